@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FORBIDDEN_NAMES = re.compile(
-    r"Asked|Wanted|Found|Told|Tried|Gated|Gathered|Conducted|TrialReport|Notice|Caution"
+    r"Asked|Wanted|Found|Told|Tried|Gated|Gathered|Conducted|Ran|Notice|Caution"
     r"|told|said_again|again|foretold|few_lines|words|\w+_words|mend|sitting|look|standing|keeper"
     r"|errand|parcel|carrier|holder|door|turn|servants|scene|gather|gathered|gatherings|unlike|here"
     r"|newest|shown|taken|love"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.genoud.options import search_options
+from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
 from equipoise.model.errors import UnusableInput
 
@@ -19,10 +19,10 @@ def bowl(points: Floats) -> Floats:
 
 @pytest.mark.parametrize("generator", ["philox", "tlp"])
 def test_the_same_seed_gives_the_same_search(generator: str) -> None:
-    options = search_options(3, population=50, generations=8, generator=generator, seed=7)
+    options = SearchOptions(3, population=50, generations=8, generator=generator, seed=7)
     first, second = search(options, bowl), search(options, bowl)
     assert first.par.tobytes() == second.par.tobytes()
-    other = search_options(3, population=50, generations=8, generator=generator, seed=8)
+    other = SearchOptions(3, population=50, generations=8, generator=generator, seed=8)
     assert search(other, bowl).par.tobytes() != first.par.tobytes()
 
 
@@ -33,7 +33,7 @@ def test_no_point_is_evaluated_twice_with_a_memory() -> None:
         seen.extend(point.tobytes() for point in points + 0.0)
         return bowl(points)
 
-    options = search_options(
+    options = SearchOptions(
         2, population=60, generations=30, wait_generations=30, integer=True, seed=1
     )
     search(options, evaluate)
@@ -41,7 +41,7 @@ def test_no_point_is_evaluated_twice_with_a_memory() -> None:
 
 
 def test_without_a_memory_every_child_is_evaluated_in_every_generation() -> None:
-    options = search_options(2, population=60, generations=5, memory=False, integer=True, seed=1)
+    options = SearchOptions(2, population=60, generations=5, memory=False, integer=True, seed=1)
     found = search(options, bowl)
     children = sum(found.operators[1:])
     counts = [one.evaluations for one in found.history]
@@ -49,7 +49,7 @@ def test_without_a_memory_every_child_is_evaluated_in_every_generation() -> None
 
 
 def test_the_best_never_gets_worse() -> None:
-    options = search_options(4, population=30, generations=20, wait_generations=20, seed=3)
+    options = SearchOptions(4, population=30, generations=20, wait_generations=20, seed=3)
     history = search(options, bowl).history
     values = [float(one.value[0]) for one in history]
     assert values == sorted(values, reverse=True)
@@ -57,14 +57,14 @@ def test_the_best_never_gets_worse() -> None:
 
 
 def test_a_hard_limit_binds() -> None:
-    options = search_options(5, population=20, generations=3, solution_tolerance=0.0, seed=1)
+    options = SearchOptions(5, population=20, generations=3, solution_tolerance=0.0, seed=1)
     found = search(options, bowl)
     assert found.generations == 3
     assert found.stopped_because == "generation limit"
 
 
 def test_waiting_ends_the_search_after_more_generations_than_it_waits() -> None:
-    options = search_options(1, population=10, generations=50, wait_generations=4, seed=1)
+    options = SearchOptions(1, population=10, generations=50, wait_generations=4, seed=1)
     found = search(options, lambda points: np.zeros(len(points)))
     assert found.generations == 5
     assert found.peak_generation == 0
@@ -78,7 +78,7 @@ def test_a_callback_sees_every_generation_and_may_end_the_search() -> None:
         seen.append(generation.number)
         return generation.number == 3
 
-    options = search_options(2, population=20, generations=50, wait_generations=50, seed=1)
+    options = SearchOptions(2, population=20, generations=50, wait_generations=50, seed=1)
     found = search(options, bowl, callback=callback)
     assert seen == [0, 1, 2, 3]
     assert found.stopped_because == "callback"
@@ -88,7 +88,7 @@ def test_lexical_values_are_compared_in_order() -> None:
     def both(points: Floats) -> Floats:
         return np.column_stack((np.round(np.abs(points[:, 0])), np.abs(points[:, 1] - 2.0)))
 
-    options = search_options(2, population=200, generations=40, wait_generations=40, seed=2)
+    options = SearchOptions(2, population=200, generations=40, wait_generations=40, seed=2)
     found = search(options, both)
     assert found.value[0] == 0.0
     assert found.value[1] < 0.05
@@ -103,11 +103,11 @@ def test_values_of_another_length_than_before_are_refused() -> None:
         return np.zeros((len(points), calls))
 
     with pytest.raises(UnusableInput, match="as many at every point"):
-        search(search_options(2, population=10, seed=1), evaluate)
+        search(SearchOptions(2, population=10, seed=1), evaluate)
 
 
 def test_a_soft_limit_goes_on_while_the_search_improves() -> None:
-    options = search_options(
+    options = SearchOptions(
         5,
         population=20,
         generations=3,

@@ -50,9 +50,7 @@ def allowed_only(
     UnusableInput
         Something else differs.
     """
-    differing: Differing = {
-        one.name: (_value_text(one.there), _value_text(one.here)) for one in differences
-    }
+    differing: Differing = {one.name: (_text(one.there), _text(one.here)) for one in differences}
     left = [name for name in differing if name not in allowed]
     if left:
         refuse(differing, left, "measure both in one campaign")

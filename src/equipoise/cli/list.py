@@ -28,11 +28,7 @@ KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last, or what can be measured by name.
-
-    By name: the built-in studies, allocators, libraries of linear algebra, and probes of
-    `equipoise os`.
-    """
+    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
     match given["what"]:
         case "studies":
             rows = [(study.name, study.summary) for study in built_in_studies()]

@@ -119,7 +119,7 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
 def load_result(
     record: RunRecord, output: OutputOptions, experiment: RunRecord | None = None
 ) -> ResultDocument:
-    """Return the result of a campaign, compared with a reference result if the options name one.
+    """Return the result of a campaign, compared with the reference result if there is one.
 
     Parameters
     ----------

@@ -102,10 +102,9 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     help="Print the version and exit.",
 )
 def cli() -> None:
-    """Tell whether one thing is really faster than another, and by how much.
+    """Tell whether one thing is really faster than another, by how much, and why.
 
-    Equipoise runs the commands in random order, and stops as soon as the answer is known. You may
-    watch the answer at any time: that does not change how sure it is.
+    Equipoise runs commands in random order and stops when it knows, however often you look.
     """
 
 

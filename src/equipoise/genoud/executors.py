@@ -10,13 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -71,14 +66,12 @@ def batch_evaluator(
 
 
 def _transport(evaluate: Evaluate, executor: Any) -> Transport:
-    if executor is None:
-        return Here(evaluate)
+    if executor is None or isinstance(executor, ThreadPoolExecutor):
+        return Local(evaluate, executor)
     # A client exists only where distributed is imported: that heavy import is never made here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
         return Cluster(pack(evaluate), executor)
-    if isinstance(executor, ThreadPoolExecutor):
-        return Threads(evaluate, executor)
     if not callable(getattr(executor, "submit", None)):
         raise UnusableInput(
             f"executor is {type(executor).__name__}, which has no submit",
@@ -91,11 +84,13 @@ class BatchEvaluator:
     """Function of candidates (candidates, n) that returns values (candidates, criteria).
 
     Close it, or use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    ``evaluations`` counts the candidates.
     """
 
     def __init__(self, transport: Transport, batch_size: int | None) -> None:
         self._transport = transport
         self._batch_size = batch_size
+        self.evaluations = 0
 
     def __call__(self, candidates: Floats) -> Floats:
         """Return the values of the candidates, in their order.
@@ -110,7 +105,10 @@ class BatchEvaluator:
         """
         if not len(candidates):
             return np.empty((0, 0))
-        batches = self._batches(np.ascontiguousarray(candidates, dtype=np.float64))
+        self.evaluations += len(candidates)
+        points = np.ascontiguousarray(candidates, dtype=np.float64)
+        size = self._batch_size or self._transport.batch_size(len(points))
+        batches = [points[first : first + size] for first in range(0, len(points), size)]
         answers: list[Floats] = []
         for batch, outcome in zip(batches, self._transport.outcomes(batches), strict=True):
             if isinstance(outcome, Failed):
@@ -123,10 +121,6 @@ class BatchEvaluator:
                 )
             answers.append(outcome)
         return np.concatenate(answers)
-
-    def _batches(self, candidates: Floats) -> list[Floats]:
-        size = self._batch_size or self._transport.batch_size(len(candidates))
-        return [candidates[first : first + size] for first in range(0, len(candidates), size)]
 
     def close(self) -> None:
         """Release what was made for the evaluation; the caller's executor stays open."""
@@ -154,45 +148,24 @@ class Transport(Protocol):
         """Release all that this transport made or keeps elsewhere."""
 
 
-class Here:
-    """Evaluation in this process; threads are the evaluator's own."""
+class Local:
+    """Evaluation in this process, in one batch or in a pool of threads: nothing is pickled."""
 
-    def __init__(self, evaluate: Evaluate) -> None:
-        self._evaluate = evaluate
-
-    def batch_size(self, candidates: int) -> int:
-        """Return all candidates as one batch."""
-        return candidates
-
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch."""
-        return [evaluate_checked(self._evaluate, batch) for batch in batches]
-
-    def close(self) -> None:
-        """Release nothing: nothing is kept."""
-
-
-class Threads:
-    """Evaluation in a pool of threads: nothing is pickled."""
-
-    def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor) -> None:
-        self._evaluate = evaluate
+    def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor | None) -> None:
+        self._evaluate = partial(evaluate_checked, evaluate)
         self._executor = executor
 
     def batch_size(self, candidates: int) -> int:
-        """Return a share for each thread of the pool."""
+        """Return all candidates, or a share for each thread of the pool."""
+        if self._executor is None:
+            return candidates
         return batch_share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """Return the values of each batch."""
-        futures: list[Future[Floats]] = []
-        try:
-            for batch in batches:
-                futures.append(self._executor.submit(evaluate_checked, self._evaluate, batch))
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
+        if self._executor is None:
+            return [*map(self._evaluate, batches)]
+        return [*self._executor.map(self._evaluate, batches)]
 
     def close(self) -> None:
         """Release nothing: nothing is kept."""
@@ -249,16 +222,10 @@ class Pool:
     ) -> None:
         futures: dict[int, Any] = {}
         try:
-            for place in range(len(batches)):
+            for place, batch in enumerate(batches):
                 if place not in done:
-                    payload = (
-                        self._payload
-                        if place in without_evaluator
-                        else self._payload_or_reference()
-                    )
-                    futures[place] = self._executor.submit(
-                        evaluate_payload, payload, batches[place]
-                    )
+                    payload = self._payload_to_send(place in without_evaluator)
+                    futures[place] = self._executor.submit(evaluate_payload, payload, batch)
             for place, future in futures.items():
                 outcome = future.result()
                 if isinstance(outcome, Missing):
@@ -269,7 +236,9 @@ class Pool:
             for future in futures.values():
                 future.cancel()
 
-    def _payload_or_reference(self) -> Payload:
+    def _payload_to_send(self, is_missing: bool) -> Payload:
+        if is_missing:
+            return self._payload
         if self._to_send == 0:
             return self._payload.reference()
         self._to_send -= 1

@@ -6,6 +6,7 @@ docs/genmatch.md.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,15 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.genoud.evaluate import Batches
-from equipoise.genoud.options import (
-    MOST_PARAMETERS,
-    checked_operators,
-    search_options,
-    whole,
-)
+from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.options import MOST_PARAMETERS, SearchOptions, checked_operators, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.search import Generation, search
+from equipoise.genoud.worker import Rows
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
 
@@ -141,7 +138,7 @@ def genoud(
             "several values",
             hint="give P9 the weight 0",
         )
-    options = search_options(
+    options = SearchOptions(
         nvars,
         maximize=maximize,
         population=population,
@@ -160,10 +157,11 @@ def genoud(
         solution_tolerance=solution_tolerance,
         memory=memory,
         generator=generator,
-        seed=seed,
+        seed=secrets.randbits(64) if seed is None else seed,
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
-    with Batches(fn, vectorized=vectorized, executor=executor, criteria=criteria) as evaluate:
+    rows = Rows(fn, vectorized=vectorized, criteria=criteria)
+    with batch_evaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
         best = search(
             options,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,131 +14,116 @@ from numpy.typing import ArrayLike, NDArray
 from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
-Choice = TypeVar("Choice")
 
 DEFAULT_BOUND = 10.0
 """Bound of each parameter without bounds, on either side of 0."""
 EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
-GENERATORS = ("philox", "tlp")
-BOUNDARIES = (0, 1, 2)
-LARGEST_SEED = 2**64 - 1
 MOST_PARAMETERS = 100_000
-MOST_POPULATION = 1_000_000
 MOST_GENERATIONS = 1_000_000_000
+LIMITS = {
+    "nvars": (1, MOST_PARAMETERS),
+    "population": (2, 1_000_000),
+    "generations": (1, MOST_GENERATIONS),
+    "wait_generations": (0, MOST_GENERATIONS),
+    "burn_in": (0, MOST_GENERATIONS),
+    "seed": (0, 2**64 - 1),
+}
+"""Smallest and largest value of each option that is a whole number."""
+SWITCHES = ("maximize", "hard_generation_limit", "integer", "polish", "gradient_check", "memory")
 MOST_NUMBERS = 100_000_000
 """Numbers of a whole population, candidates times parameters: 800 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchOptions:
-    """The options of a search, which ``_native`` reads by name; :func:`search_options` checks them.
+    """The options of a search, checked; ``_native`` reads them by name.
 
     Parameters
     ----------
-    lower, upper
-        Shape (nvars,): the bounds.
+    bounds
+        Shape (nvars, 2); -10 and 10 by default.
     starting_values
-        Shape (rows, nvars), inside the bounds.
+        Shape (nvars,) or (rows, nvars), inside the bounds.
     polish, gradient_check
         Whether the search asks for a polished best, and for the gradient before it waits.
     seed
-        0 to 2^64 - 1.
+        0 to 2^64 - 1; drawn by default.
 
     The others are those of :func:`equipoise.genoud.genoud`.
-    """
-
-    lower: Floats
-    upper: Floats
-    starting_values: Floats
-    maximize: bool
-    population: int
-    generations: int
-    wait_generations: int
-    hard_generation_limit: bool
-    boundary: int
-    integer: bool
-    polish: bool
-    gradient_check: bool
-    burn_in: int
-    operators: tuple[float, ...]
-    mix: float | None
-    solution_tolerance: float
-    memory: bool
-    generator: str
-    seed: int
-
-    @property
-    def nvars(self) -> int:
-        """Number of parameters."""
-        return len(self.lower)
-
-
-def search_options(
-    nvars: int,
-    *,
-    maximize: bool = False,
-    population: int = 1000,
-    generations: int = 100,
-    wait_generations: int = 10,
-    hard_generation_limit: bool = True,
-    bounds: ArrayLike | None = None,
-    boundary_enforcement: int = 0,
-    starting_values: ArrayLike | None = None,
-    integer: bool = False,
-    polish: bool = False,
-    gradient_check: bool = False,
-    burn_in: int = 0,
-    operators: Sequence[float] | None = None,
-    p9mix: float | None = None,
-    solution_tolerance: float = 1e-3,
-    memory: bool = True,
-    generator: str = "philox",
-    seed: int | None = None,
-) -> SearchOptions:
-    """Check the options of :func:`equipoise.genoud.genoud`.
 
     Raises
     ------
     UnusableInput
-        Naming the argument that cannot be used, and the parameter (from 1) that it is wrong for.
+        Naming the option that cannot be used, and the parameter (from 1) that it is wrong for.
     """
-    nvars = whole("nvars", nvars, 1, MOST_PARAMETERS)
-    candidates = whole("population", population, 2, MOST_POPULATION)
-    if candidates * nvars > MOST_NUMBERS:
-        raise UnusableInput(
-            f"a population of {candidates} candidates with {nvars} parameters each",
-            hint=f"give a population of at most {MOST_NUMBERS // nvars}",
-        )
-    lower, upper = checked_bounds(bounds, nvars, integer=integer)
-    chosen = one_of("generator", generator, GENERATORS)
-    boundary = one_of("boundary_enforcement", boundary_enforcement, BOUNDARIES)
-    if seed is None:
-        seed = secrets.randbits(64)
-    if p9mix is not None and not 0 <= p9mix <= 1:
-        raise UnusableInput(f"p9mix is {p9mix}: a share between 0 and 1 is needed")
-    if not solution_tolerance >= 0:
-        raise UnusableInput(f"solution_tolerance is {solution_tolerance}: 0 or more is needed")
-    return SearchOptions(
-        lower=lower,
-        upper=upper,
-        starting_values=checked_starts(starting_values, lower, upper, integer=integer),
-        maximize=bool(maximize),
-        population=candidates,
-        generations=whole("generations", generations, 1, MOST_GENERATIONS),
-        wait_generations=whole("wait_generations", wait_generations, 0, MOST_GENERATIONS),
-        hard_generation_limit=bool(hard_generation_limit),
-        boundary=boundary,
-        integer=bool(integer),
-        polish=bool(polish),
-        gradient_check=bool(gradient_check),
-        burn_in=whole("burn_in", burn_in, 0, MOST_GENERATIONS),
-        operators=checked_operators(operators),
-        mix=None if p9mix is None else float(p9mix),
-        solution_tolerance=float(solution_tolerance),
-        memory=bool(memory),
-        generator=chosen,
-        seed=whole("seed", seed, 0, LARGEST_SEED),
-    )
+
+    nvars: int
+    _: KW_ONLY
+    maximize: bool = False
+    population: int = 1000
+    generations: int = 100
+    wait_generations: int = 10
+    hard_generation_limit: bool = True
+    bounds: ArrayLike | None = None
+    boundary_enforcement: int = 0
+    starting_values: ArrayLike | None = None
+    integer: bool = False
+    polish: bool = False
+    gradient_check: bool = False
+    burn_in: int = 0
+    operators: Sequence[float] | None = None
+    p9mix: float | None = None
+    solution_tolerance: float = 1e-3
+    memory: bool = True
+    generator: str = "philox"
+    seed: int = field(default_factory=lambda: secrets.randbits(64))
+
+    def __post_init__(self) -> None:
+        """Check the options; make arrays of the bounds and starting values."""
+        checked: dict[str, Any] = {
+            name: whole(name, getattr(self, name), *limits) for name, limits in LIMITS.items()
+        }
+        checked |= {name: bool(getattr(self, name)) for name in SWITCHES}
+        nvars, population = checked["nvars"], checked["population"]
+        if population * nvars > MOST_NUMBERS:
+            raise UnusableInput(
+                f"a population of {population} candidates with {nvars} parameters each",
+                hint=f"give a population of at most {MOST_NUMBERS // nvars}",
+            )
+        one_of("generator", self.generator, ("philox", "tlp"))
+        one_of("boundary_enforcement", self.boundary_enforcement, (0, 1, 2))
+        if self.p9mix is not None and not 0 <= self.p9mix <= 1:
+            raise UnusableInput(f"p9mix is {self.p9mix}: a share between 0 and 1 is needed")
+        if not self.solution_tolerance >= 0:
+            raise UnusableInput(
+                f"solution_tolerance is {self.solution_tolerance}: 0 or more is needed"
+            )
+        bounds = checked_bounds(self.bounds, nvars, integer=checked["integer"])
+        starts = checked_starts(self.starting_values, bounds, integer=checked["integer"])
+        operators = checked_operators(self.operators)
+        checked |= {"bounds": bounds, "starting_values": starts, "operators": operators}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def lower(self) -> Floats:
+        """Lower bounds, shape (nvars,)."""
+        return np.array(self.bounds, dtype=np.float64)[:, 0].copy()
+
+    @property
+    def upper(self) -> Floats:
+        """Upper bounds, shape (nvars,)."""
+        return np.array(self.bounds, dtype=np.float64)[:, 1].copy()
+
+    @property
+    def boundary(self) -> int:
+        """The engine's name of ``boundary_enforcement``."""
+        return self.boundary_enforcement
+
+    @property
+    def mix(self) -> float | None:
+        """The engine's name of ``p9mix``."""
+        return self.p9mix
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
@@ -154,19 +139,18 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
     return number
 
 
-def one_of(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
-    """Return one of the choices."""
+def one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse what is none of the choices."""
     if value not in choices:
         raise UnusableInput(
             f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
         )
-    return value
 
 
-def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tuple[Floats, Floats]:
-    """Return lower and upper bounds, shape (nvars,) each."""
+def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> Floats:
+    """Return lower and upper bounds, shape (nvars, 2)."""
     if bounds is None:
-        return np.full(nvars, -DEFAULT_BOUND), np.full(nvars, DEFAULT_BOUND)
+        return np.tile([-DEFAULT_BOUND, DEFAULT_BOUND], (nvars, 1))
     table = numbers("bounds", bounds)
     if table.shape != (nvars, 2):
         raise UnusableInput(
@@ -185,14 +169,12 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tu
             raise UnusableInput(
                 f"bounds of parameter {place}: {low:g} and {high:g} are no whole numbers"
             )
-    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+    return table
 
 
-def checked_starts(
-    starting_values: ArrayLike | None, lower: Floats, upper: Floats, *, integer: bool
-) -> Floats:
+def checked_starts(starting_values: ArrayLike | None, bounds: Floats, *, integer: bool) -> Floats:
     """Return starting values of shape (rows, nvars), all inside the bounds."""
-    nvars = len(lower)
+    nvars, (lower, upper) = len(bounds), bounds.T
     if starting_values is None:
         return np.empty((0, nvars))
     starts = np.atleast_2d(numbers("starting_values", starting_values))

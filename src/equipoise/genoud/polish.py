@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.genoud.evaluate import Batches
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.worker import EvaluationFailed, point_text
 from equipoise.model.errors import UnusableInput
@@ -61,7 +60,7 @@ class Polisher:
     def __init__(
         self,
         options: SearchOptions,
-        evaluate: Batches,
+        evaluate: Callable[[Floats], Floats],
         slope: Callable[[Floats], Any] | None,
     ) -> None:
         try:
@@ -124,7 +123,7 @@ class Polisher:
         return best.point, np.array([self._sign * best.value])
 
     def _costs(self, points: Floats) -> Floats:
-        values = self._sign * self._evaluate.leniently(points)[:, 0]
+        values = self._sign * self._evaluate(points)[:, 0]
         return np.where(np.isnan(values), WORTHLESS, np.clip(values, -WORTHLESS, WORTHLESS))
 
     def _intervals(self, point: Floats) -> Floats:

@@ -165,15 +165,10 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
             f"{values.shape[1]} values at {point_text(points[0])}, after {len(history[0].value)} "
             "elsewhere: there must be as many at every point"
         )
-    refuse_nan(values, points)
-    return values
-
-
-def refuse_nan(values: Floats, points: Floats) -> None:
-    """Refuse NaN, naming the first point that has it."""
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):
-        raise EvaluationFailed(f"the value is NaN at {point_text(points[rows[0]])}")
+        raise EvaluationFailed(f"the function returned NaN at {point_text(points[rows[0]])}")
+    return values
 
 
 def search_result(

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,6 +171,81 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
     return values
 
 
+class Rows:
+    """A function of one point as an evaluator of batches, (batch, nvars) to (batch, criteria).
+
+    Parameters
+    ----------
+    function
+        Function of one point, or of all rows at once if ``vectorized``.
+    criteria
+        Number of values of each point; ``None`` takes that of the first point.
+    """
+
+    def __init__(
+        self, function: Callable[[Any], Any], *, vectorized: bool, criteria: int | None
+    ) -> None:
+        self._function = function
+        self._vectorized = vectorized
+        self._criteria = criteria
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the values of the rows."""
+        if not self._vectorized:
+            return np.array([self._row(point) for point in points], dtype=np.float64)
+        try:
+            values = np.asarray(self._function(points.copy()), dtype=np.float64)
+        except Exception as error:
+            raise EvaluationFailed(
+                f"the function raised {raised(error)} in a batch of {len(points)} points, the "
+                f"first at {point_text(points[0])}"
+            ) from error
+        if values.ndim == 2:
+            self._check_length(values.shape[1], points[0])
+        elif values.ndim == 1:
+            self._check_length(1, points[0])
+        return values
+
+    def _row(self, point: Floats) -> Floats:
+        try:
+            # Of a copy: the function may write into what it is given.
+            outcome = self._function(point.copy())
+        except Exception as error:
+            raise EvaluationFailed(
+                f"the function raised {raised(error)} at {point_text(point)}"
+            ) from error
+        if outcome is None:
+            # NumPy would make NaN of a forgotten return.
+            raise EvaluationFailed(f"the function returned None at {point_text(point)}")
+        try:
+            row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise EvaluationFailed(
+                f"the function returned {type(outcome).__name__}, no number, at {point_text(point)}"
+            ) from error
+        if row.ndim != 1 or len(row) == 0:
+            raise EvaluationFailed(
+                f"the function returned shape {row.shape} at {point_text(point)}: "
+                "a number or a vector is needed"
+            )
+        self._check_length(len(row), point)
+        return row
+
+    def _check_length(self, length: int, point: Floats) -> None:
+        if self._criteria is None:
+            self._criteria = length
+        if length != self._criteria:
+            raise EvaluationFailed(
+                f"the function returned {length} values at {point_text(point)} and "
+                f"{self._criteria} elsewhere: there must be as many at every point"
+            )
+
+
+def raised(error: Exception) -> str:
+    """Return the exception in a few words."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
 def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     culprit, fault = candidates[0], error
     for candidate in candidates:
@@ -178,9 +254,7 @@ def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evalua
         except Exception as alone:
             culprit, fault = candidate, alone
             break
-    return EvaluationFailed(
-        f"the function raised {type(fault).__name__}: {fault} at {point_text(culprit)}"
-    )
+    return EvaluationFailed(f"the function raised {raised(fault)} at {point_text(culprit)}")
 
 
 @functools.lru_cache(maxsize=KEPT_EVALUATORS)

@@ -46,15 +46,18 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
         code = sqlite3.SQLITE_FULL
     if code == sqlite3.SQLITE_NOTADB:
         return not_a_ledger(path, "it is not an SQLite database")
-    if code == sqlite3.SQLITE_CORRUPT:
-        return damaged(path, str(error))
-    if code == sqlite3.SQLITE_INTERRUPT:
-        return damaged(path, "to read it takes more steps than a file of its size needs")
-    if code == sqlite3.SQLITE_TOOBIG:
-        return damaged(path, "a row is larger than any that Equipoise records")
+    if code in _DAMAGES:
+        return damaged(path, _DAMAGES[code] or str(error))
     trouble, hint = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
     words = trouble.format(error=error, why=_why_not_opened(path))
     return UnusableInput(f"the ledger {path} {words}", hint=hint)
+
+
+_DAMAGES = {
+    sqlite3.SQLITE_CORRUPT: "",
+    sqlite3.SQLITE_INTERRUPT: "to read it takes more steps than a file of its size needs",
+    sqlite3.SQLITE_TOOBIG: "a row is larger than any that Equipoise records",
+}
 
 
 _TROUBLES: dict[int, tuple[str, str]] = {

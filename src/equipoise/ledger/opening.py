@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.ledger.faults import (
@@ -74,7 +75,7 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
         _make_folder(file.parent)
         _make_private_file(file)
         connection = _connect(file, "mode=rwc")
-        try:
+        with _closed_on_error(connection):
             _refuse_foreign(connection, file)
             _use_write_ahead_log(connection)
             connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
@@ -83,13 +84,10 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
             if version_of(connection) < VERSION:
                 bring_up_to_date(connection)
             else:
-                _refuse_what_cannot_be_written(connection)
-            with bounded(connection, file):
-                check_small_tables(connection, file)
-            return Ledger(connection, file)
-        except BaseException:
-            connection.close()
-            raise
+                # A read-only or locked ledger is found now, not at the end of the first trial.
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+            return _checked(connection, file)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
@@ -110,45 +108,50 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
                 f"no ledger at {file}", hint="run `equipoise compare` first, or give --ledger FILE"
             )
         connection = _connect_to_read(file)
-        try:
+        with _closed_on_error(connection):
             _refuse_foreign(connection, file)
             if version_of(connection) == 0:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < VERSION:
                 connection = _updated_copy(connection)
-            with bounded(connection, file):
-                check_small_tables(connection, file)
-            return Ledger(connection, file)
-        except BaseException:
-            connection.close()
-            raise
+            return _checked(connection, file)
+
+
+def _checked(connection: sqlite3.Connection, file: Path) -> Ledger:
+    with _closed_on_error(connection):
+        with bounded(connection, file):
+            check_small_tables(connection, file)
+        return Ledger(connection, file)
 
 
 def _connect(file: Path, how: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{file.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_PATIENCE_S
     )
-    try:
+    with _closed_on_error(connection):
         confine(connection)
+        return connection
+
+
+@contextlib.contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         connection.close()
         raise
-    return connection
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
     connection = _connect(file, "mode=ro")
     try:
-        version_of(connection)
+        with _closed_on_error(connection):
+            version_of(connection)
+            return connection
     except sqlite3.OperationalError as error:
-        connection.close()
         if primary_code(error) not in _CANNOT_MAKE_WAL_FILES:
             raise
-        return _connect_without_log(file)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return _connect_without_log(file)
 
 
 def _connect_without_log(file: Path) -> sqlite3.Connection:
@@ -170,13 +173,10 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
 
 def _updated_copy(connection: sqlite3.Connection) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
-    try:
+    with _closed_on_error(copy):
         confine(copy)
         connection.backup(copy)
         bring_up_to_date(copy)
-    except BaseException:
-        copy.close()
-        raise
     connection.close()
     return copy
 
@@ -226,12 +226,6 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
         time.sleep(0.01)
-
-
-def _refuse_what_cannot_be_written(connection: sqlite3.Connection) -> None:
-    """Find a read-only or locked ledger now, not at the end of the first trial."""
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute("ROLLBACK")
 
 
 def _make_folder(folder: Path) -> None:

@@ -10,7 +10,8 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,57 +106,62 @@ def _what_runs(condition: Condition) -> Sequence[Any]:
     return (*usual, condition.process, condition.server)
 
 
-_TRIAL_COLUMNS = (
-    "phase, block, position, condition, started_at, wall_s, user_s, sys_s, max_rss_bytes, "
-    "minor_faults, major_faults, voluntary_switches, involuntary_switches, block_reads, "
-    "block_writes, output_bytes, counters, unknown, exit, failure, timed_out, washout, error_tail, "
-    "covariates"
-)
-
-INSERT_TRIAL = (
-    f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
-
-INSERT_SAMPLE = (
-    "INSERT INTO sample (trial, place, metric, value, iteration, unit, better) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
-
-SELECT_SAMPLES = (
-    "SELECT sample.trial, metric, value, iteration, unit, better "
-    "FROM trial JOIN sample ON sample.trial = trial.number "
-    "WHERE trial.run = ? ORDER BY sample.trial, place"
-)
-
-INSERT_DRAW = (
-    "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
-    "VALUES (?, ?, ?, ?, ?, ?)"
-)
-
-SELECT_DRAWS = (
-    "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
-)
-
-INSERT_OBSERVATION = (
-    "INSERT INTO observation "
-    "(run, source, condition, repetition, position, observed_at, document, failure) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-SELECT_OBSERVATIONS = (
-    "SELECT source, condition, repetition, position, observed_at, document, failure "
-    "FROM observation WHERE run = ? ORDER BY number"
-)
-
 MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
 """Largest size of an observation as JSON; the largest in practice is a few MiB."""
 MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 """The documents of one run together."""
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
+
+_WHOLE_NUMBERS = (
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "block_reads",
+    "block_writes",
+    "output_bytes",
+)
+_TRIAL_COLUMNS = (
+    "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
+    f"{', '.join(_WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
+    "error_tail, covariates"
+)
+_SAMPLE_COLUMNS = "metric, value, iteration, unit, better"
+_DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
+_OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
+
+
+def _insert(table: str, columns: str) -> str:
+    return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
+
+
+INSERT_TRIAL = _insert("trial", f"run, {_TRIAL_COLUMNS}")
+INSERT_SAMPLE = _insert("sample", f"trial, place, {_SAMPLE_COLUMNS}")
+INSERT_DRAW = _insert("draw", f"run, {_DRAW_COLUMNS}")
+INSERT_OBSERVATION = _insert("observation", f"run, {_OBSERVATION_COLUMNS}")
+
+_SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
+_SELECT_SAMPLES = (
+    f"SELECT sample.trial, {_SAMPLE_COLUMNS} "
+    "FROM trial JOIN sample ON sample.trial = trial.number "
+    "WHERE trial.run = ? ORDER BY sample.trial, place"
+)
+_SELECT_DRAWS = f"SELECT {_DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
+_SELECT_NOTICES = "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number"
+_SELECT_OBSERVATIONS = (
+    f"SELECT {_OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY number"
+)
+_SELECT_SITTINGS = """
+    SELECT sitting.started_at, document, ended_at, stopped_because
+    FROM sitting JOIN environment ON environment.digest = sitting.environment
+        LEFT JOIN sitting_end
+            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
+    WHERE sitting.run = ? ORDER BY sitting.number
+"""
+
+_ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
@@ -163,6 +169,18 @@ _make_accounting = fast_maker(Accounting)
 _make_draw = fast_maker(Draw)
 _make_sample = fast_maker(Sample)
 _make_trial = fast_maker(Trial)
+_whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*_WHOLE_NUMBERS)
+
+
+class _Cache(dict[str, Decoded]):
+    """Decoded texts, each of which very many rows share."""
+
+    def __init__(self, decoder: msgspec.json.Decoder[Decoded]) -> None:
+        self._decoder = decoder
+
+    def __missing__(self, text: str) -> Decoded:
+        decoded = self[text] = read_as(text, self._decoder)
+        return decoded
 
 
 def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
@@ -171,6 +189,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
     A time that is not a number is no measurement: SQLite keeps it as NULL, unknown.
     """
     accounting = trial.accounting
+    seconds = (accounting.wall_s, accounting.user_s, accounting.sys_s)
     return (
         run,
         trial.phase,
@@ -178,17 +197,8 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
         trial.position,
         trial.condition,
         float(trial.started_at),
-        _real(accounting.wall_s),
-        _real(accounting.user_s),
-        _real(accounting.sys_s),
-        accounting.max_rss_bytes,
-        accounting.minor_faults,
-        accounting.major_faults,
-        accounting.voluntary_switches,
-        accounting.involuntary_switches,
-        accounting.block_reads,
-        accounting.block_writes,
-        accounting.output_bytes,
+        *(None if value is None else float(value) for value in seconds),
+        *_whole_numbers_of(accounting),
         mapping_to_text(accounting.counters),
         mapping_to_text(accounting.unknown),
         trial.exit,
@@ -203,113 +213,14 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
 def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
     """Yield the rows of ``sample``, in the order in which the workload wrote them."""
     for place, sample in enumerate(samples):
-        yield (
-            trial,
-            place,
-            storable(sample.metric),
-            float(sample.value),
-            sample.iteration,
-            _optional_text(sample.unit),
-            sample.better,
-        )
+        metric, unit = storable(sample.metric), _optional_text(sample.unit)
+        yield (trial, place, metric, float(sample.value), sample.iteration, unit, sample.better)
 
 
 def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
     """One row of ``draw``."""
     order = ",".join(str(condition) for condition in draw.order)
     return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
-
-
-def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
-    """Turn the rows of `SELECT_DRAWS` back into draws."""
-    orders = _Orders()
-    return tuple(
-        [
-            _make_draw(phase, block, orders[conditions], padding, layout)
-            for phase, block, conditions, padding, layout in rows
-        ]
-    )
-
-
-def samples_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
-    """Gather the rows of `SELECT_SAMPLES` by the number of their trial."""
-    gathered: dict[int, list[Sample]] = {}
-    for trial, metric, value, iteration, unit, better in rows:
-        known = float("nan") if value is None else value
-        sample = _make_sample(metric, known, iteration, unit, better)
-        gathered.setdefault(trial, []).append(sample)
-    return {trial: tuple(samples) for trial, samples in gathered.items()}
-
-
-def trials_from(
-    rows: sqlite3.Cursor, samples: Mapping[int, tuple[Sample, ...]]
-) -> tuple[Trial, ...]:
-    """Turn the rows of `SELECT_TRIALS` back into trials.
-
-    Unpacked by hand into one call: a ledger of 100,000 trials has to open at once.
-    What a machine cannot read is the same at every trial, so those reasons are decoded once.
-    """
-    reasons = _Reasons()
-    return tuple(
-        [
-            _make_trial(
-                phase,
-                block,
-                position,
-                condition,
-                started_at,
-                _make_accounting(
-                    wall_s,
-                    user_s,
-                    sys_s,
-                    max_rss_bytes,
-                    minor_faults,
-                    major_faults,
-                    voluntary_switches,
-                    involuntary_switches,
-                    block_reads,
-                    block_writes,
-                    output_bytes,
-                    {} if counters is None else read_as(counters, _NUMBERS),
-                    {} if unknown is None else reasons[unknown].copy(),
-                ),
-                exit_status,
-                failure,
-                timed_out == 1,
-                washout == 1,
-                "" if error_tail is None else error_tail,
-                {} if covariates is None else read_as(covariates, _NUMBERS),
-                samples.get(number, ()),
-            )
-            for (
-                number,
-                phase,
-                block,
-                position,
-                condition,
-                started_at,
-                wall_s,
-                user_s,
-                sys_s,
-                max_rss_bytes,
-                minor_faults,
-                major_faults,
-                voluntary_switches,
-                involuntary_switches,
-                block_reads,
-                block_writes,
-                output_bytes,
-                counters,
-                unknown,
-                exit_status,
-                failure,
-                timed_out,
-                washout,
-                error_tail,
-                covariates,
-            ) in rows
-        ]
-    )
 
 
 def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
@@ -333,14 +244,89 @@ def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
     )
 
 
-def observations_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
-    """Turn the rows of `SELECT_OBSERVATIONS` back into observations.
+def _optional_text(value: str | None) -> str | None:
+    return None if value is None else storable(value)
+
+
+def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
+    """Read the run of a number, of which each row is checked.
 
     Raises
     ------
+    UnusableInput
+        A row holds a value of a kind that no campaign records.
     ValueError
-        A document cannot be unpacked.
+        A row cannot be decoded, or contradicts another one.
     """
+    check_rows_of_run(connection, path, run)
+
+    def rows(statement: str) -> sqlite3.Cursor:
+        return connection.execute(statement, (run,))
+
+    identifier, plan, started_at = rows(
+        "SELECT id, plan, started_at FROM run WHERE number = ?"
+    ).fetchone()
+    orders = _Cache(_ORDER)
+    record = RunRecord(
+        id=identifier,
+        plan=_plan(plan),
+        started_at=started_at,
+        segments=tuple(
+            Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
+            for begun, document, ended, because in rows(_SELECT_SITTINGS)
+        ),
+        draws=tuple(
+            _make_draw(phase, block, orders[conditions], padding, layout)
+            for phase, block, conditions, padding, layout in rows(_SELECT_DRAWS)
+        ),
+        trials=_trials(rows(_SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
+        notices=tuple(CampaignWarning(*row) for row in rows(_SELECT_NOTICES)),
+        observations=_observations(rows(_SELECT_OBSERVATIONS)),
+    )
+    _refuse_inconsistent(record)
+    return record
+
+
+def _samples(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
+    """Collect samples by the number of their trial."""
+    collected: dict[int, list[Sample]] = {}
+    for trial, metric, value, *rest in rows:
+        known = float("nan") if value is None else value
+        collected.setdefault(trial, []).append(_make_sample(metric, known, *rest))
+    return {trial: tuple(samples) for trial, samples in collected.items()}
+
+
+def _trials(
+    rows: Iterable[tuple[Any, ...]], samples: Mapping[int, tuple[Sample, ...]]
+) -> tuple[Trial, ...]:
+    """Turn rows back into trials; a ledger of 100,000 of them has to open at once."""
+    # What a machine cannot read is the same at every trial.
+    reasons = _Cache(_REASONS)
+    trials: list[Trial] = []
+    for row in rows:
+        counters, unknown, status, failure, timed_out, washout, error_tail, covariates = row[17:]
+        accounting = _make_accounting(
+            *row[6:17],
+            {} if counters is None else read_as(counters, _NUMBERS),
+            {} if unknown is None else reasons[unknown].copy(),
+        )
+        trials.append(
+            _make_trial(
+                *row[1:6],
+                accounting,
+                status,
+                failure,
+                timed_out == 1,
+                washout == 1,
+                "" if error_tail is None else error_tail,
+                {} if covariates is None else read_as(covariates, _NUMBERS),
+                samples.get(row[0], ()),
+            )
+        )
+    return tuple(trials)
+
+
+def _observations(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
     found: list[Observation] = []
     room = MOST_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
@@ -368,56 +354,22 @@ def _unpacked(document: bytes, room: int) -> bytes:
     return unpacked
 
 
-class _Orders(dict[str, tuple[int, ...]]):
-    """The decoded orders by their JSON."""
-
-    def __missing__(self, text: str) -> tuple[int, ...]:
-        decoded: tuple[int, ...] = read_as(text, _ORDER)
-        self[text] = decoded
-        return decoded
-
-
-class _Reasons(dict[str, dict[str, str]]):
-    """The decoded reasons by their JSON."""
-
-    def __missing__(self, text: str) -> dict[str, str]:
-        decoded: dict[str, str] = read_as(text, _REASONS)
-        self[text] = decoded
-        return decoded
-
-
-def plan_from(text: str) -> Plan:
-    """Turn the JSON of a plan back into a plan.
-
-    Raises
-    ------
-    ValueError
-        It is none.
-    """
-    plan = msgspec.convert(_with_todays_names(from_text(text)), Plan)
-    if not plan.conditions:
-        raise ValueError("a plan without conditions")
-    return plan
-
-
-def _with_todays_names(stored: Any) -> Any:
-    """Return a stored plan with ``summary`` for the ``words`` that the first release wrote."""
+def _plan(text: str) -> Plan:
+    """Return a stored plan, with ``summary`` for the ``words`` that the first release wrote."""
+    stored = from_text(text)
     match stored:
         case {"explains": {"causes": [*causes]}}:
             for cause in causes:
                 if isinstance(cause, dict) and "words" in cause:
                     cause["summary"] = cause.pop("words")
-    return stored
+    plan = msgspec.convert(stored, Plan)
+    if not plan.conditions:
+        raise ValueError("a plan without conditions")
+    return plan
 
 
-def refuse_inconsistent(record: RunRecord) -> None:
-    """Refuse a run whose rows speak of conditions that its plan does not have.
-
-    Raises
-    ------
-    ValueError
-        It gives the number of the condition, or the size of what would have to be computed.
-    """
+def _refuse_inconsistent(record: RunRecord) -> None:
+    """Refuse a run whose rows name conditions that its plan does not have, or that is too large."""
     plan, count = record.plan, len(record.plan.conditions)
     named = {index for one in plan.contrasts for index in (one.baseline, one.candidate)}
     named |= {one.condition for one in record.trials}
@@ -430,60 +382,3 @@ def refuse_inconsistent(record: RunRecord) -> None:
             raise ValueError(f"condition {index} of a plan with {count}")
     if count * len(record.draws) > _MOST_PLACES:
         raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")
-
-
-def _real(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _optional_text(value: str | None) -> str | None:
-    return None if value is None else storable(value)
-
-
-_ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-
-_SELECT_SITTINGS = """
-    SELECT sitting.started_at, document, ended_at, stopped_because
-    FROM sitting JOIN environment ON environment.digest = sitting.environment
-        LEFT JOIN sitting_end
-            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
-    WHERE sitting.run = ? ORDER BY sitting.number
-"""
-
-
-def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
-    """Read the run of a number, of which each row is checked.
-
-    Raises
-    ------
-    UnusableInput
-        A row holds a value of a kind that no campaign records.
-    ValueError
-        A row cannot be decoded, or contradicts another one.
-    """
-    check_rows_of_run(connection, path, run)
-    select = connection.execute
-    identifier, plan, started_at = select(
-        "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
-    ).fetchone()
-    samples = samples_from(select(SELECT_SAMPLES, (run,)))
-    record = RunRecord(
-        id=identifier,
-        plan=plan_from(plan),
-        started_at=started_at,
-        segments=tuple(
-            Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
-            for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
-        ),
-        draws=draws_from(select(SELECT_DRAWS, (run,))),
-        trials=trials_from(select(SELECT_TRIALS, (run,)), samples),
-        notices=tuple(
-            CampaignWarning(*row)
-            for row in select(
-                "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number", (run,)
-            )
-        ),
-        observations=observations_from(select(SELECT_OBSERVATIONS, (run,))),
-    )
-    refuse_inconsistent(record)
-    return record

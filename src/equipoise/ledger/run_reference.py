@@ -22,7 +22,6 @@ def new_run_id(started_at: float) -> str:
 
 LAST = "last"
 _SHOWN = 5
-_ABOVE_EVERY_ID = "\uffff"
 
 
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
@@ -38,56 +37,45 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     UnusableInput
         If there is no run yet, or if none or several fit; it names those that there are.
     """
+    numbers = _numbers(connection, path)
     if reference == LAST:
-        newest = connection.execute("SELECT max(number) FROM run").fetchone()[0]
-        if newest is None:
-            raise _no_runs(path)
-        return int(newest)
-    safe = reference.encode("utf-8", "replace").decode("utf-8")
-    fitting = connection.execute(
-        "SELECT number, id FROM run WHERE id >= ? AND id < ? ORDER BY number",
-        (safe, safe + _ABOVE_EVERY_ID),
-    ).fetchall()
-    exact = [number for number, identifier in fitting if identifier == reference]
-    if len(fitting) == 1 or exact:
-        return int(exact[0] if exact else fitting[0][0])
+        return max(numbers.values())
+    fitting = [one for one in numbers if one.startswith(reference)]
+    if reference in numbers or len(fitting) == 1:
+        return numbers[reference if reference in numbers else fitting[0]]
     if fitting:
-        identifiers = [identifier for _, identifier in fitting]
         raise UnusableInput(
-            f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(identifiers)}",
+            f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(fitting)}",
             hint="give more of the id",
         )
-    raise _unknown(connection, path, reference)
+    raise _unknown(path, reference, numbers)
 
 
 def find_id(connection: sqlite3.Connection, path: Path, run_id: str) -> int:
-    """Give the number of the run whose whole id is ``run_id``.
-
-    Raises
-    ------
-    UnusableInput
-        If there is no such run; it names those that there are.
-    """
-    row = connection.execute("SELECT number FROM run WHERE id = ?", (run_id,)).fetchone()
-    if row is None:
-        raise _unknown(connection, path, run_id)
-    return int(row[0])
+    """Give the number of the run whose whole id is ``run_id``; errors as for `find_run`."""
+    numbers = _numbers(connection, path)
+    if run_id not in numbers:
+        raise _unknown(path, run_id, numbers)
+    return numbers[run_id]
 
 
-def _unknown(connection: sqlite3.Connection, path: Path, reference: str) -> UnusableInput:
-    everything = connection.execute("SELECT id FROM run ORDER BY number").fetchall()
-    if not everything:
-        return _no_runs(path)
+def _numbers(connection: sqlite3.Connection, path: Path) -> dict[str, int]:
+    numbers = {
+        str(identifier): int(number)
+        for identifier, number in connection.execute("SELECT id, number FROM run ORDER BY number")
+    }
+    if not numbers:
+        raise UnusableInput(
+            f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"
+        )
+    return numbers
+
+
+def _unknown(path: Path, reference: str, numbers: dict[str, int]) -> UnusableInput:
     return UnusableInput(
-        f"no run {reference!r} in {path}; it holds {_some_of([row[0] for row in everything])}",
+        f"no run {reference!r} in {path}; it holds {_some_of(list(numbers))}",
         hint="give the id of a run or the beginning of one, or `last`; "
         "`equipoise list runs` shows them all",
-    )
-
-
-def _no_runs(path: Path) -> UnusableInput:
-    return UnusableInput(
-        f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"
     )
 
 

@@ -65,8 +65,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._numbers: dict[str, int] = {}
-        identity = os.stat(path)
-        self._identity = (identity.st_dev, identity.st_ino)
+        self._identity = _identity(path)
         self.path = path
         """The file, absolute."""
 
@@ -326,11 +325,7 @@ class Ledger:
 
     def _refuse_if_moved(self) -> None:
         """Detect that the file was removed or replaced: SQLite would write on into nowhere."""
-        try:
-            present = os.stat(self.path)
-        except FileNotFoundError:
-            present = None
-        if present is None or (present.st_dev, present.st_ino) != self._identity:
+        if not self.path.exists() or _identity(self.path) != self._identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
                 hint="leave the file where it is while a campaign runs, and start it again",
@@ -372,3 +367,8 @@ class Ledger:
                 # SQLite has ended it by itself where the file turned out damaged.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    present = os.stat(path)
+    return present.st_dev, present.st_ino

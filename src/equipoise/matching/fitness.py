@@ -10,14 +10,14 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise import _native
 from equipoise.matching.ks import MOST_BOOT
-from equipoise.matching.options import Estimand, MatchProblem, match_problem
+from equipoise.matching.options import MatchProblem, PairingOptions, match_problem
 from equipoise.matching.units import Floats, Indices, numbers, same_length, table, units_of
 from equipoise.model.errors import UnusableInput
 
@@ -48,27 +48,15 @@ FitnessFunction = Callable[[CandidateMatches, Floats], ArrayLike]
 LossFunction = Callable[[Floats], ArrayLike]
 
 
-class FitnessOptions(TypedDict, total=False):
+class FitnessOptions(PairingOptions, total=False):
     """The options of ``fitness_problem``."""
 
-    estimand: Estimand
-    m: int
     fitness: str | FitnessFunction
     loss: int | LossFunction
     boot: int
     ks: bool
     paired: bool
     weights: ArrayLike | None
-    exact: Any
-    caliper: ArrayLike | None
-    replace: bool
-    ties: bool
-    common_support: bool
-    restrict: ArrayLike | None
-    distance_tolerance: float
-    r_compatible: bool
-    threads: int | None
-    seed: int | None
 
 
 def match_fitness(
@@ -116,24 +104,13 @@ def fitness_problem(
     X: ArrayLike,
     balance: ArrayLike | None = None,
     *,
-    estimand: Estimand = "ATT",
-    m: int = 1,
     fitness: str | FitnessFunction = "pvals",
     loss: int | LossFunction = 1,
     boot: int = 0,
     ks: bool = True,
     paired: bool = True,
     weights: ArrayLike | None = None,
-    exact: Any = None,
-    caliper: ArrayLike | None = None,
-    replace: bool = True,
-    ties: bool = True,
-    common_support: bool = False,
-    restrict: ArrayLike | None = None,
-    distance_tolerance: float = 1e-5,
-    r_compatible: bool = False,
-    threads: int | None = None,
-    seed: int | None = None,
+    **pairing: Unpack[PairingOptions],
 ) -> FitnessProblem:
     """Check the data and options by which candidates are judged.
 
@@ -156,12 +133,8 @@ def fitness_problem(
         Whether there are Kolmogorov-Smirnov tests.
     paired
         Whether t-tests are paired; Welch's otherwise.
-    estimand, m, weights, exact, caliper, replace, ties, common_support, restrict
-        As in ``match``.
-    distance_tolerance, r_compatible, threads
-        As in ``match``.
-    seed
-        Seed of lots and bootstrap samples, 0 by default; every candidate draws the same.
+    weights, pairing
+        As in ``match``; every candidate draws the same lots and bootstrap samples from ``seed``.
 
     Raises
     ------
@@ -171,21 +144,7 @@ def fitness_problem(
     units = units_of(None, treat, X, weights)
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]
     same_length(len(balanced), "balance", len(units.x))
-    problem = match_problem(
-        units,
-        estimand=estimand,
-        m=m,
-        exact=exact,
-        caliper=caliper,
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        restrict=restrict,
-        distance_tolerance=distance_tolerance,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-    )
+    problem = match_problem(units, **pairing)
     if problem.kept is not None:
         balanced = np.ascontiguousarray(balanced[problem.kept])
     measure = measure_of(fitness, loss, boot)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.genoud.executors import batch_evaluator
-from equipoise.genoud.options import SearchOptions, search_options
+from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
 from equipoise.matching.fitness import (
     FitnessFunction,
@@ -154,9 +154,18 @@ distance_tolerance, r_compatible
         integer=integer,
         seed=seed,
     )
-    listener = Listener(progress)
+    limit = generations
+
+    def set_limit(number: int, moved_limit: int) -> None:
+        nonlocal limit
+        limit = moved_limit
+
+    def report(generation: Generation) -> None:
+        if progress is not None:
+            progress(generation, limit)
+
     with batch_evaluator(problem.evaluate, executor) as evaluate:
-        best = search(options, evaluate, progress=listener.set_limit, callback=listener.ended)
+        best = search(options, evaluate, progress=set_limit, callback=report)
     matches = match(None, treat, X, metric=best.par, threads=threads, **pairing)
     balanced = X if balance is None else balance
     return GenMatchResult(
@@ -333,7 +342,7 @@ def weight_search(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
                 hint="give the lowest weight first, 0 or more, and then a finite highest one",
             )
-    options = search_options(
+    options = SearchOptions(
         count,
         bounds=bounds,
         starting_values=starting_values,
@@ -345,20 +354,3 @@ def weight_search(
         return options
     start: Floats = np.clip(np.ones((1, count)), options.lower, options.upper)
     return dataclasses.replace(options, starting_values=start)
-
-
-class Listener:
-    """Passes on each generation together with the number of generations at most."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
-        self._limit = 0
-
-    def set_limit(self, number: int, limit: int) -> None:
-        """Note the number of generations at most, as of now: a soft limit moves."""
-        self._limit = limit
-
-    def ended(self, generation: Generation) -> None:
-        """Report a generation that ended."""
-        if self._progress is not None:
-            self._progress(generation, self._limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,6 +75,23 @@ class MatchOptions:
     instructions: str | None = None
 
 
+class PairingOptions(TypedDict, total=False):
+    """The options of ``match`` that a search for weights takes too."""
+
+    estimand: Estimand
+    m: int
+    exact: Any
+    caliper: ArrayLike | None
+    replace: bool
+    ties: bool
+    common_support: bool
+    restrict: ArrayLike | None
+    distance_tolerance: float
+    r_compatible: bool
+    threads: int | None
+    seed: int | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchProblem:
     """Checked units and options, ready for the native engine.
@@ -96,19 +113,19 @@ class MatchProblem:
 def match_problem(
     units: Units,
     *,
-    estimand: Estimand,
-    m: int,
+    estimand: Estimand = "ATT",
+    m: int = 1,
     metric: str | ArrayLike = "inverse_variance",
-    exact: Any,
-    caliper: ArrayLike | None,
-    replace: bool,
-    ties: bool,
+    exact: Any = None,
+    caliper: ArrayLike | None = None,
+    replace: bool = True,
+    ties: bool = True,
     common_support: bool = False,
     restrict: ArrayLike | None = None,
-    distance_tolerance: float,
-    r_compatible: bool,
-    threads: int | None,
-    seed: int | None,
+    distance_tolerance: float = 1e-5,
+    r_compatible: bool = False,
+    threads: int | None = None,
+    seed: int | None = None,
     strata: tuple[Indices, int] | None = None,
 ) -> MatchProblem:
     """Check the options of ``match`` and return them with the units that take part.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from equipoise.why.causes.remaining import Cause, Remaining, sides
 from equipoise.why.causes.vocabulary import (
@@ -108,49 +107,44 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Direction:
-    """Reading or writing."""
-
-    syscalls: Sequence[str]
-    participle: str
-    """``read``, ``written``."""
-    calls: Callable[[FileChange], Change]
-    bytes: Callable[[FileChange], Change]
-
-
-_READING = _Direction(READS, "read", lambda file: file.reads, lambda file: file.bytes_read)
-_WRITING = _Direction(WRITES, "written", lambda file: file.writes, lambda file: file.bytes_written)
-
-
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes written in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, _WRITING)
+    return _in_tiny_pieces(
+        remaining, WRITES, "written", lambda file: file.writes, lambda file: file.bytes_written
+    )
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes read in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, _READING)
+    return _in_tiny_pieces(
+        remaining, READS, "read", lambda file: file.reads, lambda file: file.bytes_read
+    )
 
 
-def _in_tiny_pieces(remaining: Remaining, direction: _Direction) -> Iterator[Cause]:
+def _in_tiny_pieces(
+    remaining: Remaining,
+    syscalls: Sequence[str],
+    participle: str,
+    calls_of: Callable[[FileChange], Change],
+    bytes_of: Callable[[FileChange], Change],
+) -> Iterator[Cause]:
     difference = remaining.difference
     of_slower, of_faster = difference.of_slower, difference.of_faster
-    syscall = most_more(difference, direction.syscalls)
+    syscall = most_more(difference, syscalls)
     on_disk = [
         change for name, change in difference.files.items() if not name.startswith(NOT_ON_DISK)
     ]
     if syscall is None or not on_disk:
         return
-    count, size = sum_of(map(direction.calls, on_disk)), sum_of(map(direction.bytes, on_disk))
+    count, size = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
     if of_slower(count) <= 0 or of_slower(count) < _TINY_TIMES * of_faster(count):
         return
     bytes_each = of_slower(size) / of_slower(count)
     if bytes_each > TINY_BYTES or of_slower(size) > _SAME_BYTES * of_faster(size):
         return
     calls = difference.calls[syscall].count
-    file = file_with_most(difference, direction.calls)
-    yield remaining.extra(entries=direction.syscalls, waits=direction.syscalls).cause(
+    file = file_with_most(difference, calls_of)
+    yield remaining.extra(entries=syscalls, waits=syscalls).cause(
         "system_call",
         {
             "syscall": syscall,
@@ -158,7 +152,7 @@ def _in_tiny_pieces(remaining: Remaining, direction: _Direction) -> Iterator[Cau
             "size_bytes": round(bytes_each),
             "calls": sides(calls),
         },
-        f"{file or 'a file'} is {direction.participle} in pieces of about "
+        f"{file or 'a file'} is {participle} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {instead(difference, calls)}",
     )
 

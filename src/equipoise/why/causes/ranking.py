@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from equipoise.model.interval import Interval
 from equipoise.model.why import Explanation
 from equipoise.why.causes import files, functions, memory, processes, system_calls, waiting
 from equipoise.why.causes.remaining import Cause, Remaining
@@ -98,27 +97,20 @@ def _causes_of(rule: Rule, remaining: Remaining) -> tuple[Cause, ...]:
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
+    # Nothing can explain more than all of the gap.
     fraction = min(1.0, cause.seconds / gap_s)
+    low, high = (None if one is None else min(1.0, one / gap_s) for one in cause.seconds_ci)
     return Explanation(
         cause=name,
         kind=cause.kind,
         evidence=cause.evidence,
         status="open",
         share_of_gap=fraction,
-        share_ci=_fractions(cause.seconds_ci, gap_s),
+        share_ci=(low, high),
         summary=(
             f"{cause.summary}: {cause.seconds:.3g} s, {100 * fraction:.0f} % of the extra time, "
             f"{OBSERVED_ONLY}"
         ),
         seconds=cause.seconds,
         seconds_ci=cause.seconds_ci,
-    )
-
-
-def _fractions(seconds_ci: Interval, gap_s: float) -> Interval:
-    """Return the interval of a fraction: nothing can explain more than all of the gap."""
-    low, high = seconds_ci
-    return (
-        None if low is None else min(1.0, low / gap_s),
-        None if high is None else min(1.0, high / gap_s),
     )

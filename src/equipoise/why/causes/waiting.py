@@ -78,7 +78,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     calls = difference.calls.get(syscall)
     yield remaining.extra(waits=tuple(longer)).cause(
         "waiting",
-        {"syscall": syscall, "calls": None if calls is None else sides(calls.count)},
+        {"syscall": syscall, "calls": optional_sides(None if calls is None else calls.count)},
         f"it sleeps in {syscall}"
         f"{'' if calls is None else f', {instead(difference, calls.count)} times'}",
     )
@@ -86,9 +86,8 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
 
 def waiting(remaining: Remaining) -> Iterator[Cause]:
     """Find a kernel entry point at which threads wait longer, for what no other rule knows."""
-    longer = {
-        entry: change for entry, change in remaining.waits_by_entry.items() if is_more(change)
-    }
+    by_entry = remaining.waits_by_entry
+    longer = {entry: change for entry, change in by_entry.items() if is_more(change)}
     entry = max(longer, key=lambda one: (longer[one].extra, one), default=None)
     if entry is None:
         return

@@ -21,6 +21,14 @@ _POINTER_BYTES = 8
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions on chance."""
+    sizes = [_stack_bytes(condition, case) for condition in case.pair]
+
+    def as_large(condition: Condition) -> Condition:
+        if sizes[0] == sizes[1]:
+            return condition
+        missing = max(0, max(sizes) - _stack_bytes(condition, case))
+        return with_variables(condition, {_FILLER: "x" * missing})
+
     return (
         Intervention(
             name="fixed_hash_seeds",
@@ -30,7 +38,14 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             verified="not seen: the variables reach the process, and a program may read none",
             only_confirms=True,
         ),
-        *_even_environment(case),
+        Intervention(
+            name="even_environment",
+            summary="making both environments as large",
+            causes=_FUNCTION,
+            alter=as_large,
+            verified="the sizes are computed from the words and variables of each trial",
+            only_confirms=True,
+        ),
         Intervention(
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
@@ -42,33 +57,11 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     )
 
 
-def _even_environment(case: Case) -> tuple[Intervention, ...]:
-    """Return what gives both the same number of bytes on the stack (Mytkowicz et al. 2009).
-
-    The kernel puts the words of the command, the environment and the path there. A variable that no
-    program reads makes up for what one condition has less.
-    """
-    sizes = [_stack_bytes(condition, case) for condition in case.pair]
-    if sizes[0] == sizes[1]:
-        return ()
-
-    def alter(condition: Condition) -> Condition:
-        missing = max(0, max(sizes) - _stack_bytes(condition, case))
-        return with_variables(condition, {_FILLER: "x" * missing})
-
-    return (
-        Intervention(
-            name="even_environment",
-            summary="making both environments as large",
-            causes=_FUNCTION,
-            alter=alter,
-            verified="the sizes are computed from the words and variables of each trial",
-            only_confirms=True,
-        ),
-    )
-
-
 def _stack_bytes(condition: Condition, case: Case) -> int:
+    """Return the bytes that the kernel puts on the stack (Mytkowicz et al. 2009).
+
+    They are the words of the command, the environment and the path.
+    """
     server = condition.server
     words = condition.command if server is None else server.start
     own = condition.environment if server is None else server.environment
