@@ -262,7 +262,7 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
     write(tmp_path / "ci.csv", log)
     said = equipoise("observe", "ci.csv", *LOAD)
     assert said.status == 2
-    assert "load: missing in rows 3, 5" in said.err
+    assert "load is missing in rows 3, 5" in said.err
 
 
 def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
