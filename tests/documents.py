@@ -27,7 +27,7 @@ from equipoise.model.result import (
     Verdict,
 )
 from equipoise.model.why import Explanation, InterventionOutcome
-from equipoise.stats.levels import advice_words
+from equipoise.stats.levels import describe_advice
 from equipoise.stats.sequence import SequencePoint
 from tests.schema import validated
 
@@ -188,7 +188,7 @@ def by_level_of(mean: float) -> VarianceByLevel:
             Component("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
         ),
         advice=advice,
-        advice_summary=advice_words(advice),
+        advice_summary=describe_advice(advice),
     )
 
 

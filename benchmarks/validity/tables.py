@@ -54,9 +54,9 @@ def false_alarms(summaries: Sequence[Summary]) -> TextTable:
     )
     return TextTable(
         "False alarms: no difference, called different",
-        "Percent of campaigns, with 95 % binomial intervals. Equipoise is looked at after each of "
-        f"up to {BLOCKS} blocks, once for any effect and once for 1 % or more, and claims at most "
-        "5 % where it says yes.",
+        "Percent of campaigns, with 95 % binomial intervals. Equipoise computes its verdict after "
+        f"each of up to {BLOCKS} blocks, once for any effect and once for 1 % or more. Where the "
+        "column `claimed` says yes, it claims at most 5 %.",
         ("scenario", "claimed", "Equipoise, any", "Equipoise, ≥ 1 %", *rules),
         rows,
     )
@@ -85,7 +85,7 @@ def coverage_and_power(summaries: Sequence[Summary]) -> TextTable:
         f"Missed: the interval of the ratio left out a true {COVERED_EFFECT:g} %, that of "
         f"P(slower) the truth, after any of {BLOCKS} blocks; percent with 95 % intervals. Found: "
         "percent of campaigns that ended `slower`, and blocks to any verdict, median/90th "
-        "percentile. 1 % is looked for with `--min-effect 0`, all else with the default of 1 %.",
+        "percentile. The effect of 1 % uses `--min-effect 0`, all others the default of 1 %.",
         (
             "scenario",
             "coverage claimed",
@@ -117,8 +117,8 @@ def beside_others(summaries: Sequence[Summary]) -> TextTable:
     )
     return TextTable(
         f"A true {COVERED_EFFECT:g} %: called slower",
-        "Percent of campaigns · median number of runs, warm-up included. Where a rule's false "
-        "alarms are many this is no power: it would have called anything.",
+        "Percent of campaigns · median number of runs, warm-up included. If a rule has many false "
+        "alarms, its number here is not power: it would have called anything different.",
         ("scenario", "Equipoise", *rules),
         rows,
     )
@@ -143,7 +143,7 @@ def not_claimed(summaries: Sequence[Summary]) -> TextTable:
         if not summary.scenario.claims_error_rate
     )
     return TextTable(
-        "Not claimed: what happens there",
+        "Scenarios without a claim",
         "Percent of campaigns with each verdict (smallest effect that matters 1 %), percent that "
         "warn of carry-over; for the other rules percent called faster / slower.",
         ("scenario", "why not", *VERDICTS, "warned", *rules),

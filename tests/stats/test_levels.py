@@ -8,7 +8,7 @@ from scipy import stats
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Component
-from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.planted import NESTED, Nested
@@ -136,7 +136,7 @@ def test_advice_says_what_a_minute_more_brings_on_each_level() -> None:
     assert [one.level for one in found] == ["process", "iteration"]
     assert found[0].narrower == pytest.approx(1 - np.sqrt(new_processes / now))
     assert found[1].narrower == pytest.approx(1 - np.sqrt(more_iterations / now))
-    assert advice_words(found) == (
+    assert describe_advice(found) == (
         "one more minute on new processes narrows the interval by 37 %, on more iterations by 2 %"
     )
 

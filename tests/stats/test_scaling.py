@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.scaling import law_words, scaling_law
+from equipoise.stats.scaling import describe_law, scaling_law
 
 SIZES = (445.0, 890.0, 1780.0, 5340.0)
 
@@ -98,5 +98,5 @@ def test_what_is_no_series_of_sizes_is_refused(sizes: tuple[float, ...]) -> None
 
 
 def test_laws_are_written_as_people_write_them() -> None:
-    words = [law_words(*law) for law in [(2.0, 1), (1.0, 0), (0.0, 0), (0.0, 2), (1.5, 0)]]
+    words = [describe_law(*law) for law in [(2.0, 1), (1.0, 0), (0.0, 0), (0.0, 2), (1.5, 0)]]
     assert words == ["N^2 log N", "N", "constant", "(log N)^2", "N^1.5"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.spread import LEAST_BLOCKS, holm, spread, spread_change, spread_words
+from equipoise.stats.spread import LEAST_BLOCKS, describe_spread, holm, spread, spread_change
 
 SIMULATIONS = 300
 
@@ -93,5 +93,5 @@ def test_holms_correction_is_that_of_the_definition() -> None:
 
 
 def test_a_wide_spread_is_a_factor_and_a_narrow_one_a_percentage() -> None:
-    assert spread_words(0.031) == "±3.1 %"
-    assert spread_words(np.log(2.6)) == "×÷2.6"
+    assert describe_spread(0.031) == "±3.1 %"
+    assert describe_spread(np.log(2.6)) == "×÷2.6"

@@ -69,7 +69,7 @@ def test_trials_that_disagree_make_a_workload_inconsistent() -> None:
     both = classify_workload([*flat, *warming])
     assert both is not None
     assert both.kind == "inconsistent"
-    assert both.words == "inconsistent: flat in 5, warm-up in 5"
+    assert both.summary == "inconsistent: flat in 5, warm-up in 5"
     assert both.steady is not None
     assert len(both.steady) == 10
 
@@ -80,7 +80,7 @@ def test_a_fifth_of_the_trials_may_have_been_disturbed_and_is_named() -> None:
     shape = classify_workload([*warming, *disturbed[:2]])
     assert shape is not None
     assert (shape.kind, shape.has_steady_state) == ("warm-up", True)
-    assert shape.words == (
+    assert shape.summary == (
         "warm-up in 8 of 10 trials, steady from iteration 31 on (median); no steady state in 2"
     )
     assert shape.trials[-1].steady is None

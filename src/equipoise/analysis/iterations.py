@@ -76,7 +76,7 @@ class ClassedCondition:
         if self.workload is None:
             return "no trial of it ended"
         if not self.workload.has_steady_state:
-            return f"it has no steady state ({self.workload.words})"
+            return f"it has no steady state ({self.workload.summary})"
         if any(one.late < 0.0 for one in self.workload.trials):
             return "its iterations have values below 0, which make no ratio"
         return None
@@ -129,7 +129,7 @@ def iteration_shape(classed: ClassedCondition) -> IterationShape:
         has_steady_state=workload.has_steady_state,
         trials=trials,
         not_classed=classed.not_classed,
-        summary=workload.words,
+        summary=workload.summary,
     )
 
 

@@ -18,8 +18,8 @@ from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
-from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
+from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
+from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, spread_change
 
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
@@ -212,7 +212,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         level=plan.judgement.alpha,
         components=found.components,
         advice=advised,
-        advice_summary=advice_words(advised) + _not_counted(plan) if advised else None,
+        advice_summary=describe_advice(advised) + _not_counted(plan) if advised else None,
     )
 
 
@@ -333,7 +333,7 @@ def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -
 
 
 def _summary(name: str, one: SpreadChange, status: str) -> str:
-    change = f"{spread_words(one.held)} instead of {spread_words(one.free)}"
+    change = f"{describe_spread(one.held)} instead of {describe_spread(one.free)}"
     if status == "remainder":
         return (
             f"with everything held, the middle 80 % of the runs lie within {change}: what is left "

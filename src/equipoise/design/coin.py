@@ -44,7 +44,7 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
         Conditions that run in the block, chosen by earlier blocks; by default all. They keep the
         order that they have among all.
     """
-    bits = _random_words(plan.seed, phase, block)
+    bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
     kept = order if among is None else [condition for condition in order if condition in among]
     layout: int | None = None
@@ -73,7 +73,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
     int
         Index of one of them.
     """
-    word = next(_random_words(seed, "interventions", block))
+    word = next(_random_integers(seed, "interventions", block))
     # Without the lowest bits it is a float below 1, the same on every architecture.
     left = (word >> 11) / 2**53 * sum(weights)
     for place, weight in enumerate(weights):
@@ -85,7 +85,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
 
 def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
     """Draw an order of ``count`` things; each order is equally likely."""
-    return tuple(_shuffled(count, _random_words(seed, purpose, number)))
+    return tuple(_shuffled(count, _random_integers(seed, purpose, number)))
 
 
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
@@ -96,7 +96,7 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
     addresses
         Whether the kernel draws the addresses in each layout.
     """
-    bits = _random_words(seed, "layouts", 0)
+    bits = _random_integers(seed, "layouts", 0)
     drawn = [
         (
             _below(LARGEST_PADDING_BYTES + 1, bits),
@@ -115,7 +115,7 @@ def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:
     """Return the layout of a block: each round of K blocks has all K, in an order of its own."""
     count = len(plan.layouts)
     round_, place = divmod(block - 1, count)
-    return _shuffled(count, _random_words(plan.seed, f"layouts of {phase}", round_))[place]
+    return _shuffled(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[place]
 
 
 def _shuffled(count: int, bits: Iterator[int]) -> list[int]:
@@ -127,7 +127,7 @@ def _shuffled(count: int, bits: Iterator[int]) -> list[int]:
     return order
 
 
-def _random_words(seed: int, purpose: str, number: int) -> Iterator[int]:
+def _random_integers(seed: int, purpose: str, number: int) -> Iterator[int]:
     """Yield 64-bit words of SHA-256 in counter mode: the same on every architecture."""
     counter = 0
     while True:

@@ -19,7 +19,7 @@ from equipoise.figures.size_values import (
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, law_words
+from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, describe_law
 
 HOW_TO_READ_SCALING = (
     "Both axes are logarithmic: a straight line is a power law and its slope the exponent; "
@@ -130,7 +130,7 @@ def size_normalised(
                 "condition": other_levels(condition, factor),
             }
         )
-    law_text, name = law_words(exponent, log_power), metric_name(metric)
+    law_text, name = describe_law(exponent, log_power), metric_name(metric)
     subject = name if law_text == "constant" else f"{name} over {law_text.replace('N', factor)}"
     scale, axis = _normalised_axis(_bounds(rows))
     y = alt.Y("value:Q", title=f"{subject}, the first is 1", scale=scale, axis=axis)

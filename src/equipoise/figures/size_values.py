@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.figures.trial_values import known_values
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
-from equipoise.stats.scaling import Exponent, ScalingLaw, law_words, scaling_law
+from equipoise.stats.scaling import Exponent, ScalingLaw, describe_law, scaling_law
 
 MIN_SIZES = 2
 
@@ -87,7 +87,7 @@ def _simple_laws(law: ScalingLaw) -> str:
     """Return the simple laws that fit."""
     if not law.can_tell:
         return "too few blocks to exclude a law"
-    fitting = ", ".join(law_words(*one) for one in law.simple)
+    fitting = ", ".join(describe_law(*one) for one in law.simple)
     return f"simple laws that fit every size: {fitting or 'none'}"
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.genoud.worker import Failed, Floats, Payload, batch_share, evaluate_payload
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -72,7 +73,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     """
     host, port = _host_and_port(address, tls)
     checked = None if tls is None else _tls_context(tls)
-    distributed = _distributed()
+    distributed = require("distributed", "clusters", "cluster")
     # Without files Dask's own configuration may name some.
     security = distributed.Security() if tls is None else _security(distributed, tls)
     context = checked or security.get_connection_args("client").get("ssl_context")
@@ -94,16 +95,6 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
             hint=f"start one with `dask scheduler` and give the address that it prints, {_FORM}",
         ) from error
     return client
-
-
-def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise UnusableInput(
-            "a cluster needs dask.distributed, which is not installed",
-            hint="pip install 'equipoise[cluster]'",
-        ) from error
 
 
 def _host_and_port(address: str, tls: TlsFiles | None) -> tuple[str, int]:

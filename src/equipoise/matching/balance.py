@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.distributions import Values, sample_weights
+from equipoise.matching.distributions import Sample, Values, sample_weights
 from equipoise.matching.frames import Covariates, covariates_of
 from equipoise.matching.ks import check_boot, generator
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import row_numbers
-from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of, with_ks
+from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
 from equipoise.model.frame import Library, frame_of
@@ -141,9 +141,12 @@ class Groups:
     weights_control: Values | None
     matched: bool
 
-    def split(self, column: Values) -> tuple[Values, Values]:
+    def split(self, column: Values) -> tuple[Sample, Sample]:
         """Return a column's values among the treated and among the controls."""
-        return column[self.treated], column[self.control]
+        return (
+            Sample(column[self.treated], self.weights_treated),
+            Sample(column[self.control], self.weights_control),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +303,6 @@ def _side(
     balances = [
         balance_of(
             *column,
-            groups.weights_treated,
-            groups.weights_control,
             matched=groups.matched,
             paired=paired,
             estimand=estimand,
@@ -314,15 +315,13 @@ def _side(
     tested = [k for k in range(len(columns)) if len(np.unique(covariates.matrix[:, k])) > 2]
     tests = ks_of(
         [columns[k] for k in tested],
-        groups.weights_treated,
-        groups.weights_control,
         boot=boot,
         random=random,
         r_compatible=r_compatible,
         progress=progress,
     )
     for k, test in zip(tested, tests, strict=True):
-        balances[k] = with_ks(balances[k], test)
+        balances[k] = replace(balances[k], ks=test)
     return tuple(balances)
 
 
@@ -337,7 +336,7 @@ def _total_progress(
 
 
 def _row_weights(weights: Any, covariates: Covariates) -> Values | None:
-    own = sample_weights(weights, covariates.matrix[:, 0], "weights")
+    own = sample_weights(weights, len(covariates.matrix), "weights")
     if own is None:
         return None
     for name, arm in (("treated", covariates.treated), ("untreated", ~covariates.treated)):
@@ -382,7 +381,7 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
             f"the match and the data disagree on who is treated in pairs: {row_numbers(wrong)}",
             hint="match and balance on the same rows in the same order",
         )
-    checked = sample_weights(weights, weights, "weights of the match")
+    checked = sample_weights(weights, len(weights), "weights of the match")
     return Groups(treated.astype(np.intp), control.astype(np.intp), checked, checked, matched=True)
 
 

@@ -28,7 +28,7 @@ from equipoise.matching.units import (
     Indices,
     Truths,
     Units,
-    row_numbers,
+    refuse_rows,
     same_length,
     units_of,
 )
@@ -308,12 +308,8 @@ def factors_of(by: Any, rows: int) -> Factors:
 def levels_of(column: NDArray[Any], name: str) -> Indices:
     """Return the place of each row's value among the distinct values, in their order."""
     if column.dtype.kind == "f":
-        missing = np.isnan(column)
-        if missing.any():
-            raise UnusableInput(
-                f"{name}: missing in {row_numbers(missing)}",
-                hint="leave out these rows, or make a category of their own of them",
-            )
+        hint = "leave out these rows, or make a category of their own of them"
+        refuse_rows(np.isnan(column), name, "is missing", hint)
     elif column.dtype.kind not in "biuSU":
         check_present(column, name)
     try:

@@ -20,6 +20,7 @@ import numpy as np
 from equipoise._native import student_p_value
 from equipoise.model.result import ModeAssociation
 from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
+from equipoise.stats.spread import holm
 
 LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
@@ -76,14 +77,10 @@ def strongest_association(
     column = _standard(shared_ranks(values), 0) if count >= LEAST_FOR_AMOUNTS else None
     if column is None:
         return None
-    tested: list[Association] = []
-    for covariate in covariates:
-        for value, other in _columns(covariate, least=2):
-            correlations = _at_every_shift(column, other)
-            drawn = covariate.units or count
-            trials = drawn if covariate.drawn else _effective(correlations)
-            found = float(correlations[0])
-            tested.append(Association(covariate.name, value, found, _of_few(found, trials)))
+    tested = [
+        Association(name, value, correlation, _of_few(correlation, trials))
+        for name, value, correlation, trials in _correlations(column, covariates, least=2)
+    ]
     likely = [one for one in tested if one.value is None or one.correlation > 0]
     if not likely:
         return None
@@ -110,40 +107,39 @@ def companions(
     -------
     The strongest first. Of two modes only the higher is told: the lower goes with the opposite.
     """
-    count = len(modes)
-    if count < LEAST_TRIALS:
+    if len(modes) < LEAST_TRIALS:
         return ()
-    tested: list[tuple[ModeAssociation, float]] = []
+    tested: list[ModeAssociation] = []
     labels = np.unique(modes)
     for mode in labels[1:] if len(labels) == 2 else labels:
         member = _standard((modes == mode).astype(np.float64), LEAST_MEMBERS)
-        if member is None:
-            continue
-        for covariate in covariates:
-            for value, column in _columns(covariate, LEAST_MEMBERS):
-                correlations = _at_every_shift(member, column)
-                drawn = covariate.units or count
-                trials = drawn if covariate.drawn else _effective(correlations)
-                found = float(correlations[0])
-                tested.append(
-                    (
-                        ModeAssociation(int(mode), covariate.name, value, found, 1.0),
-                        _p_value(found, trials),
-                    )
-                )
-    tested.sort(key=lambda one: one[1])
-    named: list[ModeAssociation] = []
-    adjusted = 0.0
-    for place, (one, p_value) in enumerate(tested):
-        adjusted = max(adjusted, min(1.0, p_value * (len(tested) - place)))
-        if adjusted > level:
-            break
-        positive = one.value is None or one.correlation > 0
-        if positive and abs(one.correlation) >= LEAST_STRENGTH:
-            named.append(
-                ModeAssociation(one.mode, one.covariate, one.value, one.correlation, adjusted)
-            )
+        if member is not None:
+            tested += [
+                ModeAssociation(int(mode), name, value, found, _p_value(found, trials))
+                for name, value, found, trials in _correlations(member, covariates, LEAST_MEMBERS)
+            ]
+    tested.sort(key=lambda one: one.p_value)
+    adjusted = holm([one.p_value for one in tested])
+    named = [
+        replace(one, p_value=p_value)
+        for one, p_value in zip(tested, adjusted, strict=True)
+        if p_value <= level
+        and (one.value is None or one.correlation > 0)
+        and abs(one.correlation) >= LEAST_STRENGTH
+    ]
     return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
+
+
+def _correlations(
+    column: FloatArray, covariates: Sequence[Covariate], least: int
+) -> Iterator[tuple[str, float | None, float, float]]:
+    """Yield name, value, correlation and number of independent trials of each column tested."""
+    for covariate in covariates:
+        for value, other in _columns(covariate, least):
+            shifts = _at_every_shift(column, other)
+            drawn = float(covariate.units or len(column))
+            trials = drawn if covariate.drawn else _effective(shifts)
+            yield covariate.name, value, float(shifts[0]), trials
 
 
 def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, FloatArray]]:

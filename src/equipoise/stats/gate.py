@@ -11,7 +11,7 @@ most alpha. Where nothing is too slow, the chance that anything fails is at most
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from equipoise.model.result import GateOutcome
@@ -23,6 +23,7 @@ from equipoise.stats.verdict import (
     judge_alone,
     judge_cached,
     margin_of,
+    select_most,
 )
 
 
@@ -68,25 +69,17 @@ def judge_gate(
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
-    cache = {} if cache is None else cache
+    earlier = {} if cache is None else cache
     tested = len(comparisons)
 
     @functools.cache
     def at(level: float) -> list[ComparisonVerdict]:
         if tested == 1:
             return [judge_alone(comparisons[0], margin, level)]
-        return [
-            judge_cached(place, blocks, margin, level, cache)
-            for place, blocks in enumerate(comparisons)
-        ]
+        return judge_cached(comparisons, margin, level, earlier)
 
-    def beyond(one: ComparisonVerdict) -> bool:
-        return one.low > margin
-
-    def within(one: ComparisonVerdict) -> bool:
-        return one.high <= margin
-
-    slower, passes = _selected(at, beyond, alpha, tested), _selected(at, within, alpha, tested)
+    slower = select_most(at, lambda judged: judged.low > margin, alpha, tested)
+    passes = select_most(at, lambda judged: judged.high <= margin, alpha, tested)
     others = at(alpha / tested) if tested else []
     return tuple(
         GateDecision("slower", slower[place])
@@ -96,19 +89,3 @@ def judge_gate(
         else GateDecision("undecided", judged)
         for place, judged in enumerate(others)
     )
-
-
-def _selected(
-    at: Callable[[float], list[ComparisonVerdict]],
-    says: Callable[[ComparisonVerdict], bool],
-    alpha: float,
-    tested: int,
-) -> dict[int, ComparisonVerdict]:
-    """Return the most comparisons that all say so at their common level, by place."""
-    wanted = tested
-    while wanted:
-        found = {place: one for place, one in enumerate(at(alpha * wanted / tested)) if says(one)}
-        if len(found) >= wanted:
-            return found
-        wanted = len(found)
-    return {}

@@ -238,7 +238,7 @@ def advice(
     return tuple(sorted(found, key=lambda one: -one.narrower))
 
 
-def advice_words(found: Sequence[Advice], *, more_s: float = A_MINUTE_S) -> str:
+def describe_advice(found: Sequence[Advice], *, more_s: float = A_MINUTE_S) -> str:
     """One sentence: on what to spend one more minute."""
     time = "minute" if more_s == A_MINUTE_S else f"{more_s:g} s"
     first, *others = found

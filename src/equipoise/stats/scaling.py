@@ -143,7 +143,7 @@ def scaling_law(
     )
 
 
-def law_words(exponent: float, log_power: int) -> str:
+def describe_law(exponent: float, log_power: int) -> str:
     """Return a law as it is written: ``N^2 log N``."""
     size = {0.0: "", 1.0: "N"}.get(exponent, f"N^{exponent:g}")
     logarithm = {0: "", 1: "log N"}.get(log_power, f"(log N)^{log_power}")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
@@ -31,18 +30,18 @@ class ShiftFunction:
     ``inf`` or 0 where one is; bounds go to 0 or ``inf`` there.
     """
 
-    quantiles: NDArray[np.float64]
-    ratio: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    quantiles: FloatArray
+    ratio: FloatArray
+    low: FloatArray
+    high: FloatArray
     level: float
     """1 minus the coverage of each interval, taken for itself."""
     blocks: int
 
 
 def shift_function(
-    baseline: NDArray[np.float64],
-    candidate: NDArray[np.float64],
+    baseline: FloatArray,
+    candidate: FloatArray,
     *,
     seed: int,
     quantiles: Sequence[float] = DECILES,
@@ -91,7 +90,7 @@ def shift_function(
     )
 
 
-def _check(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> None:
+def _check(baseline: FloatArray, candidate: FloatArray) -> None:
     if baseline.shape != candidate.shape or baseline.ndim != 1:
         raise UnusableInput(
             f"a shift function needs pairs, but there are {baseline.shape} baseline costs and "
@@ -111,20 +110,16 @@ def _check(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> Non
             )
 
 
-def _ratios(
-    baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantiles: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _ratios(baseline: FloatArray, candidate: FloatArray, quantiles: FloatArray) -> FloatArray:
     """Return the quantiles of samples ``(samples, blocks)``, shape ``(samples, quantiles)``."""
     below, above = quantiles_of(baseline, quantiles), quantiles_of(candidate, quantiles)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: NDArray[np.float64] = np.where(above == below, 1.0, above / below)
+        ratios: FloatArray = np.where(above == below, 1.0, above / below)
     ratios[np.isinf(below) & np.isinf(above)] = np.nan
     return ratios
 
 
-def quantiles_of(
-    samples: NDArray[np.float64], quantiles: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def quantiles_of(samples: FloatArray, quantiles: FloatArray) -> FloatArray:
     """Type 8 quantiles along the last axis; numpy's own turn infinite costs into NaN."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
@@ -135,13 +130,11 @@ def quantiles_of(
     lower, upper = ordered[..., under], ordered[..., over]
     with np.errstate(invalid="ignore"):
         between = lower + weight * (upper - lower)
-    found: NDArray[np.float64] = np.where((weight == 0.0) | (lower == upper), lower, between)
+    found: FloatArray = np.where((weight == 0.0) | (lower == upper), lower, between)
     return found
 
 
-def _percentile_band(
-    resampled: NDArray[np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _percentile_band(resampled: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     # A resample in which both quantiles timed out excludes nothing: it widens both ends.
     count = len(resampled)
     down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
@@ -222,17 +215,12 @@ def _answer(statistic: str, log_ratio: float, margin: float) -> StatisticAnswer:
 
 
 def _winner(log_ratio: float, margin: float) -> int:
-    """1 if the baseline wins, -1 if the candidate does, 0 if neither."""
-    if abs(log_ratio) <= margin:
-        return 0
-    return 1 if log_ratio > 0 else -1
+    """Return 1 if the baseline wins, -1 if the candidate does, 0 if neither."""
+    return (log_ratio > margin) - (log_ratio < -margin)
 
 
 def _ln_ratio(numerator: float, denominator: float) -> float:
     if numerator == denominator:
         return 0.0
-    if math.isinf(numerator) or math.isinf(denominator):
-        return math.inf if math.isinf(numerator) else -math.inf
-    if numerator == 0 or denominator == 0:
-        return -math.inf if numerator == 0 else math.inf
-    return math.log(numerator) - math.log(denominator)
+    with np.errstate(divide="ignore"):
+        return float(np.log(numerator) - np.log(denominator))

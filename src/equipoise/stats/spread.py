@@ -17,7 +17,7 @@ import numpy as np
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 
 KIND: Kind = "chance"
@@ -53,7 +53,7 @@ def spread(values: FloatArray) -> float:
     return float(high - low) / 2.0
 
 
-def spread_words(log_spread: float) -> str:
+def describe_spread(log_spread: float) -> str:
     """``±3.1 %``, or ``×÷2.6`` where plus and minus would not be alike any more."""
     if log_spread < _FACTOR_FROM:
         return f"±{100 * log_spread:.2g} %"
@@ -84,7 +84,7 @@ def spread_change(
     return SpreadChange(
         free=of_free,
         held=of_held,
-        share=_share(of_free, of_held),
+        share=None if of_free == 0.0 else 1.0 - (of_held / of_free) ** 2,
         share_ci=_share_interval(free, held, seed, level),
         p_value=_p_value(free, held, seed),
         blocks=len(free),
@@ -104,7 +104,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def _p_value(free: FloatArray, held: FloatArray, seed: int) -> float:
     away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (free, held)]
-    scores = _ranks(np.concatenate(away))
+    scores = shared_ranks(np.concatenate(away))
     differences = scores[len(free) :] - scores[: len(free)]
     generator = np.random.default_rng(seed)
     flips = generator.integers(0, 2, size=(FLIPS, len(free)), dtype=np.int8) * 2 - 1
@@ -114,24 +114,13 @@ def _p_value(free: FloatArray, held: FloatArray, seed: int) -> float:
     return (1 + as_low) / (1 + FLIPS)
 
 
-def _ranks(values: FloatArray) -> FloatArray:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2.0)[place], dtype=np.float64)
-
-
-def _share(free: float, held: float) -> float | None:
-    return None if free == 0.0 else 1.0 - (held / free) ** 2
-
-
 def _share_interval(free: FloatArray, held: FloatArray, seed: int, level: float) -> Interval:
     generator = np.random.default_rng(seed)
     chosen = circular_block_indices(len(free), RESAMPLES, generator)
     ranges = [
         np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1)) for one in (free, held)
     ]
-    known = ranges[0] > 0.0
-    if not known.all():
+    if not (ranges[0] > 0.0).all():
         return (None, None)
     low, high = percentile_interval(1.0 - (ranges[1] / ranges[0]) ** 2, level)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

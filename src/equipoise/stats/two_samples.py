@@ -9,7 +9,7 @@ what the next one would show, and several campaigns of one boot count as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,40 +58,15 @@ def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) ->
     level
         1 minus the nominal coverage. The degrees of freedom are rounded down.
     """
-    refusal = _refusal(baseline, candidate)
-    if refusal is not None:
-        return SampleRatio(None, (None, None), refusal)
-    below, above = np.log(baseline), np.log(candidate)
-    difference = float(np.mean(above) - np.mean(below))
-    if min(len(below), len(above)) < 2:
-        return _without_interval(difference, ONE_RUN)
-    error, freedom = _welch(below, above)
-    if error == 0.0:
-        return _without_interval(difference, NO_SPREAD)
-    return _interval(difference, error, freedom, level)
+    return _ratio(_welch, baseline, candidate, level, ONE_RUN)
 
 
 def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """Return the ratio of geometric means by Student's t over the log ratios within blocks.
+    """Return the ratio of geometric means by Student's t over the log ratios within n blocks.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs in the same n blocks.
-    level
-        1 minus the nominal coverage.
+    Both arrays have the shape (n,); otherwise like `welch_ratio`.
     """
-    refusal = _refusal(baseline, candidate)
-    if refusal is not None:
-        return SampleRatio(None, (None, None), refusal)
-    differences = np.log(candidate) - np.log(baseline)
-    mean = float(np.mean(differences))
-    if len(differences) < 2:
-        return _without_interval(mean, ONE_BLOCK)
-    error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-    if error == 0.0:
-        return _without_interval(mean, NO_SPREAD)
-    return _interval(mean, error, len(differences) - 1, level)
+    return _ratio(_paired, baseline, candidate, level, ONE_BLOCK)
 
 
 def welch_difference(
@@ -106,78 +81,78 @@ def welch_difference(
     level
         1 minus the nominal coverage. The degrees of freedom are rounded down.
     """
-    difference = float(np.mean(candidate) - np.mean(baseline))
-    if min(len(baseline), len(candidate)) < 2:
-        return SampleDifference(difference, (None, None), ONE_RUN)
-    error, freedom = _welch(baseline, candidate)
-    return _difference(difference, error, freedom, level)
+    return _difference(_welch, baseline, candidate, level, ONE_RUN)
 
 
 def paired_difference(
     baseline: FloatArray, candidate: FloatArray, *, level: float
 ) -> SampleDifference:
-    """Return the mean of the differences within blocks, by Student's t.
+    """Return the mean of the differences within n blocks, by Student's t.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,), n at least 1: finite values in the same n blocks.
-    level
-        1 minus the nominal coverage.
+    Both arrays have the shape (n,); otherwise like `welch_difference`.
     """
-    differences = candidate - baseline
-    mean = float(np.mean(differences))
-    if len(differences) < 2:
-        return SampleDifference(mean, (None, None), ONE_BLOCK)
-    # The same difference in every block would differ by rounding.
-    same = bool((differences == differences[0]).all())
-    error = 0.0 if same else float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-    return _difference(mean, error, len(differences) - 1, level)
+    return _difference(_paired, baseline, candidate, level, ONE_BLOCK)
 
 
-def _difference(difference: float, error: float, freedom: int, level: float) -> SampleDifference:
-    if error == 0.0:
-        return SampleDifference(difference, (None, None), NO_SPREAD)
-    reach = student_quantile(1.0 - level / 2.0, freedom) * error
-    return SampleDifference(difference, (difference - reach, difference + reach), None)
+_Test = Callable[[FloatArray, FloatArray], tuple[float, float, int]]
+"""Function that returns a difference, its standard error and its degrees of freedom.
+
+Too few values for an error have no degree of freedom. Of equal values the error is exactly 0, which
+rounding in their mean would hide.
+"""
 
 
-def _welch(below: FloatArray, above: FloatArray) -> tuple[float, int]:
-    """Return the standard error of a difference of means and its degrees of freedom.
-
-    Of equal values the spread is exactly 0, which rounding in their mean would hide.
-    """
+def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
+    difference = float(np.mean(above) - np.mean(below))
+    if min(len(below), len(above)) < 2:
+        return difference, 0.0, 0
     parts = [
         float(np.var(one, ddof=1)) / len(one) if (one != one[0]).any() else 0.0
         for one in (below, above)
     ]
     if not any(parts):
-        return 0.0, 1
+        return difference, 0.0, 1
     squares = (part**2 / (len(one) - 1) for part, one in zip(parts, (below, above), strict=True))
-    return math.sqrt(sum(parts)), max(1, math.floor(sum(parts) ** 2 / sum(squares)))
+    freedom = max(1, math.floor(sum(parts) ** 2 / sum(squares)))
+    return difference, math.sqrt(sum(parts)), freedom
 
 
-def _refusal(baseline: FloatArray, candidate: FloatArray) -> str | None:
+def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
+    differences = above - below
+    error = 0.0
+    if (differences != differences[0]).any():
+        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    return float(np.mean(differences)), error, len(differences) - 1
+
+
+def _difference(
+    test: _Test, baseline: FloatArray, candidate: FloatArray, level: float, too_few: str
+) -> SampleDifference:
+    difference, error, freedom = test(baseline, candidate)
+    if freedom == 0 or error == 0.0:
+        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few)
+    reach = student_quantile(1.0 - level / 2.0, freedom) * error
+    return SampleDifference(difference, (difference - reach, difference + reach), None)
+
+
+def _ratio(
+    test: _Test, baseline: FloatArray, candidate: FloatArray, level: float, too_few: str
+) -> SampleRatio:
     if not len(baseline) or not len(candidate):
-        return "no value is known"
+        return SampleRatio(None, (None, None), "no value is known")
     both = np.concatenate([baseline, candidate])
     if not np.isfinite(both).all() or (both <= 0).any():
-        return "a value that is not above 0 has no ratio"
-    return None
-
-
-def _interval(difference: float, error: float, freedom: int, level: float) -> SampleRatio:
-    reach = student_quantile(1.0 - level / 2.0, max(1, freedom)) * error
-    if abs(difference) + reach > _LARGEST:
-        return _without_interval(difference, "too few trials for an interval")
-    bounds = (math.exp(difference - reach), math.exp(difference + reach))
-    return SampleRatio(math.exp(difference), bounds, None)
-
-
-def _without_interval(difference: float, why: str) -> SampleRatio:
-    if abs(difference) > _LARGEST:
+        return SampleRatio(None, (None, None), "a value that is not above 0 has no ratio")
+    logs = _difference(test, np.log(baseline), np.log(candidate), level, too_few)
+    if abs(logs.difference) > _LARGEST:
         return SampleRatio(None, (None, None), "the ratio is beyond every number")
-    return SampleRatio(math.exp(difference), (None, None), why)
+    ratio = math.exp(logs.difference)
+    low, high = logs.difference_ci
+    if low is None or high is None:
+        return SampleRatio(ratio, (None, None), logs.unknown)
+    if max(-low, high) > _LARGEST:
+        return SampleRatio(ratio, (None, None), "too few trials for an interval")
+    return SampleRatio(ratio, (math.exp(low), math.exp(high)), None)
 
 
 def pool(

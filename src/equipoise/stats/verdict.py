@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,28 +128,38 @@ def judge(
     if len(comparisons) == 1:
         return (judge_alone(comparisons[0], margin, alpha),)
     tested = len(comparisons)
-    cache = {} if cache is None else cache
+    earlier = {} if cache is None else cache
+
+    def judged_at(level: float) -> list[ComparisonVerdict]:
+        return judge_cached(comparisons, margin, level, earlier)
+
+    decided = select_most(judged_at, lambda one: one.verdict != "undecided", alpha, tested)
+    others = judged_at(alpha / tested) if len(decided) < tested else []
+    return tuple(
+        decided[place] if place in decided else replace(others[place], verdict="undecided")
+        for place in range(tested)
+    )
+
+
+def select_most(
+    judged_at: Callable[[float], list[ComparisonVerdict]],
+    is_met: Callable[[ComparisonVerdict], bool],
+    alpha: float,
+    tested: int,
+) -> dict[int, ComparisonVerdict]:
+    """Return the most comparisons, by place, that meet a condition at their common level.
+
+    R of K comparisons are selected at level alpha·R/K, R the largest possible.
+    """
     selected = tested
     while selected:
-        level = alpha * selected / tested
-        judged = [
-            judge_cached(place, blocks, margin, level, cache)
-            for place, blocks in enumerate(comparisons)
-        ]
-        found = sum(one.verdict != "undecided" for one in judged)
-        if found >= selected:
-            return tuple(
-                _left_undecided(place, comparisons[place], margin, alpha / tested, cache)
-                if one.verdict == "undecided"
-                else one
-                for place, one in enumerate(judged)
-            )
-        # A lower level decides no more: none between the two can have as many as it needs.
-        selected = found
-    return tuple(
-        _left_undecided(place, blocks, margin, alpha / tested, cache)
-        for place, blocks in enumerate(comparisons)
-    )
+        judged = judged_at(alpha * selected / tested)
+        found = {place: one for place, one in enumerate(judged) if is_met(one)}
+        if len(found) >= selected:
+            return found
+        # A lower level selects no more: none between the two can have as many as it needs.
+        selected = len(found)
+    return {}
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
@@ -192,16 +202,17 @@ def blocks_to_go(
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
     share = MOST_CONTINUATIONS // max(1, len(judged) - decided)
     continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
-    forecasts: list[int | None] = []
-    for blocks, one in zip(comparisons, judged, strict=True):
-        if one.verdict != "undecided" or len(blocks) == 0:
-            forecasts.append(None)
-            continue
+
+    def forecast(blocks: PairedBlocks) -> int | None:
         cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
         engine = blocks.engine
-        forecast = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        forecasts.append(forecast(level, margin, cap, continuations, seed))
-    return tuple(forecasts)
+        simulate = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
+        return simulate(level, margin, cap, continuations, seed)
+
+    return tuple(
+        forecast(blocks) if one.verdict == "undecided" and len(blocks) else None
+        for blocks, one in zip(comparisons, judged, strict=True)
+    )
 
 
 def typical_ratio(blocks: PairedBlocks) -> float | None:
@@ -248,25 +259,17 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     return replace(_judge_by(blocks, margin, alpha, at_stop), ratio_is_constant=False)
 
 
-def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> ComparisonVerdict:
-    # An interval that leaves out 0 implies an e-value of at least 1/level: no second test needed.
-    return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
-
-
 def judge_cached(
-    place: int, blocks: PairedBlocks, margin: float, level: float, cache: VerdictCache
-) -> ComparisonVerdict:
-    """Judge one of several comparisons by its interval at the stop, or take it from the cache."""
-    before = cache.get((place, level))
-    if before is None or before.blocks != len(blocks):
-        before = cache[place, level] = _judge_at_stop(blocks, margin, level)
-    return before
-
-
-def _left_undecided(
-    place: int, blocks: PairedBlocks, margin: float, level: float, cache: VerdictCache
-) -> ComparisonVerdict:
-    return replace(judge_cached(place, blocks, margin, level, cache), verdict="undecided")
+    comparisons: Sequence[PairedBlocks], margin: float, level: float, cache: VerdictCache
+) -> list[ComparisonVerdict]:
+    """Judge several comparisons by their intervals at the stop, or take them from the cache."""
+    for place, blocks in enumerate(comparisons):
+        before = cache.get((place, level))
+        if before is None or before.blocks != len(blocks):
+            # An interval without 0 implies an e-value of at least 1/level: no second test needed.
+            interval = blocks.engine.interval_at_stop(level)
+            cache[place, level] = _judge_by(blocks, margin, level, interval)
+    return [cache[place, level] for place in range(len(comparisons))]
 
 
 def _judge_by(

@@ -50,7 +50,7 @@ class WorkloadShape:
     trials: tuple[TrialShape, ...]
     has_steady_state: bool
     """Whether at most ``DISSENTING_SHARE`` of the trials have none."""
-    words: str
+    summary: str
 
     @property
     def steady(self) -> tuple[float, ...] | None:
@@ -138,7 +138,7 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
         kind=commonest if consistent else "inconsistent",
         trials=tuple(shapes),
         has_steady_state=counts["no steady state"] <= most,
-        words=_words(shapes, counts) if consistent else f"inconsistent: {_listed(counts)}",
+        summary=_summary(shapes, counts) if consistent else f"inconsistent: {_listed(counts)}",
     )
 
 
@@ -151,16 +151,15 @@ def _segments(iterations: FloatArray) -> Segments:
     return Segments(placed, found.sd)
 
 
-def _words(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
+def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
     (kind, agreeing), *others = counts.most_common()
-    words = f"{kind} in {'all' if not others else f'{agreeing} of'} {len(shapes)} trials"
+    summary = f"{kind} in {'all' if not others else f'{agreeing} of'} {len(shapes)} trials"
     if len(shapes) == 1:
-        words = f"{kind} in its one trial"
+        summary = f"{kind} in its one trial"
     if kind in ("warm-up", "slowdown"):
-        begins = [one.steady_from for one in shapes if one.kind == kind]
-        known = [one for one in begins if one is not None]
-        words += f", steady from iteration {int(np.median(known)) + 1} on (median)"
-    return words + (f"; {_listed(Counter(dict(others)))}" if others else "")
+        begins = [one.steady_from or 0 for one in shapes if one.kind == kind]
+        summary += f", steady from iteration {int(np.median(begins)) + 1} on (median)"
+    return summary + (f"; {_listed(Counter(dict(others)))}" if others else "")
 
 
 def _listed(counts: Counter[TrialClass]) -> str:

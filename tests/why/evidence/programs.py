@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.stacks import Stacks
 
 NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -40,6 +42,15 @@ def run(process: Process, *, user: int | None = None) -> subprocess.CompletedPro
         group=user,
         extra_groups=None if user is None else [],
     )
+
+
+def weights_by_name(stacks: Stacks) -> dict[str, float]:
+    """The weight of each function with all that it called."""
+    sums: dict[str, float] = defaultdict(float)
+    for stack in stacks.stacks:
+        for name in {stacks.frames[place].name for place in stack.frames}:
+            sums[name] += stack.weight
+    return sums
 
 
 def opened_to_all(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.why.differences.stacks import places_of, weights
 from equipoise.why.evidence.process import Process
 from equipoise.why.evidence.stacks import Frame, Sampled, SampledSource, read_sampled, wrap_sampled
 from tests.why.evidence.programs import (
@@ -16,6 +17,7 @@ from tests.why.evidence.programs import (
     compiled,
     run,
     run_as_nobody,
+    weights_by_name,
     with_small_disk,
 )
 
@@ -78,21 +80,16 @@ def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
     return read_sampled(name, folder)
 
 
-def below(found: Sampled) -> dict[str, float]:
-    """The weight of each function with all that it called, by name."""
-    return {frame.name: weight for frame, weight in found.stacks.below_frame().items()}
-
-
 @needs_kernel
 def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> None:
     found = observed("profile", tmp_path, str(program), "time")
-    seconds = below(found)
+    seconds = weights_by_name(found.stacks)
     # At 999 samples a second the standard errors are far below these bounds.
     assert seconds["slow_function"] == pytest.approx(0.3, abs=0.1)
     assert seconds["quick_function"] == pytest.approx(0.1, abs=0.05)
     assert found.total == pytest.approx(found.stacks.weight(), rel=0.1)
-    inlined = Frame("inner_part", program.name, "inlined")
-    assert found.stacks.below_frame()[inlined] == pytest.approx(
+    assert Frame("inner_part", program.name, "inlined") in found.stacks.frames
+    assert seconds["inner_part"] == pytest.approx(
         seconds["slow_function"] + seconds["quick_function"], rel=0.05
     )
     assert found.end.exit == 0
@@ -113,7 +110,7 @@ def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> Non
     assert found.total is not None
     assert 50_000 <= found.total < 50_500
     # Sampled by the kernel at about 999 a second, each for the faults since the one before.
-    assert below(found)["toucher"] / found.stacks.weight() > 0.9
+    assert weights_by_name(found.stacks)["toucher"] / found.stacks.weight() > 0.9
 
 
 @needs_kernel
@@ -121,7 +118,7 @@ def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
     found = observed("waits", tmp_path, str(program), "waits")
     assert found.total is not None
     assert found.total >= 0.1
-    charged = below(found)
+    charged = weights_by_name(found.stacks)
     assert charged["waiter"] / found.stacks.weight() > 0.9
     doors = {frame.name for frame in found.stacks.frames if frame.kind == "kernel"}
     assert doors & {"clock_nanosleep", "system_call_entry"}
@@ -130,14 +127,11 @@ def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
 def test_the_kernel_is_entered_by_a_named_door(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
     found = observed("profile", tmp_path, *copies)
-    kernel = {
-        frame.name: weight
-        for frame, weight in found.stacks.of_frame().items()
-        if frame.kind == "kernel"
-    }
+    places = places_of(found.stacks)
+    kernel = weights(places, lambda place: () if place.entry is None else (place.entry,))
     assert kernel_may_be_sampled() is bool(kernel)
     if kernel:
-        assert max(kernel, key=kernel.__getitem__) == "read"
+        assert max(kernel, key=lambda entry: kernel[entry]) == "read"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -155,7 +149,7 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
     assert done.returncode == 0, done.stderr
     found = read_sampled("profile", tmp_path)
     assert any("kernel's own time" in words for words in found.unseen) is (paranoid == 2)
-    assert below(found)["slow_function"] == pytest.approx(0.3, abs=0.1)
+    assert weights_by_name(found.stacks)["slow_function"] == pytest.approx(0.3, abs=0.1)
 
 
 def new_interpreter() -> str | None:

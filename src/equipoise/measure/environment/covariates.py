@@ -10,11 +10,15 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from contextlib import ExitStack
+from typing import Literal, Self, TypeVar
 
 from equipoise.measure.environment.hardware import CPUS, online
 from equipoise.measure.environment.host import Host, Unknown
+
+T = TypeVar("T")
+Resource = Literal["cpu", "memory", "io"]
+When = Literal["before", "after", "difference"]
 
 MOST_S = 200e-6
 """Longest time that one source may take per trial, before and after it together."""
@@ -50,39 +54,35 @@ class CovariateReader:
         host = Host() if host is None else host
         self.reasons: dict[str, str] = {}
         """Why a covariate is ``None``: what this host lacks, or the last failure to read it."""
-        self._sources: list[Source] = []
-        self._failed: set[int] = set()
+        self._sources: list[tuple[tuple[str, ...], Source]] = []
+        self._failed: set[tuple[str, ...]] = set()
         self._names: list[str] = []
         for names, open_source in SOURCES:
             self._names.extend(names)
-            try:
-                source = open_source(host)
-            except Unknown as reason:
-                self._explain(names, str(reason))
-                continue
-            try:
-                cost_s = _cost_s(source, _any_cpu(host), clock)
-            except Unknown as reason:
-                self._explain(names, str(reason))
-                source.close()
-                continue
-            if cost_s > most_s:
-                self._explain(
-                    names, f"to read it takes {1e3 * cost_s:.2g} ms here: too long beside a trial"
-                )
-                source.close()
-                continue
-            self._sources.append(source)
+            with ExitStack() as opened:
+                try:
+                    source = open_source(host)
+                    opened.callback(source.close)
+                    cost_s = _cost_s(source, _any_cpu(host), clock)
+                except Unknown as reason:
+                    self._explain(names, str(reason))
+                    continue
+                if cost_s > most_s:
+                    why = f"to read it takes {1e3 * cost_s:.2g} ms here: too long beside a trial"
+                    self._explain(names, why)
+                    continue
+                opened.pop_all()
+            self._sources.append((names, source))
 
     def before(self) -> None:
         """Read what is needed before a trial."""
         self._failed.clear()
-        for source in self._sources:
+        for names, source in self._sources:
             try:
                 source.before()
             except Unknown as reason:
-                self._failed.add(id(source))
-                self._explain(source.names, str(reason))
+                self._failed.add(names)
+                self._explain(names, str(reason))
 
     def after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
@@ -105,13 +105,13 @@ class CovariateReader:
             ``pressure_io_s``, ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(self._names)
-        for source in self._sources:
-            if id(source) in self._failed:
+        for names, source in self._sources:
+            if names in self._failed:
                 continue
             try:
-                values.update(zip(source.names, source.after(cpu), strict=True))
+                values.update(zip(names, source.after(cpu), strict=True))
             except Unknown as reason:
-                self._explain(source.names, str(reason))
+                self._explain(names, str(reason))
         values[RUN_DELAY] = run_delay_s
         values[CPU] = cpu
         for name in (RUN_DELAY, CPU):
@@ -121,7 +121,7 @@ class CovariateReader:
 
     def close(self) -> None:
         """Close every file."""
-        for source in self._sources:
+        for _, source in self._sources:
             source.close()
         self._sources.clear()
 
@@ -129,12 +129,7 @@ class CovariateReader:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
         self.close()
 
@@ -160,33 +155,6 @@ def _cost_s(source: Source, cpu: int | None, clock: Callable[[], float]) -> floa
     return min(costs)
 
 
-class Source(Protocol):
-    """One source of covariates.
-
-    The constructor raises ``Unknown`` where the host does not offer the source. The methods
-    raise ``Unknown`` where the host no longer does.
-    """
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the covariates."""
-
-    def before(self) -> None:
-        """Read what is needed before a trial."""
-
-    def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return the covariates of the trial, in the order of ``names``.
-
-        Parameters
-        ----------
-        cpu
-            CPU on which the trial ran last, if it is known.
-        """
-
-    def close(self) -> None:
-        """Close the files."""
-
-
 class OpenFile:
     """A small file of /proc or /sys that is opened once and read again each time.
 
@@ -203,172 +171,138 @@ class OpenFile:
         except OSError as error:
             raise Unknown(f"{name}: {error.strerror}") from None
 
-    def read(self, at_most: int = 512) -> bytes:
-        """Return the first bytes of the present content.
+    def parse(self, parser: Callable[[bytes], T], at_most: int) -> T:
+        """Parse the first bytes of the present content.
 
         Raises
         ------
         Unknown
-            The file can no longer be read.
+            The file can no longer be read, or the parser raises `ValueError` or `IndexError`.
         """
         try:
-            return os.pread(self._descriptor, at_most, 0)
+            return parser(os.pread(self._descriptor, at_most, 0))
         except OSError as error:
             raise Unknown(f"{self._name}: {error.strerror}") from None
-
-    def number(self) -> int:
-        """Return the whole number that the file holds.
-
-        Raises
-        ------
-        Unknown
-            The file can no longer be read, or holds something else.
-        """
-        try:
-            return int(self.read(32))
-        except ValueError:
-            raise self.unexpected_form() from None
-
-    def unexpected_form(self) -> Unknown:
-        """Return the error for content that cannot be understood."""
-        return Unknown(f"{self._name} has another form than the kernel documents")
+        except (ValueError, IndexError):
+            raise Unknown(f"{self._name} has another form than the kernel documents") from None
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
 
 
-class _FileSource:
-    """A source that reads one file."""
+class Source:
+    """One source of covariates.
 
-    def __init__(self, host: Host, name: str) -> None:
-        self._file = OpenFile(host, name)
+    Parameters
+    ----------
+    when
+        Whether a reading before the trial counts, one after it, or their difference.
+    read
+        Function that reads, given the CPU on which the trial ran last, if it is known; raises
+        `Unknown` where the host no longer offers the source.
+    files
+        Open files of the source.
+    per_unit
+        Divisor of a difference.
+    """
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-class Load(_FileSource):
-    """Load average over the minute before the trial (proc_loadavg(5))."""
-
-    names = ("load_1_minute",)
-
-    def __init__(self, host: Host) -> None:
-        super().__init__(host, "/proc/loadavg")
-        self._load = 0.0
+    def __init__(
+        self,
+        when: When,
+        read: Callable[[int | None], tuple[float, ...]],
+        files: list[OpenFile],
+        per_unit: float = 1.0,
+    ) -> None:
+        self._when = when
+        self._read = read
+        self._files = files
+        self._per_unit = per_unit
+        self._first: tuple[float, ...] = ()
 
     def before(self) -> None:
-        """Read the load; after the trial it would contain the trial itself."""
-        try:
-            self._load = float(self._file.read(64).split(maxsplit=1)[0])
-        except (ValueError, IndexError):
-            raise self._file.unexpected_form() from None
+        """Read what is needed before a trial."""
+        if self._when != "after":
+            self._first = self._read(None)
 
     def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return the load before the trial."""
-        return (self._load,)
+        """Return the covariates of the trial, which ran on this CPU last."""
+        if self._when == "before":
+            return self._first
+        last = self._read(cpu)
+        if self._when == "after":
+            return last
+        return tuple((b - a) / self._per_unit for a, b in zip(self._first, last, strict=True))
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            file.close()
 
 
-Resource = Literal["cpu", "memory", "io"]
-_TOTAL = b"total="
+def load(host: Host) -> Source:
+    """Open the load average, which after the trial would contain the trial (proc_loadavg(5))."""
+    file = OpenFile(host, "/proc/loadavg")
+    return Source(
+        "before", lambda _: (file.parse(lambda text: float(text.split(None, 1)[0]), 64),), [file]
+    )
 
 
-class Pressure(_FileSource):
-    """Seconds of the trial during which some process of the host waited for a resource.
+def pressure(host: Host, resource: Resource) -> Source:
+    """Open the seconds during which some process of the host waited for a resource.
 
     Source: the kernel's Documentation/accounting/psi.rst.
     """
-
-    def __init__(self, host: Host, resource: Resource) -> None:
-        super().__init__(host, f"/proc/pressure/{resource}")
-        self.names = (f"pressure_{resource}_s",)
-        self._total_us = 0
-
-    def before(self) -> None:
-        """Read the counter."""
-        self._total_us = self._read()
-
-    def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return how far the counter went, in seconds."""
-        return ((self._read() - self._total_us) / 1e6,)
-
-    def _read(self) -> int:
-        # The first line counts "some", and its total is the last field.
-        line = self._file.read(128).partition(b"\n")[0]
-        try:
-            return int(line[line.rindex(_TOTAL) + len(_TOTAL) :])
-        except ValueError:
-            raise self._file.unexpected_form() from None
+    file = OpenFile(host, f"/proc/pressure/{resource}")
+    return Source("difference", lambda _: (file.parse(_total_us, 128),), [file], 1e6)
 
 
+def _total_us(text: bytes) -> int:
+    # The first line counts "some", and its total is the last field.
+    line = text.partition(b"\n")[0]
+    return int(line[line.rindex(_TOTAL) + len(_TOTAL) :])
+
+
+_TOTAL = b"total="
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 
 
-class ProcessorTime(_FileSource):
-    """CPU seconds that the hypervisor took away, and that all processes used (proc_stat(5)).
+def processor_time(host: Host) -> Source:
+    """Open the CPU seconds that the hypervisor took away, and that all processes used.
 
-    The kernel counts ticks, usually of 10 ms: a short trial shows 0 or one tick.
+    The kernel counts ticks, usually of 10 ms: a short trial shows 0 or one tick (proc_stat(5)).
     """
-
-    names = ("steal_s", "busy_s")
-
-    def __init__(self, host: Host) -> None:
-        super().__init__(host, "/proc/stat")
-        self._tick_s = 1.0 / os.sysconf("SC_CLK_TCK")
-        self._steal = self._busy = 0
-
-    def before(self) -> None:
-        """Read the counters."""
-        self._steal, self._busy = self._read()
-
-    def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return how far the counters went, in CPU seconds, the trial's own included."""
-        steal, busy = self._read()
-        return (steal - self._steal) * self._tick_s, (busy - self._busy) * self._tick_s
-
-    def _read(self) -> tuple[int, int]:
-        fields = self._file.read(256).partition(b"\n")[0].split()
-        try:
-            return int(fields[_STEAL]), sum(
-                int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ)
-            )
-        except (ValueError, IndexError):
-            raise self._file.unexpected_form() from None
+    file = OpenFile(host, "/proc/stat")
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    return Source("difference", lambda _: file.parse(_stolen_and_busy, 256), [file], ticks_per_s)
 
 
-class Frequency:
-    """Hertz of the CPU that the trial ran on, just after it.
+def _stolen_and_busy(text: bytes) -> tuple[int, int]:
+    fields = text.partition(b"\n")[0].split()
+    busy = (int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
+    return int(fields[_STEAL]), sum(busy)
+
+
+def frequency(host: Host) -> Source:
+    """Open the frequency of the CPU that the trial ran on, read just after it.
 
     Before the trial that CPU has only this process to run. Source: the kernel's
     admin-guide/pm/cpufreq.rst.
     """
+    files: list[OpenFile] = []
 
-    names = ("frequency_hz",)
+    @functools.cache
+    def file_of(cpu: int) -> OpenFile:
+        files.append(OpenFile(host, f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"))
+        return files[-1]
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._files: dict[int, OpenFile] = {}
-        self._file_of(online(host)[0])
-
-    def before(self) -> None:
-        """Read nothing."""
-
-    def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return the frequency of the CPU on which the trial ran last."""
+    def read(cpu: int | None) -> tuple[float, ...]:
         if cpu is None:
             raise Unknown("it is not known on which CPU the trial ran")
-        return (self._file_of(cpu).number() * 1e3,)
+        return (file_of(cpu).parse(int, 32) * 1e3,)
 
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()
-
-    def _file_of(self, cpu: int) -> OpenFile:
-        if cpu not in self._files:
-            self._files[cpu] = OpenFile(self._host, f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq")
-        return self._files[cpu]
+    file_of(online(host)[0])
+    return Source("after", read, files)
 
 
 ZONES = "/sys/class/thermal"
@@ -380,39 +314,21 @@ _PACKAGE_SENSOR = "temp1_input"
 """Sensor of the whole package; reading one sensor per core would cost one read per core."""
 
 
-class Temperature:
-    """Degrees Celsius of the hottest sensor of the processor, before the trial.
+def temperature(host: Host) -> Source:
+    """Open the processor's sensors; the hottest counts, before the trial.
 
     Source: the kernel's driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst.
     """
-
-    names = ("temperature_c",)
-
-    def __init__(self, host: Host) -> None:
-        names = list(_zones(host)) or list(_monitors(host))
-        if not names:
-            raise Unknown(f"neither {ZONES} nor {MONITORS} shows a sensor of the processor")
-        self._files: list[OpenFile] = []
-        self._hottest = 0.0
-        try:
-            for name in names:
-                self._files.append(OpenFile(host, name))
-        except Unknown:
-            self.close()
-            raise
-
-    def before(self) -> None:
-        """Read every sensor of the processor."""
-        self._hottest = max(file.number() / 1e3 for file in self._files)
-
-    def after(self, cpu: int | None) -> tuple[float, ...]:
-        """Return the temperature before the trial."""
-        return (self._hottest,)
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files:
-            file.close()
+    names = list(_zones(host)) or list(_monitors(host))
+    if not names:
+        raise Unknown(f"neither {ZONES} nor {MONITORS} shows a sensor of the processor")
+    with ExitStack() as opened:
+        files = []
+        for name in names:
+            files.append(OpenFile(host, name))
+            opened.callback(files[-1].close)
+        opened.pop_all()
+    return Source("before", lambda _: (max(file.parse(int, 32) / 1e3 for file in files),), files)
 
 
 def _zones(host: Host) -> Iterator[str]:
@@ -436,12 +352,12 @@ def _names(host: Host, folder: str) -> list[str]:
 
 
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
-    (Load.names, Load),
-    (("pressure_cpu_s",), functools.partial(Pressure, resource="cpu")),
-    (("pressure_memory_s",), functools.partial(Pressure, resource="memory")),
-    (("pressure_io_s",), functools.partial(Pressure, resource="io")),
-    (ProcessorTime.names, ProcessorTime),
-    (Frequency.names, Frequency),
-    (Temperature.names, Temperature),
+    (("load_1_minute",), load),
+    (("pressure_cpu_s",), functools.partial(pressure, resource="cpu")),
+    (("pressure_memory_s",), functools.partial(pressure, resource="memory")),
+    (("pressure_io_s",), functools.partial(pressure, resource="io")),
+    (("steal_s", "busy_s"), processor_time),
+    (("frequency_hz",), frequency),
+    (("temperature_c",), temperature),
 )
 """Every source with the names of its covariates; a new source is one line here."""

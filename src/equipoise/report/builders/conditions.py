@@ -37,7 +37,7 @@ from equipoise.report.units import (
     ratio_interval,
     spread_text,
 )
-from equipoise.stats.scaling import ScalingLaw, law_words
+from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60
 
@@ -293,7 +293,7 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
     for name, law in laws.items():
         row = [name, exponent_text(law.power_law)]
         if several:
-            simple = ", ".join(law_words(*one) for one in law.simple) or "none"
+            simple = ", ".join(describe_law(*one) for one in law.simple) or "none"
             row += [
                 exponent_text(law.exponents[1]),
                 f"{100 * law.power_law.largest_miss:.1f} %",

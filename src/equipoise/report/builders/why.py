@@ -21,7 +21,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import capitalized, duration
 from equipoise.stats.intervention import NARROW, describe_fraction
-from equipoise.stats.spread import KIND, spread_words
+from equipoise.stats.spread import KIND, describe_spread
 
 NOTE = (
     "Closes: the fraction of the gap that is gone with the change. Each interval holds however "
@@ -103,7 +103,7 @@ def _sources_section(sources: Sequence[Explanation]) -> Section:
         *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
         Column(""),
     )
-    free = spread_words(sources[0].evidence["spread"])
+    free = describe_spread(sources[0].evidence["spread"])
     rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
     confirmed = [one.summary for one in sources if one.status == _SOURCE]
     sentences = confirmed or ["no source that was held makes the times spread"]
@@ -134,7 +134,7 @@ def _source_cells(source: Explanation) -> tuple[str, ...]:
     share = source.share_of_gap
     return (
         source.cause,
-        spread_words(source.evidence["spread_held"]),
+        describe_spread(source.evidence["spread_held"]),
         UNKNOWN if share is None else f"{-100 * share:+.0f} %",
         UNKNOWN if low is None or high is None else f"{-100 * high:+.0f} % to {-100 * low:+.0f} %",
         f"{source.evidence['p_value']:.2g}",

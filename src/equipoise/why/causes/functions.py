@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from equipoise.why.causes.remaining import Cause, Remaining, sides
 from equipoise.why.causes.vocabulary import (
@@ -22,7 +21,7 @@ from equipoise.why.differences.changes import (
     is_more,
     sum_of,
 )
-from equipoise.why.evidence.evidence_set import Side
+from equipoise.why.evidence.sources import Side
 
 _SAME_INSTRUCTIONS = 0.02
 """Largest relative difference of equal work: threads start and meet a little differently."""
@@ -49,6 +48,8 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
         calling = caller(difference, function, extra.sides.extra)
         named = function if is_named(function.name) or calling is None else calling
         called_by = None if calling is None or calling == named else short_name(calling)
+        has_name = is_named(named.name)
+        what = f"{short_name(named)}()" if has_name else f"code without a name in {named.module}"
         yield extra.cause(
             "function",
             {
@@ -57,14 +58,8 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
                 "called_by": called_by,
                 "instructions": optional_sides(difference.instructions.get(function.name)),
             },
-            f"more time in {_describe(named)}{in_function(called_by, ', called by ')}",
+            f"more time in {what}{in_function(called_by, ', called by ')}",
         )
-
-
-def _describe(function: Function) -> str:
-    if is_named(function.name):
-        return f"{short_name(function)}()"
-    return f"code without a name in {function.module}"
 
 
 def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
@@ -196,24 +191,30 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
     if slow == fast:
         # A library without symbols, such as Debian's BLIS: only settings tell its kernels apart.
         if settings and not is_named(slow.name) and is_more(inside[slow]):
+            variables = " and ".join(name.removeprefix("environment ") for name in settings)
             yield extra.cause(
                 "configuration",
-                _blas_evidence(None, None, module, settings),
+                {"function": None, "instead_of": None, "module": module, "settings": settings},
                 f"{module}, whose functions have no names, takes longer with the setting of "
-                f"{_variables(settings)}",
+                f"{variables}",
             )
         return
     # It is certain that a kernel is used before it is certain how long it takes.
     if not is_more(inside[slow]) and not inside[fast].is_certain:
         return
     # Each is the kernel of one condition only.
-    if of_faster(inside[slow]) > of_faster(inside[fast]) / 2:
+    if 2 * of_faster(inside[slow]) > of_faster(inside[fast]):
         return
-    if of_slower(inside[fast]) > of_slower(inside[slow]) / 2:
+    if 2 * of_slower(inside[fast]) > of_slower(inside[slow]):
         return
     yield extra.cause(
         "configuration",
-        _blas_evidence(slow.name, fast.name, module, settings),
+        {
+            "function": slow.name,
+            "instead_of": fast.name,
+            "module": module,
+            "settings": settings,
+        },
         f"{module} computes with {slow.name}() instead of {fast.name}()",
     )
 
@@ -223,18 +224,3 @@ def _main(inside: dict[Function, Change], side: Side) -> Function | None:
     total = getattr(sum_of(inside.values()), side)
     heaviest = max(inside, key=lambda one: float(getattr(inside[one], side)))
     return heaviest if getattr(inside[heaviest], side) > _MAIN * total > 0 else None
-
-
-def _blas_evidence(
-    function: str | None, instead_of: str | None, module: str, settings: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "function": function,
-        "instead_of": instead_of,
-        "module": module,
-        "settings": settings,
-    }
-
-
-def _variables(settings: Iterable[str]) -> str:
-    return " and ".join(name.removeprefix("environment ") for name in settings)

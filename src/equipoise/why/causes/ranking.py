@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from equipoise.model.interval import Interval
 from equipoise.model.why import Explanation
-from equipoise.why.causes import files, functions, memory, processes, system_calls, waiting
+from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import Difference, is_more
 
@@ -21,14 +20,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "huge_pages_off": memory.huge_pages_off,
         "fork_of_large_process": processes.fork_of_large_process,
         "many_processes": processes.many_processes,
-        "sync_per_record": files.sync_per_record,
-        "cold_file": files.cold_file,
-        "tiny_writes": files.tiny_writes,
-        "tiny_reads": files.tiny_reads,
-        "path_look_ups": files.path_look_ups,
+        "sync_per_record": system_calls.sync_per_record,
+        "cold_file": system_calls.cold_file,
+        "tiny_writes": system_calls.tiny_writes,
+        "tiny_reads": system_calls.tiny_reads,
+        "path_look_ups": system_calls.path_look_ups,
         "messages": system_calls.messages,
-        "lock_waits": waiting.lock_waits,
-        "sleeping": waiting.sleeping,
+        "lock_waits": processes.lock_waits,
+        "sleeping": processes.sleeping,
         "one_thread": processes.one_thread,
         "memory_contention": functions.memory_contention,
         "more_allocations": memory.more_allocations,
@@ -37,7 +36,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "more_system_calls": system_calls.more_system_calls,
         "slower_system_calls": system_calls.slower_system_calls,
         "page_faults": memory.page_faults,
-        "waiting": waiting.waiting,
+        "waiting": processes.waiting,
     }
 )
 """Rules by the stable id of their cause, the most specific first: what one rule has claimed counts
@@ -51,7 +50,9 @@ OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause until something was changed because of it."""
 
 
-def causes(difference: Difference, rules: Mapping[str, Rule] = RULES) -> tuple[Explanation, ...]:
+def suggested_causes(
+    difference: Difference, rules: Mapping[str, Rule] = RULES
+) -> tuple[Explanation, ...]:
     """Return what evidence suggests, all open, the most seconds first.
 
     Empty if the gap is not certain, or if no source saw what makes it.
@@ -98,27 +99,20 @@ def _causes_of(rule: Rule, remaining: Remaining) -> tuple[Cause, ...]:
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
+    # Nothing can explain more than all of the gap.
     fraction = min(1.0, cause.seconds / gap_s)
+    low, high = (None if one is None else min(1.0, one / gap_s) for one in cause.seconds_ci)
     return Explanation(
         cause=name,
         kind=cause.kind,
         evidence=cause.evidence,
         status="open",
         share_of_gap=fraction,
-        share_ci=_fractions(cause.seconds_ci, gap_s),
+        share_ci=(low, high),
         summary=(
             f"{cause.summary}: {cause.seconds:.3g} s, {100 * fraction:.0f} % of the extra time, "
             f"{OBSERVED_ONLY}"
         ),
         seconds=cause.seconds,
         seconds_ci=cause.seconds_ci,
-    )
-
-
-def _fractions(seconds_ci: Interval, gap_s: float) -> Interval:
-    """Return the interval of a fraction: nothing can explain more than all of the gap."""
-    low, high = seconds_ci
-    return (
-        None if low is None else min(1.0, low / gap_s),
-        None if high is None else min(1.0, high / gap_s),
     )

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
 from equipoise.why.evidence.process import evidence_program
+from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 from equipoise.why.evidence.stacks import Frame, Sampled
 
 Picture = Literal["flame-graph", "firefox"]
@@ -69,49 +69,25 @@ def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _MeanStack:
-    frames: tuple[int, ...]
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class _Condition:
     name: str
     frames: tuple[Frame, ...]
-    stacks: tuple[_MeanStack, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Conditions:
-    baseline: _Condition
-    candidate: _Condition
-    slower: Side
+    stacks: tuple[dict[str, object], ...]
+    """Each with its ``frames``, and its mean ``seconds``."""
 
 
 def _picture(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side) -> bytes:
-    """Return a file of the mean seconds of each stack over the runs of each condition.
-
-    Parameters
-    ----------
-    runs
-        Profiles, or other stacks with seconds.
-    names
-        The names of the baseline and the candidate.
-
-    Raises
-    ------
-    UnusableInput
-        A condition has no run, or the slower one no stack; or the native observer is missing or
-        cannot draw.
-    """
+    """Return a file of the mean seconds of each stack over the runs of each condition."""
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
             hint="observe both with --sources profile; `equipoise why` says what it could not see",
         )
-    conditions = _Conditions(
-        _condition(names[0], runs.baseline), _condition(names[1], runs.candidate), slower
-    )
+    conditions = {
+        "baseline": _condition(names[0], runs.baseline),
+        "candidate": _condition(names[1], runs.candidate),
+        "slower": slower,
+    }
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
         stacks.write_bytes(msgspec.json.encode(conditions))
@@ -146,5 +122,5 @@ def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:
         # A command line may hold bytes that are no text.
         name.encode("utf-8", "backslashreplace").decode("utf-8"),
         tuple(places),
-        tuple(_MeanStack(frames, weight / len(runs)) for frames, weight in stacks),
+        tuple({"frames": frames, "seconds": weight / len(runs)} for frames, weight in stacks),
     )

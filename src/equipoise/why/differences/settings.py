@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
 from equipoise.model.plan import Condition, Process, Server
 from equipoise.why.differences.changes import Setting
@@ -34,21 +35,16 @@ def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -
 
     An argument has its place in the candidate, or, where the candidate lacks it, in the baseline.
     """
-    yield Setting(f"{prefix}program", _at(baseline, 0), _at(candidate, 0))
+    yield Setting(f"{prefix}program", *(next(iter(one), None) for one in (baseline, candidate)))
     ours, theirs = baseline[1:], candidate[1:]
     matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
     for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
         if kind == "equal":
             continue
-        for step in range(max(end - begin, other_end - other_begin)):
-            one = ours[begin + step] if begin + step < end else None
-            other = theirs[other_begin + step] if other_begin + step < other_end else None
+        pairs = zip_longest(ours[begin:end], theirs[other_begin:other_end])
+        for step, (one, other) in enumerate(pairs):
             place = 1 + (begin if other is None else other_begin) + step
             yield Setting(f"{prefix}argument {place}", one, other)
-
-
-def _at(words: Sequence[str], place: int) -> str | None:
-    return words[place] if place < len(words) else None
 
 
 def _environment(
@@ -72,16 +68,13 @@ def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Set
 
 def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setting]:
     if baseline is None or candidate is None:
-        yield Setting("server", _command(baseline), _command(candidate))
+        both = (None if one is None else " ".join(one.start) for one in (baseline, candidate))
+        yield Setting("server", *both)
         return
     prefix = "server "
     yield from _arguments(prefix, baseline.start, candidate.start)
     yield from _environment(prefix, baseline.environment, candidate.environment)
     yield from _process(prefix, baseline.process, candidate.process)
-
-
-def _command(server: Server | None) -> str | None:
-    return None if server is None else " ".join(server.start)
 
 
 def _on_or_off(value: bool | None) -> str | None:

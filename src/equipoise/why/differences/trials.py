@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from equipoise.why.differences.changes import (
     paired_counted,
     paired_measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 
 Run = TypeVar("Run")
 
@@ -56,13 +57,20 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
         )
     walls = paired.map(_wall_s)
     slower = _slower(walls)
-    splits = paired.map(_split_of)
+    splits = paired.map(
+        lambda trial: split(
+            _wall_s(trial),
+            trial.accounting.user_s,
+            trial.accounting.sys_s,
+            trial.covariates.get("run_delay_s"),
+        )
+    )
     accountings = paired.map(lambda trial: trial.accounting)
     # A part that is unknown in one trial would be of other trials than the rest.
     parts = {
         part: change
         for part in PARTS
-        if (change := _known(splits, _field(part), slower, paired_measured)) is not None
+        if (change := _known(splits, attrgetter(part), slower, paired_measured)) is not None
     }
     accounts, unseen_accounts = _accounts(accountings, slower)
     unseen = {
@@ -165,19 +173,13 @@ def _stopped(paired: Runs[Trial]) -> tuple[str, ...]:
     return (f"how long {trials} would have run: they were stopped at the time limit",)
 
 
-def _split_of(trial: Trial) -> Split:
-    accounting = trial.accounting
-    delay_s = trial.covariates.get("run_delay_s")
-    return split(_wall_s(trial), accounting.user_s, accounting.sys_s, delay_s)
-
-
 def _accounts(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
     """Return the changes of all accounts that every trial has, and why others are unknown."""
     counters = dict.fromkeys(name for one in accountings.every for name in one.counters)
     values: dict[str, Callable[[Accounting], float | None]] = {
-        **{name: _field(name) for name in ACCOUNTS},
+        **{name: attrgetter(name) for name in ACCOUNTS},
         **{name: _counter(name) for name in counters},
     }
     known: dict[str, Change] = {}
@@ -190,10 +192,6 @@ def _accounts(
         reasons = (one.unknown[name] for one in accountings.every if name in one.unknown)
         unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
     return known, tuple(unseen)
-
-
-def _field(name: str) -> Callable[[object], float | None]:
-    return lambda one: getattr(one, name)
 
 
 def _counter(name: str) -> Callable[[Accounting], float | None]:

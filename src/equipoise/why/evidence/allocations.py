@@ -21,7 +21,7 @@ from equipoise.why.evidence.process import (
     evidence_program,
     native_file,
 )
-from equipoise.why.evidence.stacks import Frame, Stack, Stacks
+from equipoise.why.evidence.stacks import Stacks, StacksDocument
 
 VERSION = 1
 _RECORDER = "libequipoise_recorder.so"
@@ -81,11 +81,6 @@ class Allocations:
     stack is the size of the block."""
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
-
-    def freed_within(self, seconds: float) -> int:
-        """Return the number of blocks that were surely freed within so many seconds."""
-        within = sum(bound <= seconds for bound in self.lifetime_bounds_s)
-        return sum(sum(size.lifetimes[:within]) for size in self.classes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,16 +258,9 @@ def _unseen(recordings: list[_Recording]) -> list[str]:
     return remarks
 
 
-@dataclass(frozen=True, slots=True)
-class _StacksDocument:
-    frames: tuple[Frame, ...]
-    stacks: tuple[Stack, ...]
-    unseen: tuple[str, ...]
-
-
-def _read_stacks(folder: Path) -> _StacksDocument:
+def _read_stacks(folder: Path) -> StacksDocument:
     # By a pipe: the disk of the folder may be full.
     output = "/proc/self/fd/1"
     command = [str(evidence_program()), "allocations", "--output", output, "--", str(folder)]
     ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return decode_document(ended.stdout, "what names sampled stacks", _StacksDocument, VERSION)
+    return decode_document(ended.stdout, "what names sampled stacks", StacksDocument, VERSION)

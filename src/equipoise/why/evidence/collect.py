@@ -31,9 +31,8 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import RunRecord, Trial
-from equipoise.why.evidence.evidence_set import observations_of_pair
 from equipoise.why.evidence.process import End, Process
-from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source
+from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
@@ -157,7 +156,11 @@ def observe(
     EquipoiseError
         The launcher cannot be started or has died.
     """
-    _check_both_take_effect(record.plan, gap)
+    # What was installed before the first block may be gone now.
+    both = (gap.contrast.baseline, gap.contrast.candidate)
+    pair = replace(record.plan, conditions=tuple(record.plan.conditions[one] for one in both))
+    environment = own_environment()
+    check_that_each_took_effect(pair, mapped_by_condition(pair, environment), environment)
     observations = collect(
         record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory
     )
@@ -167,21 +170,11 @@ def observe(
             on_progress(made)
 
 
-def _check_both_take_effect(plan: Plan, gap: Gap) -> None:
-    """Check both conditions as before a first block: what was installed then may be gone now."""
-    both = (gap.contrast.baseline, gap.contrast.candidate)
-    pair = replace(plan, conditions=tuple(plan.conditions[one] for one in both))
-    environment = own_environment()
-    mapped = mapped_by_condition(pair, environment)
-    check_that_each_took_effect(pair, mapped, environment)
-
-
 def collect(
     plan: Plan,
     runs: Sequence[EvidenceRun],
     *,
     longest_s: float,
-    on_wait: OnWait = lambda: None,
     starter_factory: StarterFactory = native_starter,
     now: Callable[[], float] = time.time,
 ) -> Generator[Observation, None, None]:
@@ -221,12 +214,16 @@ def collect(
             own_environment(),
             beside,
             servers=servers,
-            on_wait=on_wait,
         )
         with servers:
             try:
                 for position, run in enumerate(runs):
-                    yield _observation(patient, run, position, now(), scratch, runner, observer)
+                    observed_at = now()
+                    with tempfile.TemporaryDirectory(prefix="evidence-", dir=scratch) as folder:
+                        seen = _observed(patient, run, Path(folder), runner, observer)
+                    yield Observation(
+                        run.source, run.condition, run.repetition, position, observed_at, *seen
+                    )
             finally:
                 runner.clean_up()
 
@@ -263,41 +260,15 @@ class _Observer:
 def _patient(plan: Plan, longest_s: float) -> Plan:
     """Return the plan with the time that observed runs need; each life of a server is one trial."""
     timeout_s = max(LEAST_TIMEOUT_S, LARGEST_SLOWDOWN * longest_s)
-    return replace(
-        plan,
-        measure=replace(plan.measure, timeout_s=timeout_s),
-        conditions=tuple(
-            one
-            if one.server is None
-            else replace(
-                one,
-                server=replace(one.server, trial="life", ready_s=timeout_s + one.server.ready_s),
-            )
-            for one in plan.conditions
-        ),
-    )
 
+    def patient(one: Condition) -> Condition:
+        if one.server is None:
+            return one
+        ready_s = timeout_s + one.server.ready_s
+        return replace(one, server=replace(one.server, trial="life", ready_s=ready_s))
 
-def _observation(
-    plan: Plan,
-    run: EvidenceRun,
-    position: int,
-    observed_at: float,
-    scratch: Path,
-    runner: TrialRunner,
-    observer: _Observer,
-) -> Observation:
-    with tempfile.TemporaryDirectory(prefix="evidence-", dir=scratch) as folder:
-        document, failure = _observed(plan, run, Path(folder), runner, observer)
-    return Observation(
-        source=run.source,
-        condition=run.condition,
-        repetition=run.repetition,
-        position=position,
-        observed_at=observed_at,
-        document=document,
-        failure=failure,
-    )
+    measure = replace(plan.measure, timeout_s=timeout_s)
+    return replace(plan, measure=measure, conditions=tuple(map(patient, plan.conditions)))
 
 
 def _observed(

@@ -5,7 +5,6 @@ The native observer (``crates/evidence``) unwinds and names the stacks after the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -63,22 +62,6 @@ class Stacks:
         """Return the sum of all weights."""
         return sum(stack.weight for stack in self.stacks)
 
-    def of_frame(self) -> dict[Frame, float]:
-        """Return for each frame the weight of the stacks in which it is the innermost."""
-        sums: dict[Frame, float] = defaultdict(float)
-        for stack in self.stacks:
-            if stack.frames:
-                sums[self.frames[stack.frames[-1]]] += stack.weight
-        return dict(sums)
-
-    def below_frame(self) -> dict[Frame, float]:
-        """Return for each frame the weight of all stacks that hold it."""
-        sums: dict[Frame, float] = defaultdict(float)
-        for stack in self.stacks:
-            for place in set(stack.frames):
-                sums[self.frames[place]] += stack.weight
-        return dict(sums)
-
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
@@ -101,14 +84,18 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class StacksDocument(Stacks):
+    """Stacks as the native observer writes them."""
+
+    unseen: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document(StacksDocument):
     wall_s: float
     end: End
     samples: int
     total: float | None
-    frames: tuple[Frame, ...]
-    stacks: tuple[Stack, ...]
-    unseen: tuple[str, ...]
 
 
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from equipoise.campaign.blocks import BlockRead, read_block
@@ -52,19 +53,21 @@ class Experiment:
         self._plan = plan
         self._gap = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
-        self._attempts = Attempts(explains, plan.judgement)
+        self._attempts = attempts_of(explains, plan.judgement)
         self._has_no_gap = False
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Take one complete block without an analysis, as when a campaign is read back."""
         self._gap.add(block)
-        self._attempts.take(read_block(block, self._plan))
+        read = read_block(block, self._plan)
+        for attempt in self._attempts:
+            attempt.take(read)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of the gap and of each attempt after the blocks so far."""
         gap = self._gap.analyse()
         self._has_no_gap = gap[0].verdict == "equivalent"
-        return (*gap, *map(_status, self._attempts.each))
+        return (*gap, *map(_status, self._attempts))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why no further block is needed, as of the last analysis; ``None`` if one is.
@@ -92,36 +95,29 @@ class Experiment:
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether this failed trial ends an attempt and not the campaign."""
-        return self._attempts.fail(trial)
+        return take_failure(self._attempts, trial)
 
     def earliest_block(self) -> int:
         """Return the least number of blocks after which the gap can be called."""
         return self._gap.earliest_block()
 
     def _open(self) -> list[Attempt]:
-        return [one for one in self._attempts.each if not one.is_settled(self._min_blocks)]
+        return [one for one in self._attempts if not one.is_settled(self._min_blocks)]
 
 
-class Attempts:
-    """All attempts of a campaign; they share alpha."""
+def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
+    """Return all attempts of a campaign, without a block; they share alpha."""
+    level = judgement.alpha / max(1, len(explains.attempts))
+    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
 
-    def __init__(self, explains: ExperimentPlan, judgement: Judgement) -> None:
-        level = judgement.alpha / max(1, len(explains.attempts))
-        self.each = tuple(
-            Attempt(planned, level, judgement.primary_metric) for planned in explains.attempts
-        )
 
-    def take(self, block: BlockRead) -> None:
-        """Take one complete block."""
-        for attempt in self.each:
-            attempt.take(block)
-
-    def fail(self, trial: Trial) -> bool:
-        """Take a trial that failed; return whether it ends no more than attempts."""
-        failed = [one for one in self.each if trial.condition in one.conditions]
-        for attempt in failed:
-            attempt.fail(trial)
-        return bool(failed)
+def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
+    """End the attempts that a failed trial belongs to; return whether there is one."""
+    failed = [one for one in attempts if trial.condition in one.conditions]
+    for attempt in failed:
+        # No block is left out for a failure (rule 1).
+        attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
+    return bool(failed)
 
 
 class Attempt:
@@ -142,7 +138,8 @@ class Attempt:
         self.level = level
         self._metric = metric
         self._blocks = InterventionBlocks(level)
-        self._so_far = self._blocks.rounded_effect()
+        self.so_far = self._blocks.rounded_effect()
+        """Its outcome, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
             planned.candidate_without,
@@ -159,12 +156,7 @@ class Attempt:
         """Number of blocks in which it was tried."""
         return len(self._blocks)
 
-    @property
-    def so_far(self) -> InterventionEffect:
-        """Its outcome, with sets whose ends are rounded outwards."""
-        return self._so_far
-
-    def exactly(self) -> InterventionEffect:
+    def exact_effect(self) -> InterventionEffect:
         """Return its outcome, with the exact ends of the sets."""
         return self._blocks.exact_effect()
 
@@ -173,21 +165,19 @@ class Attempt:
         if self.ended_because is not None or self.planned.candidate_with not in block.places:
             return
         if any(condition not in block.costs for condition in self._four):
-            self.ended_because = f"a trial with it has no {self._metric}"
+            self.end(f"a trial with it has no {self._metric}")
             return
         self._blocks.append(*(block.costs[condition] for condition in self._four))
-        self._so_far = self._blocks.rounded_effect()
+        self.so_far = self._blocks.rounded_effect()
 
-    def fail(self, trial: Trial) -> None:
-        """Take a trial with it that failed: no block is left out for that (rule 1)."""
-        if self.ended_because is None:
-            self.ended_because = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
+    def end(self, because: str) -> None:
+        """End it for the first of several reasons."""
+        self.ended_because = self.ended_because or because
 
     def is_settled(self, min_blocks: int) -> bool:
         """Return whether it needs no further block."""
-        if self.ended_because is not None:
-            return True
-        return self.blocks >= min_blocks and is_final(self._so_far)
+        has_outcome = self.blocks >= min_blocks and is_final(self.so_far)
+        return has_outcome or self.ended_because is not None
 
 
 def _weights(attempts: list[Attempt]) -> list[float]:

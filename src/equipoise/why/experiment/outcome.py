@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from equipoise.analysis.comparisons import Blocks, primary_comparisons
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
 from equipoise.model.plan import ExperimentPlan, OmittedIntervention, Plan, PlannedIntervention
@@ -15,7 +15,13 @@ from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, InterventionOutcome, Status
 from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN, describe_fraction
 from equipoise.why.causes.ranking import OBSERVED_ONLY
-from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, Attempts
+from equipoise.why.experiment.judge import (
+    BASELINE,
+    CANDIDATE,
+    Attempt,
+    attempts_of,
+    take_failure,
+)
 
 TRIED_BY_USER = "tried_by_user"
 """Cause of an entry of ``why`` for an intervention of the user's own."""
@@ -37,21 +43,16 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         return ()
     blocks = complete_blocks(record.draws, record.trials)
     gap = primary_comparisons(plan, blocks)
-    outcomes = [
-        _outcome(one, plan, gap[0] if gap else None)
-        for one in _attempts(plan, plan.explains, record, blocks).each
-    ]
-    return (*_of_causes(plan.explains, outcomes), *_of_the_user(plan.explains, outcomes))
-
-
-def _attempts(plan: Plan, explains: ExperimentPlan, record: RunRecord, blocks: Blocks) -> Attempts:
-    attempts = Attempts(explains, plan.judgement)
+    attempts = attempts_of(plan.explains, plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
-            attempts.fail(trial)
+            take_failure(attempts, trial)
     for block in blocks.values():
-        attempts.take(read_block(block, plan))
-    return attempts
+        read = read_block(block, plan)
+        for attempt in attempts:
+            attempt.take(read)
+    outcomes = [_outcome(one, plan, gap[0] if gap else None) for one in attempts]
+    return (*_of_causes(plan.explains, outcomes), *_of_the_user(plan.explains, outcomes))
 
 
 def _why_no_fraction(plan: Plan, gap: Comparison | None) -> str | None:
@@ -73,7 +74,7 @@ def _why_no_fraction(plan: Plan, gap: Comparison | None) -> str | None:
 
 
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
-    effect = attempt.exactly()
+    effect = attempt.exact_effect()
     unknown = _why_no_fraction(plan, gap)
     if attempt.ended_because is not None:
         unknown = f"it cannot be run with it: {attempt.ended_because}"
