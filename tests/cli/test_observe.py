@@ -193,7 +193,7 @@ def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
 ) -> None:
     said = equipoise("observe", two_kernels, *B_AGAINST_A, *COVARIATE)
     assert said.status == 2
-    assert "unlike environments (kernel: 6.1, 6.8)" in said.err
+    assert "different environments (kernel: 6.1, 6.8)" in said.err
     assert "--exact environment_kernel" in said.err
     assert "--allow kernel" in said.err
 

@@ -259,5 +259,8 @@ def check_present(column: NDArray[Any], name: str) -> None:
     UnusableInput
         Naming the column and its rows, counted from 0.
     """
-    missing = np.array([value is None or value != value for value in column.tolist()])
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+    else:
+        missing = np.array([value is None or value != value for value in column.tolist()])
     refuse_rows(missing, name, "is missing", LEAVE_OUT)

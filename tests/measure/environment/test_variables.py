@@ -10,7 +10,7 @@ from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise.measure.environment import Host, snapshot
 from equipoise.measure.environment.system import size_bytes
 from equipoise.model.redaction import TUNING_VARIABLES
-from equipoise.why.interventions.processors import THREAD_VARIABLES
+from equipoise.why.interventions.runtime import THREAD_VARIABLES
 
 
 def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def balance_table(balance: Balance) -> Table:
     for row in balance.rows():
         boot = row["ks_boot_p_value"]
         row["ks_p"] = row["ks_p_value"] if boot is None else boot
-        values = (_shown(row[key]) for _, key in _BALANCE_COLUMNS)
+        values = (_number_text(row[key]) for _, key in _BALANCE_COLUMNS)
         rows.append((str(row["variable"]), str(row["when"]), *values))
     columns = (
         Column("covariate", "name"),
@@ -647,7 +647,7 @@ def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
 
 
-def _shown(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
