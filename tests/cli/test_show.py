@@ -75,7 +75,7 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
     for allowed in ((), ("--allow", "cpu_model")):
         said = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
         assert (said.status, said.out) == (2, "")
-        assert "unlike environments (kernel: 6.1, 6.8)" in said.err
+        assert "different environments (kernel: 6.1, 6.8)" in said.err
         assert "--allow kernel lets it differ" in said.err
     document = shown(equipoise, *runs, "--allow", "kernel")
     assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [

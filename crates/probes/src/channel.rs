@@ -35,9 +35,7 @@ impl End {
     /// If the system has no descriptor left.
     pub fn of_socket(socket: impl Into<OwnedFd>) -> Result<Self, Problem> {
         let socket: OwnedFd = socket.into();
-        let again = socket
-            .try_clone()
-            .map_err(|error| problem_of("dup", &error))?;
+        let again = socket.try_clone().map_err(problem_of("dup"))?;
         Ok(Self::new(socket, again))
     }
 
@@ -49,7 +47,7 @@ impl End {
         match self.outgoing.write(&[byte]) {
             Ok(1) => Ok(()),
             Ok(bytes) => Err(wrong("write of one byte", bytes, 1)),
-            Err(error) => Err(problem_of("write", &error)),
+            Err(error) => Err(problem_of("write")(error)),
         }
     }
 
@@ -63,7 +61,7 @@ impl End {
         match self.incoming.read(&mut bytes) {
             Ok(1) => Ok(bytes[0]),
             Ok(received) => Err(wrong("read of one byte", received, 1)),
-            Err(error) => Err(problem_of("read", &error)),
+            Err(error) => Err(problem_of("read")(error)),
         }
     }
 
@@ -71,7 +69,7 @@ impl End {
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
         self.outgoing
             .write_all(&number.to_ne_bytes())
-            .map_err(|error| problem_of("write", &error))
+            .map_err(problem_of("write"))
     }
 
     /// Waits for a number.
@@ -82,15 +80,13 @@ impl End {
         let mut bytes = [0; size_of::<u64>()];
         self.incoming
             .read_exact(&mut bytes)
-            .map_err(|error| problem_of("read", &error))?;
+            .map_err(problem_of("read"))?;
         Ok(u64::from_ne_bytes(bytes))
     }
 
     /// Sends all of these bytes.
     pub fn send_all(&mut self, bytes: &[u8]) -> Result<(), Problem> {
-        self.outgoing
-            .write_all(bytes)
-            .map_err(|error| problem_of("write", &error))
+        self.outgoing.write_all(bytes).map_err(problem_of("write"))
     }
 
     /// Waits for some bytes, and returns their number, which is never 0.
@@ -98,17 +94,16 @@ impl End {
     /// # Errors
     /// If the other end is closed.
     pub fn receive_some(&mut self, room: &mut [u8]) -> Result<usize, Problem> {
-        match self.incoming.read(room) {
-            Ok(0) => Err(Problem::failure("the other end is closed")),
-            Ok(bytes) => Ok(bytes),
-            Err(error) => Err(problem_of("read", &error)),
+        match self.incoming.read(room).map_err(problem_of("read"))? {
+            0 => Err(Problem::failure("the other end is closed")),
+            bytes => Ok(bytes),
         }
     }
 }
 
 /// Opens two pipes, one for each direction.
 pub fn pipes() -> Result<Ends, Problem> {
-    let pipe = || pipe().map_err(|error| problem_of("pipe", &error));
+    let pipe = || pipe().map_err(problem_of("pipe"));
     let (question_in, question_out) = pipe()?;
     let (answer_in, answer_out) = pipe()?;
     Ok((
@@ -119,7 +114,7 @@ pub fn pipes() -> Result<Ends, Problem> {
 
 /// Opens a pair of connected `AF_UNIX` stream sockets without a name.
 pub fn unix_streams() -> Result<Ends, Problem> {
-    let (one, other) = UnixStream::pair().map_err(|error| problem_of("socketpair", &error))?;
+    let (one, other) = UnixStream::pair().map_err(problem_of("socketpair"))?;
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
@@ -132,7 +127,7 @@ pub fn udp_sockets() -> Result<Ends, Problem> {
         other.connect(one.local_addr()?)?;
         Ok((one, other))
     };
-    let (one, other) = connected().map_err(|error| problem_of("UDP over 127.0.0.1", &error))?;
+    let (one, other) = connected().map_err(problem_of("UDP over 127.0.0.1"))?;
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
@@ -142,7 +137,7 @@ pub fn tcp_streams() -> Result<Ends, Problem> {
     for stream in [&one, &other] {
         stream
             .set_nodelay(true)
-            .map_err(|error| problem_of("setsockopt(TCP_NODELAY)", &error))?;
+            .map_err(problem_of("setsockopt(TCP_NODELAY)"))?;
     }
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
@@ -154,6 +149,7 @@ const PLACE: &str = "TCP over 127.0.0.1";
 
 /// Opens a connection, and returns both ends.
 pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
+    let refused = problem_of(PLACE);
     let listener = tcp_listener()?;
     let one = tcp_connect(listener.local_addr().map_err(refused)?.port())?;
     let own = one.local_addr().map_err(refused)?;
@@ -168,7 +164,7 @@ pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
 
 /// Listens on a port that the kernel chooses; what it accepts is reset when closed.
 pub fn tcp_listener() -> Result<TcpListener, Problem> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(problem_of(PLACE))?;
     close_without_waiting(&listener)?;
     Ok(listener)
 }
@@ -219,11 +215,6 @@ pub fn close_without_waiting(socket: &impl AsRawFd) -> Result<(), Problem> {
 #[expect(clippy::cast_possible_truncation, reason = "a few bytes")]
 const fn length_of<Kind>() -> libc::socklen_t {
     size_of::<Kind>() as libc::socklen_t
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "as map_err passes it")]
-fn refused(error: io::Error) -> Problem {
-    problem_of(PLACE, &error)
 }
 
 #[cfg(test)]

@@ -7,12 +7,15 @@
 use std::ffi::c_int;
 use std::io::{self, PipeWriter, Read, Write};
 use std::process::{self, ExitStatus};
+use std::time::Duration;
 
 use equipoise_kernel::child::{die_with_parent, discard, reap};
 use equipoise_reporting::problem::Problem;
 
-use crate::cpus::{current_cpu, hold};
+use crate::channel::{End, Ends};
+use crate::cpus::{current_cpu, hold, sides};
 use crate::handlers::Action;
+use crate::probe::{OpenProbe, Operation, ProbeOptions};
 use crate::system::{accepted, problem_of};
 
 /// A child process, which is killed and reaped when dropped.
@@ -30,7 +33,7 @@ impl Child {
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();
         Self::fork(move || {
-            die_with(parent).map_err(|error| problem_of("prctl", &error))?;
+            die_with(parent).map_err(problem_of("prctl"))?;
             work()
         })
     }
@@ -65,7 +68,7 @@ impl Child {
 
     /// Waits until the child leaves by itself.
     pub fn wait(self) -> Result<ExitStatus, Problem> {
-        let (status, _) = reap(self.pid).map_err(|error| problem_of("wait4", &error))?;
+        let (status, _) = reap(self.pid).map_err(problem_of("wait4"))?;
         std::mem::forget(self);
         Ok(status)
     }
@@ -112,7 +115,7 @@ impl Helper {
         work: impl FnOnce() -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
         end_with_a_child(true)?;
-        let (mut reader, writer) = io::pipe().map_err(|error| problem_of("pipe", &error))?;
+        let (mut reader, writer) = io::pipe().map_err(problem_of("pipe"))?;
         let child = Child::start(move || {
             hold(cpu)?;
             send_cpu(writer)?;
@@ -122,7 +125,7 @@ impl Helper {
         let mut cpu = [0; size_of::<c_int>()];
         reader
             .read_exact(&mut cpu)
-            .map_err(|error| problem_of("the other side", &error))?;
+            .map_err(problem_of("the other side"))?;
         Ok(Self {
             _child: child,
             cpu: c_int::from_ne_bytes(cpu),
@@ -142,10 +145,51 @@ impl Drop for Helper {
     }
 }
 
+/// Opens a channel, starts a helper that does `work` at its other end, and repeats an operation that
+/// moves `bytes` at this end.
+pub fn exchange(
+    options: &ProbeOptions,
+    ends: impl FnOnce() -> Result<Ends, Problem>,
+    work: fn(End) -> Result<(), Problem>,
+    bytes: u64,
+    repeat: impl FnMut(&mut End, u64) -> Result<Duration, Problem> + 'static,
+) -> Result<OpenProbe, Problem> {
+    let sides = sides(options.placement)?;
+    hold(sides.here)?;
+    let (end, other) = ends()?;
+    let helper = Helper::start(sides.there, move || work(other))?;
+    let helper_cpu = helper.cpu().to_string();
+    let exchange = Exchange {
+        _helper: helper,
+        end,
+        repeat,
+    };
+    Ok(OpenProbe::bandwidth(bytes, exchange)
+        .with_fact("cpu", current_cpu()?.to_string())
+        .with_fact("helper_cpu", helper_cpu))
+}
+
+/// This side of a channel. The helper is dropped first: were the channel closed before, the helper
+/// would end too early.
+struct Exchange<Repeat> {
+    _helper: Helper,
+    end: End,
+    repeat: Repeat,
+}
+
+impl<Repeat> Operation for Exchange<Repeat>
+where
+    Repeat: FnMut(&mut End, u64) -> Result<Duration, Problem>,
+{
+    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+        (self.repeat)(&mut self.end, count)
+    }
+}
+
 fn send_cpu(mut writer: PipeWriter) -> Result<(), Problem> {
     writer
         .write_all(&current_cpu()?.to_ne_bytes())
-        .map_err(|error| problem_of("pipe", &error))
+        .map_err(problem_of("pipe"))
 }
 
 /// Sets whether the end of a child ends this process, too. The process may wait for an answer (a

@@ -60,18 +60,17 @@ fn choose(
 pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus = Cpus::of([cpu]).map_err(|error| Problem::unavailable(error.to_string()))?;
-    cpus.apply()
-        .map_err(|error| problem_of("sched_setaffinity", &error))
+    cpus.apply().map_err(problem_of("sched_setaffinity"))
 }
 
 fn allowed() -> Result<Vec<usize>, Problem> {
-    let allowed = Cpus::allowed().map_err(|error| problem_of("sched_getaffinity", &error))?;
+    let allowed = Cpus::allowed().map_err(problem_of("sched_getaffinity"))?;
     Ok(allowed.numbers())
 }
 
 /// Returns the CPU that the calling thread runs on.
 pub fn current_cpu() -> Result<c_int, Problem> {
-    cpus::current_cpu().map_err(|error| problem_of("sched_getcpu", &error))
+    cpus::current_cpu().map_err(problem_of("sched_getcpu"))
 }
 
 /// Returns the CPUs that share a core with a CPU; none where the kernel does not tell.

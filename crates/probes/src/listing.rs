@@ -29,7 +29,8 @@ fn json_line(probe: &Probe) -> String {
         .iter()
         .map(|placement| quoted(placement.name()))
         .collect();
-    let rows: Vec<_> = probe.rows.iter().map(json_row).collect();
+    let row = |row| json_row(probe.name, row);
+    let rows: Vec<_> = probe.rows.iter().map(row).collect();
     format!(
         "{{\"name\": {}, \"class\": {}, \"words\": {}, \"metric\": {}, \"placements\": [{}], \
          \"size\": {}, \"count\": {}, \"needs\": {}, \"rows\": [{}]}}\n",
@@ -60,11 +61,11 @@ fn json_parameter(parameter: Option<Parameter>) -> String {
     )
 }
 
-fn json_row(row: &Row) -> String {
+fn json_row(probe: &str, row: &Row) -> String {
     let options: Vec<_> = options_of(row).iter().map(|word| quoted(word)).collect();
     format!(
         "{{\"name\": {}, \"options\": [{}]}}",
-        quoted(row.name),
+        quoted(&format!("{probe}{}", row.suffix)),
         options.join(", ")
     )
 }
@@ -146,8 +147,8 @@ mod tests {
         for probe in PROBES {
             assert!(probes.insert(probe.name), "{}", probe.name);
             for row in probe.rows {
-                assert!(rows.insert(row.name), "{}", row.name);
-                assert!(row.name.starts_with(probe.name), "{}", row.name);
+                let name = format!("{}{}", probe.name, row.suffix);
+                assert!(rows.insert(name.clone()), "{name}");
             }
         }
     }
@@ -155,9 +156,9 @@ mod tests {
     #[test]
     fn a_row_lists_the_options_that_ask_for_it() {
         use crate::probe::Placement;
-        let row = Row::plain("mmap_4k").of_size(4096).at(Placement::SameCpu);
+        let row = Row::named("_4k").of_size(4096).at(Placement::SameCpu);
         assert_eq!(
-            json_row(&row),
+            json_row("mmap", &row),
             "{\"name\": \"mmap_4k\", \"options\": [\"--placement\", \"same_cpu\", \"--size\", \"4096\"]}"
         );
     }

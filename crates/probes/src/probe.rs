@@ -23,7 +23,7 @@ pub struct Probe {
     pub count: Option<Parameter>,
     /// What the machine must have; empty if every Linux has it.
     pub needs: &'static str,
-    /// Rows of `equipoise os` that it gives.
+    /// Rows of `equipoise os` that it gives; the names follow on the probe's.
     pub rows: &'static [Row],
     /// Makes the operation ready.
     pub open: Open,
@@ -34,26 +34,33 @@ pub type Open = fn(&ProbeOptions) -> Result<OpenProbe, Problem>;
 
 impl Probe {
     /// A probe of latency without a name: it takes no number, needs nothing and is held nowhere.
-    pub const fn latency(open: Open) -> Self {
+    pub const fn latency(class: Class, open: Open) -> Self {
         Self {
             name: "",
-            class: Class::SystemCalls,
+            class,
             summary: "",
             metric: Metric::Latency,
             placements: &[Placement::None],
             size: None,
             count: None,
             needs: "",
-            rows: &[],
+            rows: &[Row::PLAIN],
             open,
         }
     }
 
     /// A probe of bandwidth without a name.
-    pub const fn bandwidth(open: Open) -> Self {
-        let mut probe = Self::latency(open);
+    pub const fn bandwidth(class: Class, open: Open) -> Self {
+        let mut probe = Self::latency(class, open);
         probe.metric = Metric::Bandwidth;
         probe
+    }
+
+    /// The same probe with two sides, on one CPU or on two.
+    pub const fn two_sided(mut self) -> Self {
+        self.placements = &[Placement::SameCpu, Placement::AcrossCpus];
+        self.rows = Row::TWO_SIDES;
+        self
     }
 }
 
@@ -141,9 +148,6 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Where the two sides of a probe may be held.
-    pub const TWO_SIDES: &[Self] = &[Self::SameCpu, Self::AcrossCpus];
-
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -170,8 +174,8 @@ pub struct Parameter {
 /// A row of `equipoise os`: a probe with certain options.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Name of the condition.
-    pub name: &'static str,
+    /// End of the row's name, after the name of the probe.
+    pub suffix: &'static str,
     /// `--placement`, unless it is the default.
     pub placement: Option<Placement>,
     /// `--size`, unless it is the default.
@@ -181,10 +185,19 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row of a probe with its default options.
-    pub const fn plain(name: &'static str) -> Self {
+    /// The row of a probe with its default options.
+    pub const PLAIN: Self = Self::named("");
+
+    /// The rows of a probe with two sides.
+    pub const TWO_SIDES: &[Self] = &[
+        Self::named("_same_cpu").at(Placement::SameCpu),
+        Self::named("_across_cpus").at(Placement::AcrossCpus),
+    ];
+
+    /// A row with the default options, under the probe's name and a suffix.
+    pub const fn named(suffix: &'static str) -> Self {
         Self {
-            name,
+            suffix,
             placement: None,
             size: None,
             count: None,
@@ -278,4 +291,20 @@ pub fn timed(
         work()?;
     }
     Ok(started.elapsed())
+}
+
+/// Splits `count` operations into rounds of at most `limit`; yields the size of each.
+pub fn rounds(count: u64, limit: u64) -> impl Iterator<Item = u64> {
+    (0..count.div_ceil(limit)).map(move |round| limit.min(count - round * limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounds;
+
+    #[test]
+    fn no_round_is_larger_than_the_limit_and_all_operations_are_in_one() {
+        assert_eq!(rounds(67, 32).collect::<Vec<_>>(), [32, 32, 3]);
+        assert_eq!(rounds(64, 32).collect::<Vec<_>>(), [32, 32]);
+    }
 }

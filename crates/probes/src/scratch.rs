@@ -9,7 +9,7 @@
 use std::env;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
-use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -35,9 +35,8 @@ impl Scratch {
     /// It cannot be made there.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let around = options.folder.clone().unwrap_or_else(default_folder);
-        let pipes = |error: io::Error| problem_of("pipe", &error);
-        let (end_of_probe, lifeline) = pipe().map_err(pipes)?;
-        let (mut answer, answer_writer) = pipe().map_err(pipes)?;
+        let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
+        let (mut answer, answer_writer) = pipe().map_err(problem_of("pipe"))?;
         let held_by_parent = [lifeline.as_raw_fd(), answer.as_raw_fd()];
         let at = around.clone();
         let cleaner = Child::start_alone(move || {
@@ -50,7 +49,7 @@ impl Scratch {
         let mut answered = Vec::new();
         answer
             .read_to_end(&mut answered)
-            .map_err(|error| problem_of("the cleaner of the files", &error))?;
+            .map_err(problem_of("the cleaner of the files"))?;
         match answered.split_first() {
             Some((&MADE, path)) => Ok(Self {
                 folder: OsStr::from_bytes(path).into(),
@@ -75,7 +74,7 @@ impl Scratch {
 
     /// Opens the folder.
     pub fn open(&self) -> Result<File, Problem> {
-        File::open(&self.folder).map_err(|error| problem_of("the folder of the files", &error))
+        File::open(&self.folder).map_err(problem_of("the folder of the files"))
     }
 }
 
@@ -120,7 +119,7 @@ fn keep(
     });
     drop(answer_writer);
     let (folder, _held) = made?;
-    let removed = |error: io::Error| problem_of("the folder of the files", &error);
+    let removed = problem_of("the folder of the files");
     let hung_up = end_of_probe.read_to_end(&mut Vec::new());
     fs::remove_dir_all(&folder).map_err(removed)?;
     hung_up.map(drop).map_err(removed)
@@ -139,7 +138,7 @@ fn close_streams() -> Result<(), Problem> {
         .read(true)
         .write(true)
         .open("/dev/null")
-        .map_err(|error| problem_of("/dev/null", &error))?;
+        .map_err(problem_of("/dev/null"))?;
     for stream in 0..=2 {
         // SAFETY: passes numbers only.
         accepted("dup2", unsafe { libc::dup2(nothing.as_raw_fd(), stream) })?;
@@ -151,7 +150,7 @@ fn close_streams() -> Result<(), Problem> {
 /// for one that is left.
 fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
     let unnamed = make_unnamed(around)?;
-    let lost = |error: io::Error| problem_of("the folder of the files", &error);
+    let lost = problem_of("the folder of the files");
     let held = File::open(&unnamed).map_err(lost)?;
     held.lock().map_err(lost)?;
     let letters = unnamed.as_os_str().as_bytes();

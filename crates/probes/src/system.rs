@@ -27,16 +27,26 @@ const NOT_TO_BE_HAD: [i32; 16] = [
 /// Returns the last error of this thread, as the problem of a call.
 #[cold]
 pub fn refused(call: &str) -> Problem {
-    problem_of(call, &io::Error::last_os_error())
+    problem_of(call)(io::Error::last_os_error())
 }
 
-/// Returns an error as the problem of a call: unavailable if the machine causes it, else a failure.
-#[cold]
-pub fn problem_of(call: &str, error: &io::Error) -> Problem {
-    let words = format!("{call}: {error}");
-    match error.raw_os_error() {
-        Some(code) if NOT_TO_BE_HAD.contains(&code) => Problem::unavailable(words),
-        _ => Problem::failure(words),
+/// Turns an error into the problem of a call: unavailable if the machine causes it, else a failure.
+pub fn problem_of(call: &str) -> impl Fn(io::Error) -> Problem + Copy + '_ {
+    move |error| {
+        let text = format!("{call}: {error}");
+        match error.raw_os_error() {
+            Some(code) if NOT_TO_BE_HAD.contains(&code) => Problem::unavailable(text),
+            _ => Problem::failure(text),
+        }
+    }
+}
+
+/// Checks the result of a call that returns the number of its error.
+#[inline]
+pub fn succeeded(call: &str, code: libc::c_int) -> Result<(), Problem> {
+    match code {
+        0 => Ok(()),
+        _ => Err(problem_of(call)(io::Error::from_raw_os_error(code))),
     }
 }
 
@@ -88,7 +98,7 @@ mod tests {
             (libc::EBADF, false),
             (libc::EINVAL, false),
         ] {
-            let problem = problem_of("call", &io::Error::from_raw_os_error(code));
+            let problem = problem_of("call")(io::Error::from_raw_os_error(code));
             assert_eq!(problem.is_unavailable(), unavailable, "{problem}");
             assert!(problem.to_string().starts_with("call: "));
         }

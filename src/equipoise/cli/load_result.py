@@ -143,13 +143,13 @@ def load_result(
     from equipoise.cli.environment_difference import allowed_only
 
     judgement = record.plan.judgement
-    held = compare_with_reference(
+    reference = compare_with_reference(
         output.against,
         document,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
     )
     if output.allowed is None:
-        return replace(document, against=held)
-    told = allowed_only(held.differences, output.allowed)
-    return replace(document, against=held, warnings=(*document.warnings, *told))
+        return replace(document, against=reference)
+    warnings = allowed_only(reference.differences, output.allowed)
+    return replace(document, against=reference, warnings=(*document.warnings, *warnings))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
-from equipoise.cli.environment_difference import Differing, differ_in_words, refuse
+from equipoise.cli.environment_difference import Differing, difference_sentence, refuse
 from equipoise.cli.load_result import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
@@ -74,7 +74,7 @@ class ObservedLog:
         warnings = tuple(
             CampaignWarning(
                 "environment",
-                differ_in_words(name, self.differing[name]),
+                difference_sentence(name, self.differing[name]),
                 f"--exact {PREFIX}{name} compares within each",
             )
             for name in allowed

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.frames import require
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.univariate import Moments, welch_interval
+from equipoise.model.extras import require
 from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise.observation.covariates import Covariates

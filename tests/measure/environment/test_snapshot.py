@@ -16,7 +16,7 @@ from equipoise.measure.environment.system import (
     size_bytes,
 )
 from equipoise.model.redaction import TUNING_VARIABLES
-from equipoise.why.interventions.processors import THREAD_VARIABLES
+from equipoise.why.interventions.runtime import THREAD_VARIABLES
 from tests.measure.planted import CPU, quiet_host
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from equipoise.model.plan import Condition
 from equipoise.model.record import Accounting, Trial
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.compare import difference_between
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.evidence_set import Runs
 from equipoise.why.evidence.process import End
+from equipoise.why.evidence.sources import EvidenceSet, Runs
 from equipoise.why.evidence.stacks import Frame, Kind, Sampled, SampledSource, Stack, Stacks
 from equipoise.why.evidence.system_calls import (
     Calls,
@@ -118,3 +121,11 @@ def allocations(*classes: SizeClass, by: Mapping[str, float] | None = None) -> A
         stacks=stacks(by or {}),
         unseen=(),
     )
+
+
+WALLS = trials([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
+
+
+def differs(of: Runs[Trial] = WALLS, **sources: Any) -> Difference:
+    """What differs between both conditions in these trials and this evidence."""
+    return difference_between(of, EvidenceSet(**sources), CONDITIONS)

@@ -13,27 +13,22 @@ use std::time::Duration;
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{close_without_waiting, tcp_listener};
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, rounds, timed};
 use crate::system::problem_of;
 
 /// Probe `tcp_connect`.
 pub const TCP_CONNECT: Probe = Probe {
     name: "tcp_connect",
-    class: Class::Ipc,
     summary: "socket, connect and close over the loopback; closed by a reset",
     needs: "a loopback interface",
-    rows: &[Row::plain("tcp_connect")],
-    ..Probe::latency(open_tcp)
+    ..Probe::latency(Class::Ipc, open_tcp)
 };
 
 fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let listener = tcp_listener()?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| problem_of("getsockname", &error))?;
+    let address = listener.local_addr().map_err(problem_of("getsockname"))?;
     let connect = move || {
-        let stream =
-            TcpStream::connect(address).map_err(|error| problem_of("connect over TCP", &error))?;
+        let stream = TcpStream::connect(address).map_err(problem_of("connect over TCP"))?;
         close_without_waiting(&stream)
     };
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
@@ -44,21 +39,20 @@ fn open_tcp(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// The address is an abstract one: it is no file, and ends with the socket.
 pub const UNIX_CONNECT: Probe = Probe {
     name: "unix_connect",
-    class: Class::Ipc,
     summary: "socket, connect and close over AF_UNIX, to an abstract address",
-    rows: &[Row::plain("unix_connect")],
-    ..Probe::latency(open_unix)
+    ..Probe::latency(Class::Ipc, open_unix)
 };
 
 fn open_unix(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let name = format!("equipoise-probe-{}", std::process::id());
-    let refused = |error| problem_of(&format!("AF_UNIX at @{name}"), &error);
+    let place = format!("AF_UNIX at @{name}");
+    let refused = problem_of(&place);
     let address = SocketAddr::from_abstract_name(&name).map_err(refused)?;
     let listener = UnixListener::bind_addr(&address).map_err(refused)?;
     let connect = move || {
         UnixStream::connect_addr(&address)
             .map(drop)
-            .map_err(|error| problem_of("connect over AF_UNIX", &error))
+            .map_err(problem_of("connect over AF_UNIX"))
     };
     Ok(in_rounds(connect, move || listener.accept().map(drop)))
 }
@@ -72,43 +66,13 @@ fn in_rounds(
     mut accept: impl FnMut() -> io::Result<()> + 'static,
 ) -> OpenProbe {
     OpenProbe::latency(move |count| {
-        rounds(count, |round| {
-            let took = timed(round, &mut connect)?;
+        let mut took = Duration::ZERO;
+        for round in rounds(count, ROUND) {
+            took += timed(round, &mut connect)?;
             for _ in 0..round {
-                accept().map_err(|error| problem_of("accept", &error))?;
+                accept().map_err(problem_of("accept"))?;
             }
-            Ok(took)
-        })
+        }
+        Ok(took)
     })
-}
-
-/// Splits `count` connections into rounds, and returns the time of all rounds.
-fn rounds(
-    count: u64,
-    mut round: impl FnMut(u64) -> Result<Duration, Problem>,
-) -> Result<Duration, Problem> {
-    let mut took = Duration::ZERO;
-    let mut left = count;
-    while left > 0 {
-        let now = left.min(ROUND);
-        took += round(now)?;
-        left -= now;
-    }
-    Ok(took)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_round_is_larger_than_what_may_wait_and_all_are_timed() {
-        let mut sizes = Vec::new();
-        let took = rounds(2 * ROUND + 3, |round| {
-            sizes.push(round);
-            Ok(Duration::from_millis(round))
-        });
-        assert_eq!(sizes, [ROUND, ROUND, 3]);
-        assert_eq!(took.unwrap(), Duration::from_millis(2 * ROUND + 3));
-    }
 }

@@ -18,14 +18,8 @@ use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, Pro
 use crate::system::{problem_of, wrong};
 
 /// Probe `context_switch`.
-///
-/// A token goes round. Each process that gets it visits its own working set and writes the token
-/// on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
-/// write, read and visit alone, with a pipe that is never empty when it is read: the median of that
-/// time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
 pub const CONTEXT_SWITCH: Probe = Probe {
     name: "context_switch",
-    class: Class::ContextSwitch,
     summary: "a switch to the next process of a ring on one CPU, each with a working set",
     placements: &[Placement::SameCpu],
     size: Some(Parameter {
@@ -41,21 +35,21 @@ pub const CONTEXT_SWITCH: Probe = Probe {
         maximum: 256,
     }),
     rows: &[
-        row("context_switch_2_processes_0k", 2, 0),
-        row("context_switch_2_processes_16k", 2, 16 << 10),
-        row("context_switch_2_processes_64k", 2, 64 << 10),
-        row("context_switch_8_processes_0k", 8, 0),
-        row("context_switch_8_processes_16k", 8, 16 << 10),
-        row("context_switch_8_processes_64k", 8, 64 << 10),
-        row("context_switch_16_processes_0k", 16, 0),
-        row("context_switch_16_processes_16k", 16, 16 << 10),
-        row("context_switch_16_processes_64k", 16, 64 << 10),
+        row("_2_processes_0k", 2, 0),
+        row("_2_processes_16k", 2, 16 << 10),
+        row("_2_processes_64k", 2, 64 << 10),
+        row("_8_processes_0k", 8, 0),
+        row("_8_processes_16k", 8, 16 << 10),
+        row("_8_processes_64k", 8, 64 << 10),
+        row("_16_processes_0k", 16, 0),
+        row("_16_processes_16k", 16, 16 << 10),
+        row("_16_processes_64k", 16, 64 << 10),
     ],
-    ..Probe::latency(open)
+    ..Probe::latency(Class::ContextSwitch, open)
 };
 
 const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
-    Row::plain(name).of_count(processes).of_size(bytes)
+    Row::named(name).of_count(processes).of_size(bytes)
 }
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -148,7 +142,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
 /// Returns the ends of the processes of a ring: each writes what the next one reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
-        .map(|_| std::io::pipe().map_err(|error| problem_of("pipe", &error)))
+        .map(|_| std::io::pipe().map_err(problem_of("pipe")))
         .collect::<Result<Vec<_>, _>>()?
         .into_iter()
         .unzip();
@@ -166,7 +160,7 @@ const LINE: usize = 64;
 const WORDS_IN_A_LINE: usize = LINE / size_of::<u64>();
 
 /// Memory of which each visit reads and writes one word in each cache line.
-pub struct WorkingSet(Vec<u64>);
+struct WorkingSet(Vec<u64>);
 
 impl WorkingSet {
     /// Allocates the memory and visits it once, so that its pages exist.

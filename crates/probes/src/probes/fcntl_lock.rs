@@ -5,16 +5,14 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::{accepted, expect};
 
 /// Probe `fcntl_lock`.
 pub const FCNTL_LOCK: Probe = Probe {
     name: "fcntl_lock",
-    class: Class::Files,
     summary: "fcntl(F_SETLK) that locks a byte of a memory file for writing, and unlocks it",
-    rows: &[Row::plain("fcntl_lock")],
-    ..Probe::latency(open)
+    ..Probe::latency(Class::Files, open)
 };
 
 fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {

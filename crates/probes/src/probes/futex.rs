@@ -9,21 +9,15 @@ use std::thread::{JoinHandle, spawn};
 use equipoise_reporting::problem::Problem;
 
 use crate::cpus::{hold, sides};
-use crate::probe::{Class, OpenProbe, Placement, Probe, ProbeOptions, Row, timed};
-use crate::system::accepted;
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
+use crate::system::{accepted, problem_of};
 
 /// Probe `futex`.
 pub const FUTEX: Probe = Probe {
     name: "futex",
-    class: Class::Thread,
     summary: "a token to another thread and back, by FUTEX_WAKE and FUTEX_WAIT (a round trip)",
-    placements: Placement::TWO_SIDES,
     needs: "a second CPU for across_cpus",
-    rows: &[
-        Row::plain("futex_same_cpu").at(Placement::SameCpu),
-        Row::plain("futex_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(open)
+    ..Probe::latency(Class::Thread, open).two_sided()
 };
 
 const HERE: u32 = 0;
@@ -109,7 +103,7 @@ fn wait_while(token: &AtomicU32, there: u32) -> Result<u32, Problem> {
             let error = std::io::Error::last_os_error();
             // It moved before this thread slept, or a signal woke it: look again.
             if !matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) {
-                return Err(crate::system::problem_of("futex", &error));
+                return Err(problem_of("futex")(error));
             }
         }
     }

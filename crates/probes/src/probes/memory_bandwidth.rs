@@ -5,18 +5,16 @@ use std::hint::black_box;
 use equipoise_reporting::problem::Problem;
 
 use crate::memory::{MEMORY, added_up, room_for};
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::wrong;
 
 /// Probe `memory_read`.
 pub const MEMORY_READ: Probe = Probe {
     name: "memory_read",
-    class: Class::Memory,
     summary: "memory that is read in order and added up",
     size: Some(MEMORY),
     needs: "four times the memory that is read",
-    rows: &[Row::plain("memory_read")],
-    ..Probe::bandwidth(open_memory_read)
+    ..Probe::bandwidth(Class::Memory, open_memory_read)
 };
 
 fn open_memory_read(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -36,12 +34,10 @@ fn open_memory_read(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `memory_write`.
 pub const MEMORY_WRITE: Probe = Probe {
     name: "memory_write",
-    class: Class::Memory,
     summary: "memory that is filled in order with one number",
     size: Some(MEMORY),
     needs: "four times the memory that is written",
-    rows: &[Row::plain("memory_write")],
-    ..Probe::bandwidth(open_memory_write)
+    ..Probe::bandwidth(Class::Memory, open_memory_write)
 };
 
 fn open_memory_write(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -65,12 +61,10 @@ fn open_memory_write(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `memory_copy`.
 pub const MEMORY_COPY: Probe = Probe {
     name: "memory_copy",
-    class: Class::Memory,
     summary: "memory that is copied by memcpy; a byte that is copied counts once",
     size: Some(MEMORY),
     needs: "eight times the memory that is copied",
-    rows: &[Row::plain("memory_copy")],
-    ..Probe::bandwidth(open_memory_copy)
+    ..Probe::bandwidth(Class::Memory, open_memory_copy)
 };
 
 fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {

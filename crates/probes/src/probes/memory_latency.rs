@@ -14,12 +14,8 @@ use crate::memory::room_for;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
 
 /// Probe `memory_latency`.
-///
-/// The lines of the working set form one cycle in random order: no prefetcher knows the next one,
-/// and each is visited before any is visited again.
 pub const MEMORY_LATENCY: Probe = Probe {
     name: "memory_latency",
-    class: Class::Memory,
     summary: "a dependent load from a random cache line of the working set",
     size: Some(Parameter {
         summary: "bytes of the working set",
@@ -29,16 +25,16 @@ pub const MEMORY_LATENCY: Probe = Probe {
     }),
     needs: "four times the working set in free memory",
     rows: &[
-        Row::plain("memory_latency_4k").of_size(4 << 10),
-        Row::plain("memory_latency_16k").of_size(16 << 10),
-        Row::plain("memory_latency_64k").of_size(64 << 10),
-        Row::plain("memory_latency_256k").of_size(256 << 10),
-        Row::plain("memory_latency_1m").of_size(1 << 20),
-        Row::plain("memory_latency_4m").of_size(4 << 20),
-        Row::plain("memory_latency_16m").of_size(16 << 20),
-        Row::plain("memory_latency_64m").of_size(64 << 20),
+        Row::named("_4k").of_size(4 << 10),
+        Row::named("_16k").of_size(16 << 10),
+        Row::named("_64k").of_size(64 << 10),
+        Row::named("_256k").of_size(256 << 10),
+        Row::named("_1m").of_size(1 << 20),
+        Row::named("_4m").of_size(4 << 20),
+        Row::named("_16m").of_size(16 << 20),
+        Row::named("_64m").of_size(64 << 20),
     ],
-    ..Probe::latency(open)
+    ..Probe::latency(Class::Memory, open)
 };
 
 /// Seed of the order, which is the same in every process; processes differ by their memory.

@@ -8,49 +8,44 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
-use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, rounds};
 use crate::scratch::{Scratch, kind_of};
 use crate::system::{accepted, expect};
 
 /// Probe `file_create`.
 pub const FILE_CREATE: Probe = Probe {
     name: "file_create",
-    class: Class::Files,
     summary: "openat of a new file, write of its bytes (none, 10 KiB), close",
     size: Some(BYTES),
     needs: "a folder that can be written to",
     rows: &[
-        Row::plain("file_create_0k").of_size(0),
-        Row::plain("file_create_10k").of_size(10 << 10),
+        Row::named("_0k").of_size(0),
+        Row::named("_10k").of_size(10 << 10),
     ],
-    ..Probe::latency(open_file_create)
+    ..Probe::latency(Class::Files, |options| {
+        open(options, |halves| halves.creating)
+    })
 };
-
-fn open_file_create(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let files = NewFiles::in_folder_of(options)?;
-    let system = files.file_system()?;
-    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.creating));
-    Ok(opened.with_fact("file_system", system))
-}
 
 /// Probe `file_delete`.
 pub const FILE_DELETE: Probe = Probe {
     name: "file_delete",
-    class: Class::Files,
     summary: "unlinkat of a file (of 0 bytes, of 10 KiB) that was made just before",
     size: Some(BYTES),
     needs: "a folder that can be written to",
     rows: &[
-        Row::plain("file_delete_0k").of_size(0),
-        Row::plain("file_delete_10k").of_size(10 << 10),
+        Row::named("_0k").of_size(0),
+        Row::named("_10k").of_size(10 << 10),
     ],
-    ..Probe::latency(open_file_delete)
+    ..Probe::latency(Class::Files, |options| {
+        open(options, |halves| halves.deleting)
+    })
 };
 
-fn open_file_delete(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+fn open(options: &ProbeOptions, timed: fn(Halves) -> Duration) -> Result<OpenProbe, Problem> {
     let files = NewFiles::in_folder_of(options)?;
-    let system = files.file_system()?;
-    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.deleting));
+    let system = kind_of(&files.folder)?;
+    let opened = OpenProbe::latency(move |count| files.make_and_delete(count).map(timed));
     Ok(opened.with_fact("file_system", system))
 }
 
@@ -99,25 +94,17 @@ impl NewFiles {
         })
     }
 
-    /// The kind of their file system.
-    pub fn file_system(&self) -> Result<String, Problem> {
-        kind_of(&self.folder)
-    }
-
     /// Makes so many files and deletes them, some at a time.
     pub fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
         let mut halves = Halves::default();
-        let mut left = count;
-        while left > 0 {
-            let now = left.min(AT_ONCE);
-            let names = &self.names[..to_usize(now)];
+        for files in rounds(count, AT_ONCE) {
+            let names = &self.names[..to_usize(files)];
             let started = Instant::now();
             names.iter().try_for_each(|name| self.create(name))?;
             let created = Instant::now();
             names.iter().try_for_each(|name| self.delete(name))?;
             halves.deleting += created.elapsed();
             halves.creating += created - started;
-            left -= now;
         }
         Ok(halves)
     }

@@ -13,10 +13,8 @@ use crate::system::expect;
 /// Probe `page_fault`.
 pub const PAGE_FAULT: Probe = Probe {
     name: "page_fault",
-    class: Class::Memory,
     summary: "first write to a page of new anonymous memory (a minor fault)",
-    rows: &[Row::plain("page_fault")],
-    ..Probe::latency(open_page_fault)
+    ..Probe::latency(Class::Memory, open_page_fault)
 };
 
 /// Pages that are mapped at once: 16 MiB of 4 KiB each. From there on the cost of one does not
@@ -96,7 +94,6 @@ fn minor_faults() -> Result<u64, Problem> {
 /// Probe `mmap`.
 pub const MMAP: Probe = Probe {
     name: "mmap",
-    class: Class::Memory,
     summary: "mmap of anonymous memory, one write to each of its pages, munmap",
     size: Some(Parameter {
         summary: "bytes that are mapped",
@@ -105,12 +102,12 @@ pub const MMAP: Probe = Probe {
         maximum: 1 << 40,
     }),
     rows: &[
-        Row::plain("mmap_4k").of_size(4 << 10),
-        Row::plain("mmap_64k").of_size(64 << 10),
-        Row::plain("mmap_1m").of_size(1 << 20),
-        Row::plain("mmap_16m").of_size(16 << 20),
+        Row::named("_4k").of_size(4 << 10),
+        Row::named("_64k").of_size(64 << 10),
+        Row::named("_1m").of_size(1 << 20),
+        Row::named("_16m").of_size(16 << 20),
     ],
-    ..Probe::latency(open_mmap)
+    ..Probe::latency(Class::Memory, open_mmap)
 };
 
 fn open_mmap(options: &ProbeOptions) -> Result<OpenProbe, Problem> {

@@ -25,7 +25,6 @@ const HUNDRED_MEGABYTES: u64 = 100 << 20;
 /// Probe `fork`.
 pub const FORK: Probe = Probe {
     name: "fork",
-    class: Class::Process,
     summary: "fork of a small static process, _exit of the child, waitpid",
     placements: &[Placement::None, Placement::SameCpu],
     size: Some(Parameter {
@@ -35,11 +34,8 @@ pub const FORK: Probe = Probe {
         maximum: 1 << 40,
     }),
     needs: "memory files that can be executed",
-    rows: &[
-        Row::plain("fork"),
-        Row::plain("fork_100mb").of_size(HUNDRED_MEGABYTES),
-    ],
-    ..Probe::latency(open_fork)
+    rows: &[Row::PLAIN, Row::named("_100mb").of_size(HUNDRED_MEGABYTES)],
+    ..Probe::latency(Class::Process, open_fork)
 };
 
 fn open_fork(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -49,12 +45,10 @@ fn open_fork(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `exec`.
 pub const EXEC: Probe = Probe {
     name: "exec",
-    class: Class::Process,
     summary: "fork of a small static process, execve of a small static program that ends at once, waitpid",
     placements: &[Placement::None, Placement::SameCpu],
     needs: "memory files that can be executed",
-    rows: &[Row::plain("exec")],
-    ..Probe::latency(open_exec)
+    ..Probe::latency(Class::Process, open_exec)
 };
 
 fn open_exec(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -64,12 +58,10 @@ fn open_exec(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `sh`.
 pub const SH: Probe = Probe {
     name: "sh",
-    class: Class::Process,
     summary: "as exec, through /bin/sh -c",
     placements: &[Placement::None, Placement::SameCpu],
     needs: "/bin/sh, and memory files that can be executed",
-    rows: &[Row::plain("sh")],
-    ..Probe::latency(open_sh)
+    ..Probe::latency(Class::Process, open_sh)
 };
 
 fn open_sh(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -147,9 +139,7 @@ impl ForkServer {
             .stdout(Stdio::piped());
         // SAFETY: two system calls, which allocate nothing and take no lock.
         unsafe { command.pre_exec(move || die_with(parent)) };
-        let mut process = command
-            .spawn()
-            .map_err(|error| problem_of("the fork server", &error))?;
+        let mut process = command.spawn().map_err(problem_of("the fork server"))?;
         let (Some(requests), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             unreachable!("both were asked for");
         };
@@ -166,12 +156,10 @@ impl ForkServer {
     /// # Errors
     /// A child could not be made, or ended in another way.
     fn children(&mut self, count: u64) -> Result<Duration, Problem> {
-        let answer = self
-            .ask(count)
-            .map_err(|error| problem_of("the fork server", &error))?;
+        let answer = self.ask(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;
         let number = i32::try_from(detail).unwrap_or_default();
-        let refused = |call| problem_of(call, &io::Error::from_raw_os_error(number));
+        let refused = |call| problem_of(call)(io::Error::from_raw_os_error(number));
         match code {
             0 => Ok(Duration::from_nanos(nanoseconds)),
             1 => Err(refused("fork")),
@@ -227,7 +215,7 @@ fn memory_file() -> Result<File, Problem> {
     // SAFETY: a new descriptor that nobody else owns.
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(PROGRAM)
-        .map_err(|error| problem_of("a memory file", &error))?;
+        .map_err(problem_of("a memory file"))?;
     Ok(file)
 }
 

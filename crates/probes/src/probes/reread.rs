@@ -12,19 +12,17 @@ use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::memory::added_up;
-use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
 use crate::scratch::{Scratch, kind_of};
 use crate::system::{expect, problem_of, refused, wrong};
 
 /// Probe `file_reread`.
 pub const FILE_REREAD: Probe = Probe {
     name: "file_reread",
-    class: Class::Files,
     summary: "a file in the page cache that is read by pread, 64 KiB at a time",
     size: Some(FILE),
     needs: "a folder that can be written to",
-    rows: &[Row::plain("file_reread")],
-    ..Probe::bandwidth(open_file_reread)
+    ..Probe::bandwidth(Class::Files, open_file_reread)
 };
 
 fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -43,7 +41,7 @@ fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 fn read_chunk(file: &File, chunk: u64, room: &mut [u8]) -> Result<(), Problem> {
     let bytes = file
         .read_at(room, chunk * CHUNK as u64)
-        .map_err(|error| problem_of("pread", &error))?;
+        .map_err(problem_of("pread"))?;
     if bytes != CHUNK {
         return Err(wrong("pread", bytes, CHUNK));
     }
@@ -58,12 +56,10 @@ fn read_chunk(file: &File, chunk: u64, room: &mut [u8]) -> Result<(), Problem> {
 /// Probe `mmap_reread`.
 pub const MMAP_REREAD: Probe = Probe {
     name: "mmap_reread",
-    class: Class::Files,
     summary: "a file in the page cache that is mapped, added up and unmapped",
     size: Some(FILE),
     needs: "a folder that can be written to",
-    rows: &[Row::plain("mmap_reread")],
-    ..Probe::bandwidth(open_mmap_reread)
+    ..Probe::bandwidth(Class::Files, open_mmap_reread)
 };
 
 fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -129,7 +125,7 @@ pub type Word = u64;
 /// It cannot be made, or the file system has no room.
 pub fn written(options: &ProbeOptions) -> Result<File, Problem> {
     let scratch = Scratch::new(options)?;
-    let in_folder = |error| problem_of("the file that is read again", &error);
+    let in_folder = problem_of("the file that is read again");
     let mut file = File::options()
         .read(true)
         .write(true)

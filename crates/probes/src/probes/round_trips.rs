@@ -6,42 +6,28 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, udp_sockets, unix_streams};
-use crate::child::Helper;
-use crate::cpus::{current_cpu, hold, sides};
-use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row, timed};
+use crate::child::exchange;
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::Scratch;
 use crate::system::{expect, problem_of, wrong};
 
 /// Probe `pipe`.
 pub const PIPE: Probe = Probe {
     name: "pipe",
-    class: Class::Ipc,
     summary: "one byte to another process and its answer back, through two pipes",
-    placements: Placement::TWO_SIDES,
-    rows: &[
-        Row::plain("pipe_same_cpu").at(Placement::SameCpu),
-        Row::plain("pipe_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(|options| open(options, pipes))
+    ..Probe::latency(Class::Ipc, |options| open(options, pipes)).two_sided()
 };
 
 /// Probe `fifo`.
 pub const FIFO: Probe = Probe {
     name: "fifo",
-    class: Class::Ipc,
     summary: "one byte to another process and its answer back, through two named pipes",
-    placements: Placement::TWO_SIDES,
     needs: "a folder whose file system has named pipes",
-    rows: &[
-        Row::plain("fifo_same_cpu").at(Placement::SameCpu),
-        Row::plain("fifo_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(|options| open(options, || ends(options)))
+    ..Probe::latency(Class::Ipc, |options| open(options, || ends(options))).two_sided()
 };
 
 /// Two named pipes, which lose their names once both ends are open.
@@ -61,7 +47,7 @@ fn named(path: &Path) -> Result<(File, File), Problem> {
     let name = CString::new(path.as_os_str().as_bytes()).expect("the folder was made so");
     // SAFETY: the name ends with a null byte.
     expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), MODE) }, 0)?;
-    let opened = |error| problem_of("opening a named pipe", &error);
+    let opened = problem_of("opening a named pipe");
     // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
         .read(true)
@@ -78,79 +64,38 @@ fn named(path: &Path) -> Result<(File, File), Problem> {
 /// Probe `unix`.
 pub const UNIX: Probe = Probe {
     name: "unix",
-    class: Class::Ipc,
     summary: "one byte to another process and its answer back, through AF_UNIX streams",
-    placements: Placement::TWO_SIDES,
-    rows: &[
-        Row::plain("unix_same_cpu").at(Placement::SameCpu),
-        Row::plain("unix_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(|options| open(options, unix_streams))
+    ..Probe::latency(Class::Ipc, |options| open(options, unix_streams)).two_sided()
 };
 
 /// Probe `udp`.
 pub const UDP: Probe = Probe {
     name: "udp",
-    class: Class::Ipc,
     summary: "one byte to another process and its answer back, through UDP on the loopback",
-    placements: Placement::TWO_SIDES,
     needs: "a loopback interface",
-    rows: &[
-        Row::plain("udp_same_cpu").at(Placement::SameCpu),
-        Row::plain("udp_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(|options| open(options, udp_sockets))
+    ..Probe::latency(Class::Ipc, |options| open(options, udp_sockets)).two_sided()
 };
 
 /// Probe `tcp`.
 pub const TCP: Probe = Probe {
     name: "tcp",
-    class: Class::Ipc,
     summary: "one byte to another process and its answer back, through TCP on the loopback",
-    placements: Placement::TWO_SIDES,
     needs: "a loopback interface",
-    rows: &[
-        Row::plain("tcp_same_cpu").at(Placement::SameCpu),
-        Row::plain("tcp_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::latency(|options| open(options, tcp_streams))
+    ..Probe::latency(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
 /// Opens a channel, starts a helper that answers at its other end, and makes round trips.
-pub fn open(
+fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
 ) -> Result<OpenProbe, Problem> {
-    let sides = sides(options.placement)?;
-    hold(sides.here)?;
-    let (end, other) = ends()?;
-    let helper = Helper::start(sides.there, move || answer(other))?;
-    let helper_cpu = helper.cpu().to_string();
-    let trips = RoundTrips {
-        _helper: helper,
-        end,
-        question: 0,
-    };
-    Ok(OpenProbe::latency(trips)
-        .with_fact("cpu", current_cpu()?.to_string())
-        .with_fact("helper_cpu", helper_cpu))
-}
-
-/// This side of the channel. The helper is dropped first: were the channel closed before, the
-/// helper would end too early.
-struct RoundTrips {
-    _helper: Helper,
-    end: End,
-    question: u8,
-}
-
-impl Operation for RoundTrips {
-    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+    let mut question = 0_u8;
+    exchange(options, ends, answer, 0, move |end, count| {
         timed(count, || {
-            self.question = self.question.wrapping_add(1);
-            ask(&mut self.end, self.question)
+            question = question.wrapping_add(1);
+            ask(end, question)
         })
-    }
+    })
 }
 
 /// One round trip.

@@ -5,16 +5,14 @@ use equipoise_reporting::problem::Problem;
 use crate::batches::{less, time_to_keep_out};
 use crate::handlers::{Action, check_handled, count_one, counting, handled, send_to_oneself};
 use crate::memory::{Mapping, page_size};
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::expect;
 
 /// Probe `signal_install`.
 pub const SIGNAL_INSTALL: Probe = Probe {
     name: "signal_install",
-    class: Class::Signals,
     summary: "sigaction, which installs a handler",
-    rows: &[Row::plain("signal_install")],
-    ..Probe::latency(open_signal_install)
+    ..Probe::latency(Class::Signals, open_signal_install)
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
@@ -31,10 +29,8 @@ fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// it is sent.
 pub const SIGNAL_HANDLE: Probe = Probe {
     name: "signal_handle",
-    class: Class::Signals,
     summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
-    rows: &[Row::plain("signal_handle")],
-    ..Probe::latency(open_signal_handle)
+    ..Probe::latency(Class::Signals, open_signal_handle)
 };
 
 const SIGNAL: libc::c_int = libc::SIGUSR1;
@@ -58,11 +54,9 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `protection_fault`.
 pub const PROTECTION_FAULT: Probe = Probe {
     name: "protection_fault",
-    class: Class::Signals,
     summary: "a write to a read-only page, and a handler of SIGSEGV that steps over it",
     needs: "an x86-64 or AArch64 processor",
-    rows: &[Row::plain("protection_fault")],
-    ..Probe::latency(open_protection_fault)
+    ..Probe::latency(Class::Signals, open_protection_fault)
 };
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
-use crate::system::{accepted, problem_of};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
+use crate::system::{accepted, succeeded};
 
 /// Probe `sleep_50us`.
 pub const SLEEP_50US: Probe = Probe {
     name: "sleep_50us",
-    class: Class::Time,
     summary: "how much later than after 50 us a thread wakes that sleeps for 50 us",
-    rows: &[Row::plain("sleep_50us")],
-    ..Probe::latency(open)
+    ..Probe::latency(Class::Time, open)
 };
 
 const NANOSECONDS: u32 = 50_000;
@@ -24,8 +22,9 @@ fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
     let slack = accepted("prctl(PR_GET_TIMERSLACK)", slack)?;
     Ok(OpenProbe::latency(|count| {
-        let took = timed(count, sleep)?;
-        took.checked_sub(requested_time(count))
+        let requested = u64::from(NANOSECONDS).saturating_mul(count);
+        timed(count, sleep)?
+            .checked_sub(Duration::from_nanos(requested))
             .ok_or_else(|| Problem::failure("it woke earlier than asked for"))
     })
     .with_fact("timer_slack_ns", slack.to_string()))
@@ -40,15 +39,5 @@ fn sleep() -> Result<(), Problem> {
     // SAFETY: the span can be read; what is left of it is not asked for.
     let code =
         unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const span, null_mut()) };
-    if code == 0 {
-        return Ok(());
-    }
-    Err(problem_of(
-        "clock_nanosleep",
-        &std::io::Error::from_raw_os_error(code),
-    ))
-}
-
-fn requested_time(count: u64) -> Duration {
-    Duration::from_nanos(u64::from(NANOSECONDS).saturating_mul(count))
+    succeeded("clock_nanosleep", code)
 }

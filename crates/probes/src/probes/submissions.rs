@@ -4,42 +4,41 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 use io_uring::IoUring;
 use io_uring::opcode::{Nop, Read};
 use io_uring::squeue::Entry;
 use io_uring::types::Fd;
 
-use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, Row};
+use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, rounds};
 use crate::system::{expect, problem_of, wrong};
 
 /// Probe `io_uring_nop`.
 pub const IO_URING_NOP: Probe = Probe {
     name: "io_uring_nop",
-    class: Class::SystemCalls,
     summary: "an operation that does nothing, handed over by io_uring 32 at a time",
     count: Some(BATCH),
     needs: NEEDS,
-    rows: &[Row::plain("io_uring_nop")],
     // SAFETY: the operation points to nothing.
-    ..Probe::latency(|options| unsafe { open(options, Nop::new().build(), 0, ()) })
+    ..Probe::latency(Class::SystemCalls, |options| unsafe {
+        open(options, Nop::new().build(), 0, ())
+    })
 };
 
 /// Probe `io_uring_read_byte`.
 pub const IO_URING_READ_BYTE: Probe = Probe {
     name: "io_uring_read_byte",
-    class: Class::SystemCalls,
     summary: "read of one byte from /dev/zero, handed over by io_uring 32 at a time",
     count: Some(BATCH),
     needs: NEEDS,
-    rows: &[Row::plain("io_uring_read_byte")],
-    ..Probe::latency(open_io_uring_read_byte)
+    ..Probe::latency(Class::SystemCalls, open_io_uring_read_byte)
 };
 
 const PATH: &str = "/dev/zero";
 
 fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let file = File::open(PATH).map_err(|error| problem_of(PATH, &error))?;
+    let file = File::open(PATH).map_err(problem_of(PATH))?;
     let mut byte = Box::new(1_u8);
     let read = Read::new(Fd(file.as_raw_fd()), &raw mut *byte, 1).build();
     // SAFETY: the file and the byte, which stays in its box, are kept.
@@ -61,7 +60,7 @@ pub const NEEDS: &str =
 /// A ring through which one kind of operation goes, several at a time.
 pub struct Submissions<Held> {
     ring: IoUring,
-    at_a_time: usize,
+    at_a_time: u64,
     operation: Entry,
     /// Result of the operation.
     expected: i32,
@@ -83,10 +82,10 @@ pub unsafe fn open<Held: 'static>(
     held: Held,
 ) -> Result<OpenProbe, Problem> {
     let entries = u32::try_from(options.count).expect("within the parameter's range");
-    let ring = IoUring::new(entries).map_err(|error| problem_of("io_uring_setup", &error))?;
+    let ring = IoUring::new(entries).map_err(problem_of("io_uring_setup"))?;
     Ok(OpenProbe::latency(Submissions {
         ring,
-        at_a_time: entries as usize,
+        at_a_time: options.count,
         operation,
         expected,
         _held: held,
@@ -106,7 +105,7 @@ impl<Held> Submissions<Held> {
         let taken = self
             .ring
             .submit_and_wait(operations)
-            .map_err(|error| problem_of("io_uring_enter", &error))?;
+            .map_err(problem_of("io_uring_enter"))?;
         let mut done = 0;
         for completion in self.ring.completion() {
             expect(
@@ -126,11 +125,8 @@ impl<Held> Submissions<Held> {
 impl<Held> Operation for Submissions<Held> {
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
         let started = Instant::now();
-        let mut left = usize::try_from(count).expect("far fewer operations than that");
-        while left > 0 {
-            let now = left.min(self.at_a_time);
-            self.hand_over(now)?;
-            left -= now;
+        for operations in rounds(count, self.at_a_time) {
+            self.hand_over(to_usize(operations))?;
         }
         Ok(started.elapsed())
     }

@@ -9,17 +9,15 @@ use std::path::Path;
 use equipoise_reporting::problem::Problem;
 
 use crate::child::Child;
-use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::kind_of;
 use crate::system::{accepted, expect, problem_of, wrong};
 
 /// Probe `null_call`.
 pub const NULL_CALL: Probe = Probe {
     name: "null_call",
-    class: Class::SystemCalls,
     summary: "getppid by the system call itself",
-    rows: &[Row::plain("null_call")],
-    ..Probe::latency(open_null_call)
+    ..Probe::latency(Class::SystemCalls, open_null_call)
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
@@ -42,11 +40,9 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// The texts argue about what the way into the kernel costs.
 pub const NULL_CALL_INT80: Probe = Probe {
     name: "null_call_int80",
-    class: Class::SystemCalls,
     summary: "getppid by int 0x80, the way of 32-bit programs",
     needs: "an x86 processor and a kernel that runs 32-bit programs",
-    rows: &[Row::plain("null_call_int80")],
-    ..Probe::latency(open_null_call_int80)
+    ..Probe::latency(Class::SystemCalls, open_null_call_int80)
 };
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -108,15 +104,13 @@ fn getppid_by_interrupt() -> libc::pid_t {
 /// Probe `read_byte`.
 pub const READ_BYTE: Probe = Probe {
     name: "read_byte",
-    class: Class::SystemCalls,
     summary: "read of one byte from /dev/zero",
     needs: "/dev/zero",
-    rows: &[Row::plain("read_byte")],
-    ..Probe::latency(open_read_byte)
+    ..Probe::latency(Class::SystemCalls, open_read_byte)
 };
 
 fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let file = File::open("/dev/zero").map_err(|error| problem_of("/dev/zero", &error))?;
+    let file = File::open("/dev/zero").map_err(problem_of("/dev/zero"))?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             let mut byte = 1_u8;
@@ -134,18 +128,16 @@ fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `write_byte`.
 pub const WRITE_BYTE: Probe = Probe {
     name: "write_byte",
-    class: Class::SystemCalls,
     summary: "write of one byte to /dev/null",
     needs: "/dev/null",
-    rows: &[Row::plain("write_byte")],
-    ..Probe::latency(open_write_byte)
+    ..Probe::latency(Class::SystemCalls, open_write_byte)
 };
 
 fn open_write_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let file = File::options()
         .write(true)
         .open("/dev/null")
-        .map_err(|error| problem_of("/dev/null", &error))?;
+        .map_err(problem_of("/dev/null"))?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             let byte = 0_u8;
@@ -159,11 +151,9 @@ fn open_write_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `stat`.
 pub const STAT: Probe = Probe {
     name: "stat",
-    class: Class::SystemCalls,
     summary: "stat of /etc/passwd",
     needs: "/etc/passwd",
-    rows: &[Row::plain("stat")],
-    ..Probe::latency(open_stat)
+    ..Probe::latency(Class::SystemCalls, open_stat)
 };
 
 fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -195,11 +185,9 @@ fn number() -> Result<libc::ino_t, Problem> {
 /// Probe `open_close`.
 pub const OPEN_CLOSE: Probe = Probe {
     name: "open_close",
-    class: Class::SystemCalls,
     summary: "open of /etc/passwd for reading, and close",
     needs: "/etc/passwd",
-    rows: &[Row::plain("open_close")],
-    ..Probe::latency(open_and_close)
+    ..Probe::latency(Class::SystemCalls, open_and_close)
 };
 
 fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {

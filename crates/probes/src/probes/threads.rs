@@ -1,26 +1,22 @@
 //! `thread`, `threads_many`: threads as pthreads makes them, without what Rust adds.
 
 use std::ffi::c_void;
-use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
-use std::time::Duration;
 
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::cpus::{hold, sides};
-use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row, timed};
-use crate::system::{problem_of, wrong};
+use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, timed};
+use crate::system::{succeeded, wrong};
 
 /// Probe `thread`.
 pub const THREAD: Probe = Probe {
     name: "thread",
-    class: Class::Thread,
     summary: "pthread_create of a thread that ends at once, pthread_join",
     placements: &[Placement::None, Placement::SameCpu],
-    rows: &[Row::plain("thread")],
-    ..Probe::latency(open_thread)
+    ..Probe::latency(Class::Thread, open_thread)
 };
 
 fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -37,7 +33,6 @@ fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `threads_many`.
 pub const THREADS_MANY: Probe = Probe {
     name: "threads_many",
-    class: Class::Thread,
     summary: "one of 64 threads that are all created before the first is joined",
     placements: &[Placement::None, Placement::SameCpu],
     count: Some(Parameter {
@@ -46,8 +41,7 @@ pub const THREADS_MANY: Probe = Probe {
         minimum: 1,
         maximum: 10_000,
     }),
-    rows: &[Row::plain("threads_many")],
-    ..Probe::latency(open_threads_many)
+    ..Probe::latency(Class::Thread, open_threads_many)
 };
 
 fn open_threads_many(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
@@ -61,12 +55,8 @@ fn open_threads_many(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
             }
             threads.drain(..).try_for_each(Idle::join)
         })?;
-        Ok(each_of(took, many))
+        Ok(took.div_f64(many as f64))
     }))
-}
-
-fn each_of(took: Duration, many: usize) -> Duration {
-    took.div_f64(many as f64)
 }
 
 /// A thread that ends at once and returns its argument.
@@ -85,7 +75,7 @@ impl Idle {
             let token = token as *mut c_void;
             libc::pthread_create(thread.as_mut_ptr(), null(), return_argument, token)
         };
-        check("pthread_create", code)?;
+        succeeded("pthread_create", code)?;
         // SAFETY: the call filled it.
         let thread = unsafe { thread.assume_init() };
         Ok(Self { thread, token })
@@ -96,9 +86,8 @@ impl Idle {
     pub fn join(self) -> Result<(), Problem> {
         let mut returned = null_mut();
         // SAFETY: the thread was started and is joined once; its answer can be written.
-        check("pthread_join", unsafe {
-            libc::pthread_join(self.thread, &raw mut returned)
-        })?;
+        let code = unsafe { libc::pthread_join(self.thread, &raw mut returned) };
+        succeeded("pthread_join", code)?;
         if returned as usize != self.token {
             return Err(wrong("a thread", returned as usize, self.token));
         }
@@ -108,12 +97,4 @@ impl Idle {
 
 extern "C" fn return_argument(token: *mut c_void) -> *mut c_void {
     token
-}
-
-#[inline]
-fn check(call: &str, code: libc::c_int) -> Result<(), Problem> {
-    if code == 0 {
-        return Ok(());
-    }
-    Err(problem_of(call, &io::Error::from_raw_os_error(code)))
 }

@@ -5,87 +5,45 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
-use crate::child::Helper;
-use crate::cpus::{current_cpu, hold, sides};
-use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row};
+use crate::child::exchange;
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions};
 use crate::system::wrong;
 
 /// Probe `pipe_bandwidth`.
 pub const PIPE_BANDWIDTH: Probe = Probe {
     name: "pipe_bandwidth",
-    class: Class::Ipc,
     summary: "bytes from another process through a pipe, 64 KiB at a time",
-    placements: Placement::TWO_SIDES,
-    rows: &[
-        Row::plain("pipe_bandwidth_same_cpu").at(Placement::SameCpu),
-        Row::plain("pipe_bandwidth_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::bandwidth(|options| open(options, pipes))
+    ..Probe::bandwidth(Class::Ipc, |options| open(options, pipes)).two_sided()
 };
 
 /// Probe `unix_bandwidth`.
 pub const UNIX_BANDWIDTH: Probe = Probe {
     name: "unix_bandwidth",
-    class: Class::Ipc,
     summary: "bytes from another process through an AF_UNIX stream, 64 KiB at a time",
-    placements: Placement::TWO_SIDES,
-    rows: &[
-        Row::plain("unix_bandwidth_same_cpu").at(Placement::SameCpu),
-        Row::plain("unix_bandwidth_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::bandwidth(|options| open(options, unix_streams))
+    ..Probe::bandwidth(Class::Ipc, |options| open(options, unix_streams)).two_sided()
 };
 
 /// Probe `tcp_bandwidth`.
 pub const TCP_BANDWIDTH: Probe = Probe {
     name: "tcp_bandwidth",
-    class: Class::Ipc,
     summary: "bytes from another process through TCP on the loopback, 64 KiB at a time",
-    placements: Placement::TWO_SIDES,
     needs: "a loopback interface",
-    rows: &[
-        Row::plain("tcp_bandwidth_same_cpu").at(Placement::SameCpu),
-        Row::plain("tcp_bandwidth_across_cpus").at(Placement::AcrossCpus),
-    ],
-    ..Probe::bandwidth(|options| open(options, tcp_streams))
+    ..Probe::bandwidth(Class::Ipc, |options| open(options, tcp_streams)).two_sided()
 };
 
 /// Bytes that are written and read at a time.
-pub const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// Opens a channel and starts a helper that sends as many chunks as it is asked for. One
 /// operation is a chunk: a batch is the question, the chunks, and no wait for anything else.
-pub fn open(
+fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
 ) -> Result<OpenProbe, Problem> {
-    let sides = sides(options.placement)?;
-    hold(sides.here)?;
-    let (end, other) = ends()?;
-    let helper = Helper::start(sides.there, move || serve(other))?;
-    let helper_cpu = helper.cpu().to_string();
-    let transfers = Transfers {
-        _helper: helper,
-        end,
-        room: vec![0; CHUNK],
-    };
-    Ok(OpenProbe::bandwidth(CHUNK as u64, transfers)
-        .with_fact("cpu", current_cpu()?.to_string())
-        .with_fact("helper_cpu", helper_cpu))
-}
-
-/// This side of the channel. The helper is dropped first: were the channel closed before, the
-/// helper would end too early.
-struct Transfers {
-    _helper: Helper,
-    end: End,
-    room: Vec<u8>,
-}
-
-impl Operation for Transfers {
-    fn repeat(&mut self, chunks: u64) -> Result<Duration, Problem> {
-        fetch(&mut self.end, &mut self.room, chunks)
-    }
+    let mut room = vec![0; CHUNK];
+    exchange(options, ends, serve, CHUNK as u64, move |end, chunks| {
+        fetch(end, &mut room, chunks)
+    })
 }
 
 /// Requests chunks and receives them; returns the time from the request to the last byte.

@@ -5,29 +5,28 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::null_mut;
 
+use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::tcp_pair;
-use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
 use crate::system::{accepted, expect};
 
 /// Probe `select_tcp`.
 pub const SELECT_TCP: Probe = Probe {
     name: "select_tcp",
-    class: Class::SystemCalls,
     summary: "select on 100 idle TCP descriptors, without waiting",
     count: Some(DESCRIPTORS),
     needs: "the loopback interface",
-    rows: &[Row::plain("select_tcp")],
-    ..Probe::latency(open_select_tcp)
+    ..Probe::latency(Class::SystemCalls, open_select_tcp)
 };
 
 fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let connections = Connections::open(options)?;
+    let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: all-zero is an empty set.
     let mut watched: libc::fd_set = unsafe { MaybeUninit::zeroed().assume_init() };
     let mut beyond = 0;
-    for descriptor in connections.watched(options) {
+    for descriptor in descriptors {
         if usize::try_from(descriptor).is_ok_and(|number| number >= libc::FD_SETSIZE) {
             return Err(Problem::failure(format!(
                 "descriptor {descriptor} is too high for select; watch fewer with --count"
@@ -64,18 +63,15 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `poll_tcp`.
 pub const POLL_TCP: Probe = Probe {
     name: "poll_tcp",
-    class: Class::SystemCalls,
     summary: "poll of 100 idle TCP descriptors, without waiting",
     count: Some(DESCRIPTORS),
     needs: "the loopback interface",
-    rows: &[Row::plain("poll_tcp")],
-    ..Probe::latency(open_poll_tcp)
+    ..Probe::latency(Class::SystemCalls, open_poll_tcp)
 };
 
 fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let connections = Connections::open(options)?;
-    let mut watched: Vec<_> = connections
-        .watched(options)
+    let (connections, descriptors) = idle_connections(options)?;
+    let mut watched: Vec<_> = descriptors
         .into_iter()
         .map(|fd| libc::pollfd {
             fd,
@@ -97,21 +93,19 @@ fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Probe `epoll_tcp`.
 pub const EPOLL_TCP: Probe = Probe {
     name: "epoll_tcp",
-    class: Class::SystemCalls,
     summary: "epoll_wait on 100 idle TCP descriptors, without waiting",
     count: Some(DESCRIPTORS),
     needs: "the loopback interface",
-    rows: &[Row::plain("epoll_tcp")],
-    ..Probe::latency(open_epoll_tcp)
+    ..Probe::latency(Class::SystemCalls, open_epoll_tcp)
 };
 
 fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let connections = Connections::open(options)?;
+    let (connections, descriptors) = idle_connections(options)?;
     // SAFETY: passes numbers only.
     let queue = accepted("epoll_create1", unsafe { libc::epoll_create1(0) })?;
     // SAFETY: a new descriptor that nobody else owns.
     let queue = unsafe { OwnedFd::from_raw_fd(queue) };
-    for descriptor in connections.watched(options) {
+    for descriptor in descriptors {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN.cast_unsigned(),
             u64: 0,
@@ -135,37 +129,22 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 }
 
 /// Parameter of the descriptors that are watched.
-pub const DESCRIPTORS: Parameter = Parameter {
+const DESCRIPTORS: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,
     minimum: 2,
     maximum: 900,
 };
 
-/// Connections over the loopback interface on which nothing is sent.
-pub struct Connections {
-    ends: Vec<TcpStream>,
-}
-
-impl Connections {
-    /// Makes as many as were asked for: both ends of each connection are watched, and of the
-    /// last one end if the number is odd.
-    pub fn open(options: &ProbeOptions) -> Result<Self, Problem> {
-        let mut ends = Vec::new();
-        for _ in 0..options.count.div_ceil(2) {
-            let (one, other) = tcp_pair()?;
-            ends.extend([one, other]);
-        }
-        Ok(Self { ends })
+/// Opens connections over the loopback interface on which nothing is sent. Returns their ends, and
+/// those to watch: of the last connection only one end if the number is odd.
+fn idle_connections(options: &ProbeOptions) -> Result<(Vec<TcpStream>, Vec<RawFd>), Problem> {
+    let mut ends = Vec::new();
+    for _ in 0..options.count.div_ceil(2) {
+        let (one, other) = tcp_pair()?;
+        ends.extend([one, other]);
     }
-
-    /// The descriptors to watch.
-    pub fn watched(&self, options: &ProbeOptions) -> Vec<RawFd> {
-        let count = usize::try_from(options.count).unwrap_or(usize::MAX);
-        self.ends
-            .iter()
-            .take(count)
-            .map(AsRawFd::as_raw_fd)
-            .collect()
-    }
+    let watched = ends.iter().take(to_usize(options.count));
+    let watched = watched.map(AsRawFd::as_raw_fd).collect();
+    Ok((ends, watched))
 }

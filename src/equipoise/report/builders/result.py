@@ -154,7 +154,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         if not document.warnings
         else Warnings(document.warnings)
     )
-    parts += _again(report)
+    parts += _repetition(report)
     parts.append(environment_section(document.environment))
     parts += _earlier(report.earlier)
     return Document(
@@ -327,7 +327,7 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     )
 
 
-def _again(report: CampaignReport) -> Iterator[Part]:
+def _repetition(report: CampaignReport) -> Iterator[Part]:
     """Build the command that runs the campaign again, and how it was measured."""
     document = report.document
     command = report.command or command_of_document(document)

@@ -23,7 +23,7 @@ from equipoise.stats.two_samples import (
     paired_difference,
     welch_difference,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
 
 LEVEL = 0.05

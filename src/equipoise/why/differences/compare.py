@@ -14,7 +14,7 @@ from equipoise.why.differences.settings import settings
 from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
 from equipoise.why.differences.system_calls import with_system_calls
 from equipoise.why.differences.trials import trials_difference
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.sources import EvidenceSet, Runs
 
 _DIGITS = re.compile(r"\d+")
 

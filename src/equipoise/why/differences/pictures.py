@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
 from equipoise.why.evidence.process import evidence_program
+from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 from equipoise.why.evidence.stacks import Frame, Sampled
 
 Picture = Literal["flame-graph", "firefox"]

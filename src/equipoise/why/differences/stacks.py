@@ -22,7 +22,7 @@ from equipoise.why.differences.changes import (
     counted,
     measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Sampled, Stacks
 
 Key = TypeVar("Key")

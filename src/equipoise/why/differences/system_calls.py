@@ -19,7 +19,7 @@ from equipoise.why.differences.changes import (
     counted,
     measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.system_calls import SystemCalls
 
 Items = Callable[[SystemCalls], Iterable[tuple[str, object]]]

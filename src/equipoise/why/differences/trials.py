@@ -21,7 +21,7 @@ from equipoise.why.differences.changes import (
     paired_counted,
     paired_measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 
 Run = TypeVar("Run")
 

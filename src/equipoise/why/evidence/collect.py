@@ -31,9 +31,8 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import RunRecord, Trial
-from equipoise.why.evidence.evidence_set import observations_of_pair
 from equipoise.why.evidence.process import End, Process
-from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source
+from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
