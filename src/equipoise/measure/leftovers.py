@@ -29,6 +29,7 @@ from equipoise.measure.scratch import (
     Record,
     StateFolderUnusable,
     open_state_folder,
+    opened,
     read_identity,
     read_record,
     remove_folder,
@@ -160,13 +161,7 @@ def _clear_finished(record: Record) -> tuple[bool, int]:
 
 @contextmanager
 def _locked_record(records: int, name: str) -> Iterator[Record | None]:
-    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty.
-
-    Raises
-    ------
-    _Doubt
-        The file is no record of Equipoise.
-    """
+    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty."""
     try:
         descriptor = os.open(name, OPEN_UNTRUSTED, dir_fd=records)
     except FileNotFoundError:
@@ -192,13 +187,7 @@ def _locked_record(records: int, name: str) -> Iterator[Record | None]:
 
 @contextmanager
 def _proven_folder(record: Record) -> Iterator[int | None]:
-    """Yield the opened folder of a record; ``None`` if it is gone.
-
-    Raises
-    ------
-    _Doubt
-        The folder is not the recorded one, or still in use.
-    """
+    """Yield the opened folder of a record; ``None`` if it is gone."""
     with contextlib.ExitStack() as stack:
         try:
             folder = os.open(record.path, OPEN_FOLDER)
@@ -252,38 +241,31 @@ def _refuse_where_somebody_works(record: Record) -> None:
 def _remove_unfinished(record: Record) -> bool:
     """Remove a folder that was recorded and not finished; return whether there was one."""
     try:
-        folder = os.open(record.path, OPEN_FOLDER)
+        with opened(record.path, flags=OPEN_FOLDER) as folder:
+            content = set(os.listdir(folder))
+            if os.fstat(folder).st_uid != os.geteuid() or content - {MARKER}:
+                raise _unproven(record, "it was recorded, but never finished")
+            if content:
+                _check_unfinished_marker(record, folder)
+            return remove_folder(folder, Path(record.path))
     except FileNotFoundError:
         return False
     except OSError as error:
         raise _unproven(record, error.strerror) from None
-    try:
-        status = os.fstat(folder)
-        content = set(os.listdir(folder))
-        if status.st_uid != os.geteuid() or content - {MARKER}:
-            raise _unproven(record, "it was recorded, but never finished")
-        if content:
-            _check_unfinished_marker(record, folder)
-        return remove_folder(folder, Path(record.path))
-    finally:
-        os.close(folder)
 
 
 def _check_unfinished_marker(record: Record, folder: int) -> None:
-    marker = os.open(MARKER, OPEN_UNTRUSTED, dir_fd=folder)
-    try:
+    with opened(MARKER, folder) as marker:
         is_empty = stat.S_ISREG(os.fstat(marker).st_mode) and not os.fstat(marker).st_size
         if not is_empty and read_identity(marker) != record.identity:
             raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
-    finally:
-        os.close(marker)
 
 
 def _recorded_paths() -> set[str]:
     paths: set[str] = set()
     with contextlib.suppress(StateFolderUnusable), open_state_folder(RECORDS) as records:
         for name in os.listdir(records):
-            with contextlib.suppress(OSError), _opened(name, records) as descriptor:
+            with contextlib.suppress(OSError), opened(name, records) as descriptor:
                 record = read_record(descriptor, name)
                 if record is not None:
                     paths.add(record.path)
@@ -309,19 +291,10 @@ def _looks_abandoned(folder: Path) -> bool:
 
 def _lockable(path: Path, is_right: Callable[[int], bool]) -> bool:
     try:
-        with _opened(path, None) as descriptor:
+        with opened(path) as descriptor:
             return is_right(os.fstat(descriptor).st_mode) and _locks(descriptor)
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _opened(path: str | Path, around: int | None) -> Iterator[int]:
-    descriptor = os.open(path, OPEN_UNTRUSTED, dir_fd=around)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _locks(descriptor: int) -> bool:

@@ -211,21 +211,12 @@ def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
     unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
     kept = {field.name for field in dataclasses.fields(Accounting)}
+    measured = {name: getattr(report, name) for name in kept - {"wall_s", "unknown"}}
     kept.update(report.counters, _COVARIATES)
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
-        user_s=report.user_s,
-        sys_s=report.sys_s,
-        max_rss_bytes=report.max_rss_bytes,
-        minor_faults=report.minor_faults,
-        major_faults=report.major_faults,
-        voluntary_switches=report.voluntary_switches,
-        involuntary_switches=report.involuntary_switches,
-        block_reads=report.block_reads,
-        block_writes=report.block_writes,
-        output_bytes=report.output_bytes,
-        counters=report.counters,
         unknown={name: why for name, why in unknown.items() if name in kept},
+        **measured,
     )
 
 

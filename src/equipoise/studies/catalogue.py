@@ -27,9 +27,18 @@ CHARTS = "charts.py"
 class BuiltInStudy:
     """One built-in study."""
 
-    name: str
     folder: Path
-    summary: str
+
+    @property
+    def name(self) -> str:
+        """Name of the study, which is that of its folder."""
+        return self.folder.name
+
+    @property
+    def summary(self) -> str:
+        """One line on the study."""
+        values = tomllib.loads(self.file.read_text(encoding="utf-8"))
+        return str(values.get("study", {}).get("summary", ""))
 
     @property
     def file(self) -> Path:
@@ -45,19 +54,13 @@ class BuiltInStudy:
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """Return all of them, by name."""
-    return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
+    folder = Path(str(resources.files(f"{__package__}.builtin")))
+    return tuple(BuiltInStudy(file.parent) for file in sorted(folder.glob(f"*/{FILE}")))
 
 
 def built_in_study(name: str) -> BuiltInStudy | None:
     """Return the built-in study of that name."""
-    return next(
-        (
-            BuiltInStudy(name, file.parent, _summary(file))
-            for file in _files()
-            if file.parent.name == name
-        ),
-        None,
-    )
+    return next((one for one in built_in_studies() if one.name == name), None)
 
 
 def find_study(asked: str) -> tuple[Path, str]:
@@ -83,15 +86,6 @@ def find_study(asked: str) -> tuple[Path, str]:
             hint=one_of(asked, list(studies)),
         )
     return studies[asked].file, f"{asked}/{FILE}"
-
-
-def _files() -> list[Path]:
-    return sorted(Path(str(resources.files(f"{__package__}.builtin"))).glob(f"*/{FILE}"))
-
-
-def _summary(file: Path) -> str:
-    values = tomllib.loads(file.read_text(encoding="utf-8"))
-    return str(values.get("study", {}).get("summary", ""))
 
 
 @dataclass(frozen=True, slots=True)

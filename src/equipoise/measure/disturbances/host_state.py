@@ -1,4 +1,7 @@
-"""What the checks look at: a host, its environment, and half a second of its activity."""
+"""What the checks look at: a host, its environment, and half a second of its activity.
+
+What counts CPU time raises `Unknown` where the kernel's counters could not be read.
+"""
 
 from __future__ import annotations
 
@@ -87,13 +90,7 @@ class Activity:
         )
 
     def unseen_share(self) -> float:
-        """Return the CPU time, in CPUs, that no process seen at the end accounts for.
-
-        Raises
-        ------
-        Unknown
-            The processors' time could not be read.
-        """
+        """Return the CPU time, in CPUs, that no process seen at the end accounts for."""
         own = self.last.processes.get(self.own_process)
         own_share = 0.0 if own is None else self._used(self.own_process, own)
         busy = self._share(change(self.first.busy_ticks, self.last.busy_ticks))
@@ -101,13 +98,7 @@ class Activity:
         return max(0.0, busy - own_share - seen)
 
     def steal_share(self) -> float:
-        """Return the fraction of the processors' time that the hypervisor took away.
-
-        Raises
-        ------
-        Unknown
-            The processors' time could not be read.
-        """
+        """Return the fraction of the processors' time that the hypervisor took away."""
         ticks = change(self.first.all_ticks, self.last.all_ticks)
         stolen = change(self.first.steal_ticks, self.last.steal_ticks)
         return stolen / ticks if ticks > 0 else 0.0
@@ -135,13 +126,7 @@ class HostState:
 
 
 def change(first: int | Unknown, last: int | Unknown) -> int:
-    """Return how far a counter went.
-
-    Raises
-    ------
-    Unknown
-        The counter could not be read.
-    """
+    """Return how far a counter went."""
     for value in (first, last):
         if isinstance(value, Unknown):
             raise value
@@ -172,13 +157,7 @@ def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Mome
 
 
 def steal_since_boot(host: Host) -> float:
-    """Return the fraction of the processors' time that the hypervisor took since the boot.
-
-    Raises
-    ------
-    Unknown
-        The processors' time could not be read.
-    """
+    """Return the fraction of the processors' time that the hypervisor took since the boot."""
     ticks = _cpu_ticks(host, _ALL)
     return _cpu_ticks(host, _STEAL) / ticks if ticks else 0.0
 

@@ -137,11 +137,8 @@ def _answer(measured: StudyData) -> str:
 
 
 def places(measured: StudyData) -> Iterator[Levels]:
-    """Yield each server with each work that it did."""
-    for server in measured.levels("server"):
-        for work in measured.levels("work"):
-            if measured.condition(server=server, work=work) is not None:
-                yield {"server": server, "work": work}
+    """Return each server with each work that it did."""
+    return measured.combinations("server", "work")
 
 
 def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
