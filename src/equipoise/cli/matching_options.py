@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli.options import FiniteRange, names_in
 from equipoise.model.errors import UnusableInput
@@ -127,8 +127,7 @@ matching_options = options_of(
 """The options of a match by fixed weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchTable:
+class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates

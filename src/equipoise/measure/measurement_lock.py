@@ -17,9 +17,10 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
@@ -32,8 +33,7 @@ _RETRY_S = 1.0
 _OVERRIDE = "--allow-concurrent"
 
 
-@dataclass(frozen=True, slots=True)
-class LockOwner:
+class LockOwner(Struct, frozen=True):
     """The process that has the lock, as the kernel reports it."""
 
     process: int
