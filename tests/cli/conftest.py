@@ -6,12 +6,14 @@ about processes: signals, limits, what is imported.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,13 @@ class Said:
     status: int
     out: str
     err: str
+
+
+def document(said: Said) -> dict[str, Any]:
+    """Return the JSON document that the command wrote to stdout."""
+    assert said.status == 0, said.err
+    parsed: dict[str, Any] = json.loads(said.out)
+    return parsed
 
 
 Equipoise = Callable[..., Said]

@@ -15,7 +15,7 @@ import pandas
 import pexpect
 import pytest
 
-from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
 from tests.matching.r_balance import GOLDEN
 
@@ -28,12 +28,6 @@ def table(tmp_path: Path) -> str:
     """The discrete data of R's answers."""
     shutil.copy(GOLDEN / "data_disc.csv", tmp_path / "disc.csv")
     return "disc.csv"
-
-
-def document(said: Said) -> dict[str, Any]:
-    assert said.status == 0, said.err
-    parsed: dict[str, Any] = json.loads(said.out)
-    return parsed
 
 
 def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(

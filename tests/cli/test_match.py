@@ -16,31 +16,10 @@ import pexpect
 import psutil
 import pytest
 
-from equipoise.cli.main import run
-from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.cli.conftest import ENTRY, Equipoise, Said, document
 from tests.matching.r_balance import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
-
-
-@pytest.fixture
-def equipoise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Equipoise:
-    """Run one ``equipoise`` command line in ``tmp_path``, in this process.
-
-    To start another for each takes longer than nearly all of these matches; that a process of its
-    own does the same is what the first test is for.
-    """
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Said:
-        capsys.readouterr()
-        status = run(arguments)
-        said = capsys.readouterr()
-        return Said(status, said.out, said.err)
-
-    return call
 
 
 @pytest.fixture
@@ -49,12 +28,6 @@ def table(tmp_path: Path) -> str:
     shutil.copy(GOLDEN / "data_disc.csv", tmp_path / "disc.csv")
     pandas.read_csv(tmp_path / "disc.csv").to_parquet(tmp_path / "disc.parquet")
     return "disc.csv"
-
-
-def document(said: Said) -> dict[str, object]:
-    assert said.status == 0, said.err
-    parsed: dict[str, object] = json.loads(said.out)
-    return parsed
 
 
 def test_a_process_of_its_own_says_what_this_one_says(
@@ -163,7 +136,7 @@ def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: s
     matched = document(equipoise("match", *asked))
     balanced = document(equipoise("balance", *asked, "--no-ks"))
     after = [
-        [row["sdiff"] for row in found["balance"] if row["when"] == "after"]  # type: ignore[attr-defined]
+        [row["sdiff"] for row in found["balance"] if row["when"] == "after"]
         for found in (matched, balanced)
     ]
     assert after[0] == after[1]

@@ -11,29 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.main import run
-from tests.cli.conftest import Equipoise, Said
+from tests.cli.conftest import Equipoise
 from tests.matching.r_balance import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 QUICK = ("--population", "10", "--generations", "1", "--hard-limit")
 
 
-@pytest.fixture
-def equipoise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Equipoise:
-    """Run one command line in a folder with a table, in this process."""
+@pytest.fixture(autouse=True)
+def table(tmp_path: Path) -> None:
+    """The discrete data of R's answers."""
     shutil.copy(GOLDEN / "data_disc.csv", tmp_path / "disc.csv")
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Said:
-        capsys.readouterr()
-        status = run(arguments)
-        said = capsys.readouterr()
-        return Said(status, said.out, said.err)
-
-    return call
 
 
 def again_in(report: Path) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 from pathlib import Path
 
 import jsonschema
+import msgspec.structs
 import pytest
 
 from equipoise.cli.main import run
@@ -150,7 +150,7 @@ def record_run(path: Path, environment: dict[str, object], started: float) -> st
                 wall = 1.0 + 0.1 * draw.order[place] + 0.01 * (block * 7 % 5)
                 trial = trial_of(draw, place, wall, failure="exit status 1" if block == 9 else None)
                 covariates = {"load_1_minute": float(block * 7 % 5), "temperature_c": None}
-                trial = dataclasses.replace(
+                trial = msgspec.structs.replace(
                     trial, covariates=covariates, started_at=started + 2 * block + place
                 )
                 ledger.record_trial(run_id, trial)
@@ -193,7 +193,7 @@ def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
 ) -> None:
     said = equipoise("observe", two_kernels, *B_AGAINST_A, *COVARIATE)
     assert said.status == 2
-    assert "unlike environments (kernel: 6.1, 6.8)" in said.err
+    assert "different environments (kernel: 6.1, 6.8)" in said.err
     assert "--exact environment_kernel" in said.err
     assert "--allow kernel" in said.err
 
@@ -262,7 +262,7 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
     write(tmp_path / "ci.csv", log)
     said = equipoise("observe", "ci.csv", *LOAD)
     assert said.status == 2
-    assert "load: missing in rows 3, 5" in said.err
+    assert "load is missing in rows 3, 5" in said.err
 
 
 def test_strata_are_read_one_by_one_from_parquet_and_told_apart(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Plan
@@ -75,7 +75,7 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
     for allowed in ((), ("--allow", "cpu_model")):
         said = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
         assert (said.status, said.out) == (2, "")
-        assert "unlike environments (kernel: 6.1, 6.8)" in said.err
+        assert "different environments (kernel: 6.1, 6.8)" in said.err
         assert "--allow kernel lets it differ" in said.err
     document = shown(equipoise, *runs, "--allow", "kernel")
     assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [

@@ -26,11 +26,11 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"X": with_value((3, 1), np.nan, X)}, r"X, column 'x2' is missing or infinite in row 3"),
+        ({"X": with_value((3, 1), np.nan, X)}, r"X, column 'x2' is missing in row 3"),
         ({"X": with_value((3, 0), np.inf, X)}, r"X, column 'x1' is missing or infinite in row 3"),
-        ({"y": with_value((2,), np.nan, Y)}, r"y is missing or infinite in row 2"),
+        ({"y": with_value((2,), np.nan, Y)}, r"y is missing in row 2"),
         ({"treat": with_value((4,), 2, TREAT)}, r"treat is neither 0 nor 1 in row 4"),
-        ({"treat": with_value((4,), np.nan, TREAT)}, r"treat is missing or infinite in row 4"),
+        ({"treat": with_value((4,), np.nan, TREAT)}, r"treat is missing in row 4"),
         ({"treat": np.ones(8)}, r"treat is 1 in all 8 rows"),
         ({"y": Y[:5]}, r"y has 5 rows and X has 8"),
         ({"treat": TREAT[:5]}, r"treat has 5 rows and X has 8"),
@@ -77,7 +77,7 @@ def test_the_error_names_what_is_wrong_and_where(given: dict[str, Any], told: st
 
 def test_the_error_names_the_column_of_a_frame() -> None:
     frame = pandas.DataFrame(with_value((3, 1), np.nan, X), columns=["age", "educ"])
-    with pytest.raises(UnusableInput, match="X, column 'educ' is missing or infinite in row 3"):
+    with pytest.raises(UnusableInput, match="X, column 'educ' is missing in row 3"):
         match(Y, TREAT, frame)
 
 
@@ -87,7 +87,7 @@ def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
     other = polars.DataFrame({"age": X[:, 0], "educ": [1.0, 2.0, 1.0, None, 2.0, 1.0, 3.0, 1.0]})
     ways: list[Any] = [frame, other, {name: other[name] for name in other.columns}]
     for given in ways:
-        with pytest.raises(UnusableInput, match="X, column 'educ' is missing .* in row 3"):
+        with pytest.raises(UnusableInput, match="X, column 'educ' is missing in row 3"):
             match(Y, TREAT, given)
     words = pandas.DataFrame({"age": X[:, 0], "site": ["1", "2", "x", "4", "5", "y", "7", "8"]})
     with pytest.raises(UnusableInput, match="X, column 'site' is no number in rows 2, 5"):

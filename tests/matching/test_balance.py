@@ -227,11 +227,11 @@ def with_column(**columns: Any) -> pandas.DataFrame:
 @pytest.mark.parametrize(
     ("formula", "frame", "words"),
     [
-        ("t ~ x", with_column(x=[1, math.nan, 2, math.nan]), "x: missing in rows 1, 3"),
-        ("t ~ x", with_column(x=[1, math.inf, 2, 3]), "x: missing or infinite in row 1"),
-        ("t ~ x", with_column(x=["a", None, "b", "c"]), "x: missing in row 1"),
-        ("t ~ x", with_column(t=[0, 1, 2, 1]), "t: neither 0 nor 1 in row 2"),
-        ("t ~ x", with_column(t=[1, 1, 1, 1]), "t is 1 in every row"),
+        ("t ~ x", with_column(x=[1, math.nan, 2, math.nan]), "x is missing in rows 1, 3"),
+        ("t ~ x", with_column(x=[1, math.inf, 2, 3]), "x is missing or infinite in row 1"),
+        ("t ~ x", with_column(x=["a", None, "b", "c"]), "x is missing in row 1"),
+        ("t ~ x", with_column(t=[0, 1, 2, 1]), "t is neither 0 nor 1 in row 2"),
+        ("t ~ x", with_column(t=[1, 1, 1, 1]), "t is 1 in all 4 rows"),
         ("t ~ x + z", FRAME, "no column z"),
         ("t ~ I(x^2)", with_column(x=[1, 2, 3, 4]), "exclusive or"),
         ("t ~ log(", FRAME, "formula 't ~ log\\('"),
@@ -241,12 +241,12 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         (
             "t ~ np.log(x)",
             with_column(x=[0, 1, 2, 3]),
-            "np.log\\(x\\): missing or infinite in row 0",
+            "np.log\\(x\\) is missing or infinite in row 0",
         ),
         (
             "t ~ x",
             with_column(x=pandas.array([1, None, 2, 3], dtype="Int64")),
-            "x: missing in row 1",
+            "x is missing in row 1",
         ),
         ("t ~ x", np.ones((4, 2)), "needs a data frame"),
     ],
@@ -261,9 +261,9 @@ def test_bad_input_is_named_with_its_column_and_rows(formula: str, frame: Any, w
     [
         (np.ones((3, 1)), [0, 1], "treat has 2 rows and the covariates 3"),
         (np.ones((2, 2, 2)), [0, 1], "no matrix"),
-        ({"x": ["a", "b"]}, [0, 1], "x: no number in rows 0, 1"),
-        ({"x": [1, 2]}, {"t": [0, math.nan]}, "t: missing in row 1"),
-        ([[1.0], [2.0]], [0, "1"], "treat: no number"),
+        ({"x": ["a", "b"]}, [0, 1], "x is no number in rows 0, 1"),
+        ({"x": [1, 2]}, {"t": [0, math.nan]}, "t is missing in row 1"),
+        ([[1.0], [2.0]], [0, "1"], "treat is no number"),
     ],
 )
 def test_bad_matrices_are_named_with_their_column_and_rows(
@@ -288,7 +288,7 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
         (pairs([], [], []), "no pair"),
         (pairs([1], [7], [1]), "rows from 7 to 7, the data 4 rows"),
         (pairs([1, 0], [0, 1], [1, 1]), "disagree on who is treated in pairs: row 1"),
-        (pairs([1], [0], [-1]), "negative in row 0"),
+        (pairs([1], [0], [-1]), "is negative in row 0"),
     ],
 )
 def test_a_match_of_other_data_is_refused(match: Pairs, words: str) -> None:

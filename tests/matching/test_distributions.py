@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.matching.distributions import QQ, qq_stats, quantiles
+from equipoise.matching.distributions import QQ, Sample, qq_stats, quantiles
 
 VALUES = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 
@@ -82,7 +82,7 @@ def test_order_changes_nothing_and_scale_only_the_raw_differences(
 
 
 def test_the_quantile_function_is_a_step_function() -> None:
-    found = quantiles(np.array([3.0, 1.0]), np.array([1.0, 3.0]), np.array([0.1, 0.7, 0.8]))
+    found = quantiles(Sample(np.array([3.0, 1.0]), np.array([1.0, 3.0])), np.array([0.1, 0.7, 0.8]))
     assert found.tolist() == [1.0, 1.0, 3.0]
 
 

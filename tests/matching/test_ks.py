@@ -129,8 +129,8 @@ def test_samples_that_are_one_constant_are_alike() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (([1.0, math.nan, math.inf], [1.0]), "treated: missing or infinite in rows 1, 2"),
-        (([1.0], [2.0, math.nan]), "control: missing in row 1"),
+        (([1.0, math.nan, math.inf], [1.0]), "treated is missing or infinite in rows 1, 2"),
+        (([1.0], [2.0, math.nan]), "control is missing in row 1"),
         (([], [1.0]), "treated: a list of at least one number"),
         ((["a"], [1.0]), "treated: not numbers"),
     ],

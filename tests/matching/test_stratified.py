@@ -267,8 +267,8 @@ def test_progress_is_told_up_to_the_end() -> None:
     ("by", "told"),
     [
         (BY[:5], r"by, factor 'by' has 5 rows and X has 240"),
-        (np.where(BY == 0, np.nan, BY), r"by, factor 'by': missing in rows? \d+"),
-        ({"site": [None, *["a"] * (ROWS - 1)]}, r"factor 'site': missing in row 0"),
+        (np.where(BY == 0, np.nan, BY), r"by, factor 'by' is missing in rows? \d+"),
+        ({"site": [None, *["a"] * (ROWS - 1)]}, r"factor 'site' is missing in row 0"),
         ({}, r"by has no column"),
         (np.zeros((ROWS, 1, 1)), r"by has shape \(240, 1, 1\)"),
         (np.arange(ROWS), r"each of the 240 strata of by lacks treated units or controls"),

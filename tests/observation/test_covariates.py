@@ -41,7 +41,7 @@ def test_too_many_words_are_refused_with_the_way_out() -> None:
 
 
 def test_a_missing_number_is_refused_with_its_row() -> None:
-    with pytest.raises(UnusableInput, match="load: missing in row 1"):
+    with pytest.raises(UnusableInput, match="load is missing in row 1"):
         read_covariates({"load": np.array([1.0, np.nan])}, question())
 
 

@@ -57,7 +57,7 @@ def test_what_names_no_two_values_is_refused(asked: str, words: str) -> None:
 
 
 def test_a_missing_version_is_refused_with_its_row() -> None:
-    with pytest.raises(UnusableInput, match="version: missing in row 1"):
+    with pytest.raises(UnusableInput, match="version is missing in row 1"):
         arms_in(["1.0", None, "2.0"], "2.0:1.0")
 
 

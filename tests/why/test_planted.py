@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from equipoise.why.causes.ranking import causes
+from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Change, Difference
 from equipoise.why.evidence.collect import REPETITIONS
 from tests.why.evidence.test_sampled import needs_kernel
@@ -32,7 +32,7 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
         pytest.skip("no two threads run at once here, now: the pair has no gap")
     # One more than usual: other work may run beside the tests, and makes the runs differ.
     difference = observed(planted, folder, repetitions=REPETITIONS + 1)
-    found = causes(difference)
+    found = suggested_causes(difference)
     if not found and planted.at_once and changes_from_run_to_run(difference.gap):
         pytest.skip(f"the cache of these processors is shared now and then: {difference.gap}")
     assert found, f"nothing was named of {difference.gap}"
@@ -55,7 +55,7 @@ def test_of_two_that_are_alike_nothing_is_named(planted: Planted, folder: Path) 
     difference = observed(planted, folder, most_blocks=4)
     # Whether the gap is called is the campaign's to say. Even if it were, and as large as the run
     # itself, there is nothing that the sources see.
-    assert causes(with_gap(difference)) == ()
+    assert suggested_causes(with_gap(difference)) == ()
 
 
 def with_gap(difference: Difference) -> Difference:

@@ -18,22 +18,24 @@ Differing = dict[str, tuple[str, ...]]
 
 
 def refuse(differing: Differing, left: Sequence[str], instead: str) -> NoReturn:
-    """Refuse campaigns that differ in what is left, at least one name.
+    """Refuse campaigns that differ in at least one value that was not allowed to.
 
     Parameters
     ----------
+    left
+        Names of the values that may not differ.
     instead
-        What may be done but for letting it differ.
+        What the user can do instead of allowing the difference.
 
     Raises
     ------
     UnusableInput
-        Listing what differs, with its values.
+        Always; it lists what differs, with its values.
     """
-    told = "; ".join(f"{name}: {values_in_words(differing[name])}" for name in left[:_NAMED])
+    differences = "; ".join(f"{name}: {values_text(differing[name])}" for name in left[:_NAMED])
     more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     raise UnusableInput(
-        f"the campaigns ran in unlike environments ({told}{more})",
+        f"the campaigns ran in different environments ({differences}{more})",
         hint=f"{instead}; --allow {','.join(left)} lets it differ",
     )
 
@@ -41,38 +43,38 @@ def refuse(differing: Differing, left: Sequence[str], instead: str) -> NoReturn:
 def allowed_only(
     differences: Sequence[EnvironmentDifference], allowed: Sequence[str]
 ) -> tuple[CampaignWarning, ...]:
-    """Refuse two campaigns unless all that differs is allowed by name; that, as warnings.
+    """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
 
     Raises
     ------
     UnusableInput
         Something else differs.
     """
-    differing: Differing = {one.name: (_told(one.there), _told(one.here)) for one in differences}
+    differing: Differing = {one.name: (_text(one.there), _text(one.here)) for one in differences}
     left = [name for name in differing if name not in allowed]
     if left:
         refuse(differing, left, "measure both in one campaign")
     return tuple(
         CampaignWarning(
             "environment",
-            differ_in_words(name, values),
-            "measure both in one campaign: what this does stands in the ratio",
+            difference_sentence(name, values),
+            "measure both in one campaign: the ratio includes the effect of this difference",
         )
         for name, values in differing.items()
     )
 
 
-def differ_in_words(name: str, values: Sequence[str]) -> str:
+def difference_sentence(name: str, values: Sequence[str]) -> str:
     """Return the warning's sentence on what was allowed to differ."""
-    return f"the campaigns differ in {name} ({values_in_words(values)}), which was allowed"
+    return f"the campaigns differ in {name} ({values_text(values)}), which was allowed"
 
 
-def values_in_words(values: Sequence[str]) -> str:
+def values_text(values: Sequence[str]) -> str:
     """Return the first few different values, each shortened."""
     different = [visible(value)[:_LETTERS] for value in dict.fromkeys(values)]
     more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
     return ", ".join(different[:_NAMED]) + more
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     return "unknown" if value is None else str(value)

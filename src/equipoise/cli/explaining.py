@@ -14,6 +14,7 @@ from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
+from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.evidence.collect import EvidenceRequest, EvidenceRun, missing_runs, observe
 from equipoise.why.experiment.plan import (
     ExperimentRequest,
@@ -99,7 +100,7 @@ def try_interventions(
     ConditionFailed
         One of the two conditions failed by itself.
     """
-    causes = evidence_of_gap(record, gap).suggested_causes()
+    causes = suggested_causes(evidence_of_gap(record, gap).difference)
     try:
         plan = plan_experiment(OpenGap(record, gap.contrast, causes), request, host_site())
     except NothingToTry as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,15 @@ import click
 
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
+    count_option,
+    ks_options,
+    outcome_option,
     pairing,
     pairing_options,
     read_match_table,
     table_options,
 )
 from equipoise.cli.matching_output import (
-    MatchingOutput,
     check_outputs,
     difference_before,
     match_question,
@@ -27,6 +29,7 @@ from equipoise.cli.matching_output import (
     write_output,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
@@ -42,7 +45,19 @@ _FITNESS = (
     "qqmax.mean",
     "qqmax.max",
 )
+_COURSE = (
+    "seed",
+    "generations",
+    "peak_generation",
+    "population",
+    "evaluations",
+    "stopped_because",
+)
 _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dropped")
+
+
+def _pem_option(name: str, explanation: str) -> Callable[[Any], Any]:
+    return click.option(name, metavar="FILE.pem", type=click.Path(path_type=Path), help=explanation)
 
 
 @click.command(
@@ -52,38 +67,17 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
 @table_options
-@click.option("--outcome", metavar="COLUMN", help="What the treatment may have changed.")
+@outcome_option
 @click.option(
     "--balance",
     metavar="TERMS",
     help="What to balance, as the right side of a formula; by default the covariates.",
 )
 @pairing_options
-@click.option(
-    "--population",
-    type=click.IntRange(min=2),
-    default=100,
-    metavar="N",
-    show_default=True,
-    help="Candidates in a generation.",
-)
-@click.option(
-    "--generations",
-    type=click.IntRange(min=1),
-    default=100,
-    metavar="N",
-    show_default=True,
-    help="At most, unless the search still improves.",
-)
+@count_option("--population", 100, "Candidates in a generation.", low=2)
+@count_option("--generations", 100, "At most, unless the search still improves.", low=1)
 @click.option("--hard-limit", is_flag=True, help="End after --generations in any case.")
-@click.option(
-    "--wait",
-    type=click.IntRange(min=0),
-    default=4,
-    metavar="N",
-    show_default=True,
-    help="Generations without improvement before it ends.",
-)
+@count_option("--wait", 4, "Generations without improvement before it ends.")
 @click.option(
     "--fitness",
     type=click.Choice(_FITNESS),
@@ -98,39 +92,18 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     show_default=True,
     help="All p-values, the smallest first; or the smallest only.",
 )
-@click.option(
-    "--boot",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    show_default=True,
-    help="Bootstrap samples of the KS tests; 0 for none.",
-)
-@click.option("--no-ks", is_flag=True, help="Test no distribution, only means.")
+@ks_options(0)
 @click.option(
     "--scheduler",
     metavar="tcp://HOST:PORT",
     help="Evaluate on the workers of this Dask scheduler. Whoever can reach it, or answers in its "
     "place, can run code as you: use TLS (tls://HOST:PORT) outside a network that you trust.",
 )
-@click.option(
-    "--tls-ca",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="Certificate of the authority that the scheduler's certificate is checked by.",
+@_pem_option(
+    "--tls-ca", "Certificate of the authority that the scheduler's certificate is checked by."
 )
-@click.option(
-    "--tls-cert",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="Your own certificate, by which the scheduler checks you.",
-)
-@click.option(
-    "--tls-key",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="The private key of --tls-cert.",
-)
+@_pem_option("--tls-cert", "Your own certificate, by which the scheduler checks you.")
+@_pem_option("--tls-key", "The private key of --tls-cert.")
 @output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
@@ -178,14 +151,14 @@ def command(**arguments: Any) -> int:
         effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
     question = match_question(arguments, table, search.seed)
-    output = MatchingOutput(
-        "equipoise.genmatch/1",
-        _document(search, effect),
-        balance,
-        search.plot,
-        search_document(search, effect, balance, difference_before(table), question),
+    write_output(
+        arguments,
+        schema="equipoise.genmatch/1",
+        document=_document(search, effect),
+        balance=balance,
+        plot=search.plot,
+        report=search_document(search, effect, balance, difference_before(table), question),
     )
-    write_output(output, arguments)
     return 0
 
 
@@ -212,13 +185,7 @@ def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
 
 def _frame(covariates: Any) -> Any:
     """Return a frame, so that errors and figures name the columns."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise UnusableInput(
-            "genmatch needs pandas, which is not installed",
-            hint="pip install 'equipoise[matching]'",
-        ) from error
+    pandas = require("pandas", "searches")
     return pandas.DataFrame(covariates.matrix, columns=list(covariates.names))
 
 
@@ -228,12 +195,7 @@ def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, A
         "weights": dict(zip(search.names, search.weights.tolist(), strict=True)),
         "measure": search.measure,
         "fitness": search.fitness.tolist(),
-        "seed": search.seed,
-        "generations": search.generations,
-        "peak_generation": search.peak_generation,
-        "population": search.population,
-        "evaluations": search.evaluations,
-        "stopped_because": search.stopped_because,
+        **{name: getattr(search, name) for name in _COURSE},
         "history": [
             {
                 "generation": generation.number,

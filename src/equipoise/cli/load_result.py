@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import (
     document_without_hidden_values,
@@ -143,13 +143,13 @@ def load_result(
     from equipoise.cli.environment_difference import allowed_only
 
     judgement = record.plan.judgement
-    held = compare_with_reference(
+    reference = compare_with_reference(
         output.against,
         document,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
     )
     if output.allowed is None:
-        return replace(document, against=held)
-    told = allowed_only(held.differences, output.allowed)
-    return replace(document, against=held, warnings=(*document.warnings, *told))
+        return replace(document, against=reference)
+    warnings = allowed_only(reference.differences, output.allowed)
+    return replace(document, against=reference, warnings=(*document.warnings, *warnings))

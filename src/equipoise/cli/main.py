@@ -35,7 +35,7 @@ GROUPS = {
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
         "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
-        "doctor": "Print what disturbs measurements here, and what mends it.",
+        "doctor": "Print what disturbs measurements here, and how to end it.",
     },
     "Explain": {
         "why": "Where the extra time of the slower condition is, and why.",
@@ -131,8 +131,8 @@ def run(arguments: Sequence[str]) -> int:
             raise failure
         return status if isinstance(status, int) else EXIT_DONE
     except EquipoiseError as error:
-        told = _working_folder_gone() or limit_reached(error) or error
-        return _complain_of(told)
+        known = _working_folder_gone() or limit_reached(error) or error
+        return _complain_of(known)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_help(error)
     except click.UsageError as error:
@@ -183,11 +183,11 @@ def _output_failed(failure: OutputFailed) -> int:
 
 def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
     """Say whose fault an unexpected error is; a defect of Equipoise leaves a crash file."""
-    told = limit_reached(error) or _working_folder_gone()
-    if told is None and isinstance(error, OSError):
-        told = environment_fault(error)
-    if told is not None:
-        return _complain_of(told)
+    known = limit_reached(error) or _working_folder_gone()
+    if known is None and isinstance(error, OSError):
+        known = environment_fault(error)
+    if known is not None:
+        return _complain_of(known)
     from equipoise.cli import crash
 
     file = crash.write_crash_file(error, arguments)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
+    balance_of,
+    count_option,
     matching_options,
+    outcome_option,
     read_match_table,
     run_match,
     table_options,
 )
 from equipoise.cli.matching_output import (
-    MatchingOutput,
     check_outputs,
     difference_before,
     match_question,
@@ -51,16 +53,11 @@ _NUMBERS = (
     "--covariates age,educ",
 )
 @table_options
-@click.option("--outcome", metavar="COLUMN", help="What the treatment may have changed.")
+@outcome_option
 @matching_options
 @click.option("--bias-adjust", is_flag=True, help="Adjust for what matching left, by regression.")
-@click.option(
-    "--variance-neighbors",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    show_default=True,
-    help="Neighbours for each row's own variance; 0 for one common variance.",
+@count_option(
+    "--variance-neighbors", 0, "Neighbours for each row's own variance; 0 for one common variance."
 )
 @click.option(
     "--variance",
@@ -75,7 +72,6 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.matching.balance import match_balance
     from equipoise.report.builders.matching import match_document
 
     check_outputs(arguments)
@@ -94,37 +90,27 @@ def command(**arguments: Any) -> int:
         variance_neighbors=arguments["variance_neighbors"],
         variance=arguments["variance"],
     )
-    covariates = table.covariates
-    balance = match_balance(
-        dict(zip(covariates.names, covariates.matrix.T, strict=True)),
-        covariates.treated,
-        result,
-        boot=0,
-        weights=table.weights,
-        estimand=arguments["estimand"],
-        r_compatible=arguments["r_compatible"],
-    )
-    document = {
-        "estimand": arguments["estimand"],
-        **numbers_of(result, _NUMBERS),
-        **pairs_document(result),
-        **(strata_document(result) if arguments["by"] else {}),
-    }
+    balance = balance_of(table, result, arguments, boot=0)
     question = match_question(arguments, table)
-    output = MatchingOutput(
-        "equipoise.match/1",
-        document,
-        balance,
-        balance.love_plot,
-        match_document(result, balance, difference_before(table), question),
+    write_output(
+        arguments,
+        schema="equipoise.match/1",
+        document={
+            "estimand": arguments["estimand"],
+            **numbers_of(result, _NUMBERS),
+            **pairs_document(result),
+            **(strata_document(result) if arguments["by"] else {}),
+        },
+        balance=balance,
+        plot=balance.love_plot,
+        report=match_document(result, balance, difference_before(table), question),
     )
-    write_output(output, arguments)
     return 0
 
 
 def strata_document(result: MatchByResult) -> dict[str, Any]:
     """Return the strata and their factors as JSON has them."""
-    strata = [dataclasses.asdict(stratum) for stratum in result.strata]
+    strata = [asdict(stratum) for stratum in result.strata]
     for stratum in strata:
         stratum["values"] = [
             value if isinstance(value, str | int | float) else str(value)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli.options import FiniteRange, names_in
 from equipoise.model.errors import UnusableInput
@@ -15,8 +15,10 @@ from equipoise.model.errors import UnusableInput
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from equipoise.matching.balance import Balance
     from equipoise.matching.distributions import Values
     from equipoise.matching.frames import Covariates
+    from equipoise.matching.match import MatchResult
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -30,93 +32,102 @@ def _calipers(
     return tuple(number.convert(part, option, context) for part in value.split(","))
 
 
-def table_options(function: Decorated) -> Decorated:
-    """Add FILE and the options that name its columns."""
-    for option in (
-        click.option(
-            "--weights", metavar="COLUMN", help="How much each row counts before matching."
-        ),
-        click.option(
-            "--formula",
-            metavar="FORMULA",
-            help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
-        ),
-        click.option("--covariates", metavar="A,B,C", callback=names_in, help="What to compare."),
-        click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
-        click.argument("file", type=click.Path(path_type=Path)),
-    ):
-        function = option(function)
-    return function
+def options_of(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return a decorator that adds options in the order in which the help lists them."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
-def pairing_options(function: Decorated) -> Decorated:
-    """Add the options that say who may be matched with whom."""
-    for option in (
-        click.option("--no-color", is_flag=True, help="Draw without colour."),
-        click.option("--quiet", is_flag=True, help="Print no progress and no table."),
-        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
-        click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
-        click.option(
-            "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
-        ),
-        click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
-        click.option("--no-ties", is_flag=True, help="Break ties at random."),
-        click.option("--no-replace", is_flag=True, help="Use each control once."),
-        click.option(
-            "--caliper",
-            metavar="SD[,SD…]",
-            callback=_calipers,
-            help="The widest distance, in standard deviations: one, or one a covariate.",
-        ),
-        click.option(
-            "--exact", metavar="A,B", callback=names_in, help="Covariates that must be equal."
-        ),
-        click.option(
-            "--m",
-            type=click.IntRange(min=1),
-            default=1,
-            metavar="N",
-            show_default=True,
-            help="Controls for each treated.",
-        ),
-        click.option(
-            "--estimand",
-            type=click.Choice(["ATT", "ATC", "ATE"]),
-            default="ATT",
-            show_default=True,
-        ),
-    ):
-        function = option(function)
-    return function
+def count_option(
+    name: str, default: int, explanation: str, *, low: int = 0
+) -> Callable[[Decorated], Decorated]:
+    """Return an option that takes a whole number from ``low`` up."""
+    return click.option(
+        name,
+        type=click.IntRange(min=low),
+        default=default,
+        metavar="N",
+        show_default=True,
+        help=explanation,
+    )
 
 
-def matching_options(function: Decorated) -> Decorated:
-    """Add the options of a match by fixed weights."""
-    for option in (
-        click.option(
-            "--by",
-            metavar="A,B",
-            callback=names_in,
-            help="Match only among rows that agree in these columns.",
-        ),
-        click.option(
-            "--metric",
-            type=click.Choice(["inverse_variance", "mahalanobis"]),
-            default="inverse_variance",
-            show_default=True,
-        ),
-        click.option(
-            "--propensity",
-            is_flag=True,
-            help="Match on a propensity score of the covariates instead of themselves.",
-        ),
-    ):
-        function = option(function)
-    return pairing_options(function)
+def ks_options(default_boot: int) -> Callable[[Decorated], Decorated]:
+    """Return the options of the Kolmogorov-Smirnov tests."""
+    return options_of(
+        count_option("--boot", default_boot, "Bootstrap samples of the KS tests; 0 for none."),
+        click.option("--no-ks", is_flag=True, help="Test no distribution, only means."),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class MatchTable:
+table_options = options_of(
+    click.argument("file", type=click.Path(path_type=Path)),
+    click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
+    click.option("--covariates", metavar="A,B,C", callback=names_in, help="What to compare."),
+    click.option(
+        "--formula",
+        metavar="FORMULA",
+        help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
+    ),
+    click.option("--weights", metavar="COLUMN", help="How much each row counts before matching."),
+)
+"""FILE and the options that name its columns."""
+outcome_option = click.option(
+    "--outcome", metavar="COLUMN", help="What the treatment may have changed."
+)
+pairing_options = options_of(
+    click.option(
+        "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
+    ),
+    count_option("--m", 1, "Controls for each treated.", low=1),
+    click.option(
+        "--exact", metavar="A,B", callback=names_in, help="Covariates that must be equal."
+    ),
+    click.option(
+        "--caliper",
+        metavar="SD[,SD…]",
+        callback=_calipers,
+        help="The widest distance, in standard deviations: one, or one a covariate.",
+    ),
+    click.option("--no-replace", is_flag=True, help="Use each control once."),
+    click.option("--no-ties", is_flag=True, help="Break ties at random."),
+    click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
+    click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"),
+    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
+    click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
+    click.option("--quiet", is_flag=True, help="Print no progress and no table."),
+    click.option("--no-color", is_flag=True, help="Draw without colour."),
+)
+"""The options that say who may be matched with whom."""
+matching_options = options_of(
+    pairing_options,
+    click.option(
+        "--propensity",
+        is_flag=True,
+        help="Match on a propensity score of the covariates instead of themselves.",
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(["inverse_variance", "mahalanobis"]),
+        default="inverse_variance",
+        show_default=True,
+    ),
+    click.option(
+        "--by",
+        metavar="A,B",
+        callback=names_in,
+        help="Match only among rows that agree in these columns.",
+    ),
+)
+"""The options of a match by fixed weights."""
+
+
+class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates
@@ -128,17 +139,9 @@ class MatchTable:
 
 
 def read_match_table(arguments: dict[str, Any]) -> MatchTable:
-    """Read the columns that the options name.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the file's column, or the options that do not go together.
-    """
+    """Read the columns that the options name."""
     formula, treatment, names = (
-        arguments["formula"],
-        arguments["treatment"],
-        arguments["covariates"],
+        arguments[option] for option in ("formula", "treatment", "covariates")
     )
     if formula and (treatment or names):
         raise UnusableInput(
@@ -187,13 +190,7 @@ def read_match_table(arguments: dict[str, Any]) -> MatchTable:
 
 
 def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
-
-    Raises
-    ------
-    UnusableInput
-        An option names another column, or has not one number for each.
-    """
+    """Return the arguments of ``match`` and ``gen_match`` for columns of these names."""
     exact = None
     if arguments["exact"]:
         unknown = [name for name in arguments["exact"] if name not in names]
@@ -225,13 +222,7 @@ def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
-    """Match as the options say; ``more`` goes to ``match`` as it is.
-
-    Raises
-    ------
-    UnusableInput
-        The input cannot be matched.
-    """
+    """Match as the options say; ``more`` goes to ``match`` as it is."""
     if arguments["by"] and arguments["common_support"]:
         raise UnusableInput(
             "--by and --common-support do not go together",
@@ -264,3 +255,21 @@ def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
         return match(
             *units, progress=progress, common_support=arguments["common_support"], **options
         )
+
+
+def balance_of(
+    table: MatchTable, result: MatchResult | None, arguments: dict[str, Any], **more: Any
+) -> Balance:
+    """Return the balance of the table's covariates; ``more`` goes to ``match_balance`` as it is."""
+    from equipoise.matching.balance import match_balance
+
+    covariates = table.covariates
+    return match_balance(
+        dict(zip(covariates.names, covariates.matrix.T, strict=True)),
+        covariates.treated,
+        result,
+        weights=table.weights,
+        estimand=arguments["estimand"],
+        r_compatible=arguments["r_compatible"],
+        **more,
+    )

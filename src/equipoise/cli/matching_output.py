@@ -1,15 +1,14 @@
 """The forms in which ``match``, ``balance`` and ``genmatch`` show their results.
 
 A JSON document, the chart of ``--plot``, and the document for the terminal, ``--report`` and
-``--figures``, with the sentences on the method.
+``--figures``.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +16,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
+from equipoise.cli.matching_options import options_of
 from equipoise.cli.output_files import check_folder, write_file
 from equipoise.cli.report_files import check_report_files, write_report_files
 
@@ -31,70 +31,27 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_QUERIES = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
-_METRICS = {
-    "inverse_variance": "each scaled by its standard deviation",
-    "mahalanobis": "by their Mahalanobis distance",
-}
-_MOST_NAMED = 12
-"""Covariates that the sentence on the method names at most."""
-
 
 def output_options(plot_help: str) -> Callable[[Decorated], Decorated]:
-    """Add the options that name the files to write."""
-
-    def decorate(function: Decorated) -> Decorated:
-        for option in (
-            click.option(
-                "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
-            ),
-            click.option(
-                "--plot",
-                "plot_file",
-                metavar="FILE.html",
-                type=click.Path(path_type=Path),
-                help=f"{plot_help}; .svg and .png too.",
-            ),
-            options.figures_option,
-            options.report_option,
-        ):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingOutput:
-    """The result of a command, in each form that the options may request.
-
-    Parameters
-    ----------
-    schema, document
-        The JSON document without its balance.
-    balance
-        Balance of the covariates.
-    plot
-        Function that draws the chart of ``--plot``.
-    report
-        Document for the terminal, ``--report`` and ``--figures``.
-    """
-
-    schema: str
-    document: Mapping[str, Any]
-    balance: Balance
-    plot: Callable[[], LayerChart]
-    report: Document
+    """Return the options that name the files to write."""
+    return options_of(
+        options.report_option,
+        options.figures_option,
+        click.option(
+            "--plot",
+            "plot_file",
+            metavar="FILE.html",
+            type=click.Path(path_type=Path),
+            help=f"{plot_help}; .svg and .png too.",
+        ),
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
+        ),
+    )
 
 
 def check_outputs(arguments: Mapping[str, Any]) -> None:
-    """Check that the files can be written, before the work for them is done.
-
-    Raises
-    ------
-    UnusableInput
-        A folder is missing, an ending is of no form, or nothing can be drawn here.
-    """
+    """Check that the files can be written, before the work for them is done."""
     if arguments["plot_file"] is not None:
         from equipoise.figures.save import require_figures
 
@@ -105,15 +62,33 @@ def check_outputs(arguments: Mapping[str, Any]) -> None:
     check_report_files(arguments["file"], arguments["report_file"], arguments["figures"])
 
 
-def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
-    """Write the requested files; print the tables unless stdout is the document's."""
+def write_output(
+    arguments: Mapping[str, Any],
+    *,
+    schema: str,
+    document: Mapping[str, Any],
+    balance: Balance,
+    plot: Callable[[], LayerChart],
+    report: Document,
+) -> None:
+    """Write the requested files; print the tables unless stdout is the document's.
+
+    Parameters
+    ----------
+    schema, document
+        The JSON document without its balance.
+    plot
+        Function that draws the chart of ``--plot``.
+    report
+        Document for the terminal, ``--report`` and ``--figures``.
+    """
     if arguments["plot_file"] is not None:
         from equipoise.figures.save import save
 
-        save(output.plot(), arguments["plot_file"])
-    write_report_files(output.report, arguments["report_file"], arguments["figures"])
+        save(plot(), arguments["plot_file"])
+    write_report_files(report, arguments["report_file"], arguments["figures"])
     if arguments["json_file"] is not None:
-        whole = {"schema": output.schema, **output.document, **_balance_document(output.balance)}
+        whole = {"schema": schema, **document, **_balance_document(balance)}
         text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
         if arguments["json_file"] == "-":
             click.echo(text, nl=False)
@@ -122,7 +97,7 @@ def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
     if not arguments["quiet"]:
         from equipoise.report.renderers.terminal import print_document
 
-        print_document(output.report, color=not arguments["no_color"])
+        print_document(report, color=not arguments["no_color"])
 
 
 def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, float | None]:
@@ -168,7 +143,7 @@ def match_question(
     arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
 ) -> MatchQuestion:
     """Return what the command asks of the table, and the command that repeats it."""
-    from equipoise.report.builders.matching import MatchQuestion
+    from equipoise.report.builders.matching import MatchQuestion, method_sentences
 
     treatment = arguments["treatment"] or arguments["formula"].partition("~")[0].strip()
     return MatchQuestion(
@@ -187,69 +162,3 @@ def difference_before(table: MatchTable) -> Difference | None:
     from equipoise.report.builders.matching import naive_difference
 
     return naive_difference(table.outcome, table.covariates.treated, table.weights)
-
-
-def method_sentences(arguments: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    """Say how units were matched on the covariates of these names."""
-    if arguments.get("unmatched"):
-        yield "Nothing was matched: all rows are compared as they are."
-        return
-    count = arguments["m"]
-    nearest = "its nearest" if count == 1 else f"its {count} nearest"
-    yield (
-        f"Each {_QUERIES[arguments['estimand']]} is matched with {nearest} of the other arm in "
-        f"{_covariate_names(names)}, {_distance(arguments)}. The search is exact"
-        f"{_ties(arguments)}."
-    )
-    limits = list(_limits(arguments))
-    if limits:
-        yield f"Pairs are limited: {'; '.join(limits)}."
-    if "population" in arguments:
-        yield (
-            "The weights of the covariates are those that a genetic search found with "
-            f"{arguments['population']:,} candidates a generation, judged by "
-            f"{arguments['fitness']} (Diamond and Sekhon 2013)."
-        )
-    if arguments["weights"]:
-        yield f"Rows count as {arguments['weights']} says."
-    if arguments.get("bias_adjust"):
-        yield (
-            "A regression within each arm takes out the imbalance that matching left (Abadie and "
-            "Imbens 2011)."
-        )
-    if arguments["r_compatible"]:
-        yield "The quirks of R's package Matching are reproduced (docs/matching.md)."
-
-
-def _covariate_names(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMED:
-        return f"{len(names)} covariates ({', '.join(names[:_MOST_NAMED])}, …)"
-    return ", ".join(names)
-
-
-def _distance(arguments: Mapping[str, Any]) -> str:
-    if "population" in arguments:
-        return "weighted by what the search found"
-    if arguments["propensity"]:
-        return "all of them through a propensity score (a logistic regression)"
-    return _METRICS[arguments["metric"]]
-
-
-def _ties(arguments: Mapping[str, Any]) -> str:
-    if arguments["no_replace"]:
-        return ", each match is used once, in the order of the rows"
-    if arguments["no_ties"]:
-        return ", with replacement, ties are broken by lot"
-    return ", with replacement and all ties"
-
-
-def _limits(arguments: Mapping[str, Any]) -> Iterator[str]:
-    if arguments["exact"]:
-        yield f"equal in {', '.join(arguments['exact'])}"
-    if arguments["caliper"]:
-        widths = ", ".join(f"{width:g}" for width in arguments["caliper"])
-        yield f"within {widths} standard deviations in each covariate"
-    if arguments.get("by"):
-        yield f"only among rows that agree in {', '.join(arguments['by'])}"
-    if arguments["common_support"]:
-        yield "rows outside the overlap of both groups are left out"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
-from equipoise.cli.environment_difference import Differing, differ_in_words, refuse
+from equipoise.cli.environment_difference import Differing, difference_sentence, refuse
 from equipoise.cli.load_result import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
@@ -35,8 +35,7 @@ ACCOUNTED = (
 PREFIX = "environment_"
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedLog:
+class ObservedLog(Struct, frozen=True):
     """Columns of a log, and what differs between the environments of its campaigns."""
 
     source: str
@@ -74,7 +73,7 @@ class ObservedLog:
         warnings = tuple(
             CampaignWarning(
                 "environment",
-                differ_in_words(name, self.differing[name]),
+                difference_sentence(name, self.differing[name]),
                 f"--exact {PREFIX}{name} compares within each",
             )
             for name in allowed

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.genoud.worker import Failed, Floats, Payload, batch_share, evaluate_payload
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -72,7 +73,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     """
     host, port = _host_and_port(address, tls)
     checked = None if tls is None else _tls_context(tls)
-    distributed = _distributed()
+    distributed = require("distributed", "clusters", "cluster")
     # Without files Dask's own configuration may name some.
     security = distributed.Security() if tls is None else _security(distributed, tls)
     context = checked or security.get_connection_args("client").get("ssl_context")
@@ -94,16 +95,6 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
             hint=f"start one with `dask scheduler` and give the address that it prints, {_FORM}",
         ) from error
     return client
-
-
-def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise UnusableInput(
-            "a cluster needs dask.distributed, which is not installed",
-            hint="pip install 'equipoise[cluster]'",
-        ) from error
 
 
 def _host_and_port(address: str, tls: TlsFiles | None) -> tuple[str, int]:
@@ -161,32 +152,14 @@ def _no_password() -> str:
 
 
 def _greet(host: str, port: int, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Find out whether a scheduler is there: Dask waits for ever for other servers.
-
-    Raises
-    ------
-    OSError, ValueError
-        Nobody answers in time, or somebody else does.
-    """
-    with socket.create_connection((host, port), timeout_s) as connection:
-        if context is None:
-            greeting = _first_bytes(connection)
-        else:
-            with context.wrap_socket(connection, server_hostname=host) as encrypted:
-                greeting = _first_bytes(encrypted)
+    """Find out whether a scheduler is there: Dask waits for ever for other servers."""
+    with socket.create_connection((host, port), timeout_s) as plain:
+        connection = plain if context is None else context.wrap_socket(plain, server_hostname=host)
+        with connection, connection.makefile("rb") as stream:
+            greeting = stream.read(_GREETING.size)
     is_whole = len(greeting) == _GREETING.size
     if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _LONGEST_GREETING:
         raise ValueError("what answers there is not a Dask scheduler")
-
-
-def _first_bytes(connection: socket.socket) -> bytes:
-    received = b""
-    while len(received) < _GREETING.size:
-        more = connection.recv(_GREETING.size - len(received))
-        if not more:
-            break
-        received += more
-    return received
 
 
 class Cluster:

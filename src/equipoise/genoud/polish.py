@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.worker import EvaluationFailed, point_text
-from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 Floats = NDArray[np.float64]
 Scalars = Callable[[Floats], Floats]
@@ -63,14 +63,7 @@ class Polisher:
         evaluate: Callable[[Floats], Floats],
         slope: Callable[[Floats], Any] | None,
     ) -> None:
-        try:
-            from scipy.optimize import minimize
-        except ImportError as error:
-            raise UnusableInput(
-                "polishing by BFGS needs SciPy",
-                hint="pip install 'equipoise[matching]', or bfgs=False",
-            ) from error
-        self._minimize = minimize
+        self._minimize = require("scipy.optimize", "polished searches").minimize
         self._sign = -1.0 if options.maximize else 1.0
         self._evaluate = evaluate
         self._slope = slope

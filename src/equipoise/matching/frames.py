@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.distributions import Values, check_finite
+from equipoise.matching.distributions import Values
 from equipoise.matching.formula import MOST_CELLS, cells_of, columns_in
-from equipoise.matching.units import row_numbers
+from equipoise.matching.units import LEAVE_OUT, refuse_non_finite, refuse_rows, treatment
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
 _UNREADABLE = (
@@ -25,7 +26,6 @@ _UNREADABLE = (
     *(ArithmeticError, RecursionError, MemoryError),
 )
 """Errors of formulaic, pandas and Python over a formula that cannot be computed."""
-INSTALL_HINT = "pip install 'equipoise[matching]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,6 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Values]:
     """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
     Columns of an array are called ``x0``, ``x1``, ….
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and rows that are no finite numbers.
     """
     columns = columns_of(table)
     if columns is None:
@@ -127,25 +122,19 @@ def numbers_of(column: Any, name: str) -> Values:
     array = np.asarray(column)
     if array.dtype.kind not in "biuf":
         check_present(array, name)
-        is_text = np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()])
-        if is_text.any():
-            raise UnusableInput(
-                f"{name}: no number in {row_numbers(is_text)}",
-                hint="a formula makes numbers of a column of words: 'treat ~ column'",
-            )
+        refuse_rows(
+            np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()]),
+            name,
+            "is no number",
+            "a formula makes numbers of a column of words: 'treat ~ column'",
+        )
     numbers = np.asarray(array, dtype=np.float64)
-    check_finite(numbers, name)
+    refuse_non_finite(numbers, name)
     return numbers
 
 
 def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
-    """Return who was treated, from 0 and 1 or false and true.
-
-    Raises
-    ------
-    UnusableInput
-        There are other values, naming the rows, or all rows are the same.
-    """
+    """Return who was treated, from 0 and 1 or false and true."""
     columns = columns_of(table)
     if columns is None:
         columns = {name: np.asarray(table)}
@@ -156,21 +145,7 @@ def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
             hint="give one treatment for each row",
         )
     (name,) = columns
-    column = numbers_of(array, name)
-    wrong = (column != 0.0) & (column != 1.0)
-    if wrong.any():
-        raise UnusableInput(
-            f"{name}: neither 0 nor 1 in {row_numbers(wrong)}",
-            hint="1 is treated and 0 is not",
-        )
-    treated = column == 1.0
-    if treated.all() or not treated.any():
-        raise UnusableInput(
-            f"{name} is {int(column[0]) if len(column) else 'empty'} in every row: "
-            "there is nobody to compare with",
-            hint="give treated (1) and untreated (0) units",
-        )
-    return np.asarray(treated, dtype=np.bool_)
+    return treatment(numbers_of(array, name), name)
 
 
 def _from_formula(formula: str, data: Any) -> Covariates:
@@ -202,7 +177,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         used = {name: _widest(columns[name]) for name in named}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
-                check_finite(np.asarray(column, dtype=np.float64), name)
+                refuse_non_finite(np.asarray(column, dtype=np.float64), name)
             else:
                 check_present(column, name)
         frame = pandas.DataFrame(used)
@@ -266,32 +241,9 @@ def _widest(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_present(column: NDArray[Any], name: str) -> None:
-    """Refuse a column of any kind with missing values.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and its rows, counted from 0.
-    """
-    missing = np.array([value is None or value != value for value in column.tolist()])
-    if missing.any():
-        raise UnusableInput(
-            f"{name}: missing in {row_numbers(missing)}",
-            hint="drop these rows or fill them in first; rows are counted from 0",
-        )
-
-
-def require(package: str, what_for: str) -> Any:
-    """Import a package of the extra ``matching``.
-
-    Raises
-    ------
-    UnusableInput
-        It is not installed.
-    """
-    import importlib
-
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise UnusableInput(f"{what_for} need {package}", hint=INSTALL_HINT) from error
+    """Refuse a column of any kind with missing values."""
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+    else:
+        missing = np.array([value is None or value != value for value in column.tolist()])
+    refuse_rows(missing, name, "is missing", LEAVE_OUT)

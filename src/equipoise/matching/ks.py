@@ -7,7 +7,7 @@ The bootstrap is that of Abadie (2002, Journal of the American Statistical Assoc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise import _native
-from equipoise.matching.distributions import (
-    TwoSamples,
-    Values,
-    sample,
-    sample_weights,
-    two_samples,
-)
+from equipoise.matching.distributions import Sample, TwoSamples, Values, sample, two_samples
 from equipoise.model.errors import UnusableInput
 
 EXACT_BELOW = 10_000
@@ -78,30 +72,35 @@ def ks_boot(
         A sample or its weights cannot be used, or ``boot`` is out of range.
     """
     check_boot(boot)
-    first, second = sample(treated, "treated"), sample(control, "control")
-    w_first = effective_weights(sample_weights(weights_treated, first, "weights_treated"))
-    w_second = effective_weights(sample_weights(weights_control, second, "weights_control"))
-    samples = two_samples(first, second, w_first, w_second)
-    p_boot = None
-    if boot:
-        random = generator(seed)
-        (p_boot,) = boot_p_values([samples], w_first, w_second, len(first), boot, random)
-    return KSTest(
-        ks_statistic(samples),
-        naive_p_value(samples, len(first), w_first, w_second, r_compatible=r_compatible),
-        p_boot,
-        boot,
+    first = sample(treated, "treated", weights_treated)
+    second = sample(control, "control", weights_control)
+    (test,) = ks_tests(
+        [(first, second)], boot=boot, random=generator(seed), r_compatible=r_compatible
     )
+    return test
+
+
+def ks_tests(
+    columns: Sequence[tuple[Sample, Sample]],
+    *,
+    boot: int,
+    random: np.random.Generator,
+    r_compatible: bool,
+    progress: Callable[[int], None] | None = None,
+) -> list[KSTest]:
+    """Test several columns of the same rows, bootstrapped together."""
+    samples = [two_samples(_effective(first), _effective(second)) for first, second in columns]
+    boots: list[float | None] = [None] * len(samples)
+    if boot:
+        boots = [*boot_p_values(samples, boot, random, progress)]
+    return [
+        KSTest(ks_statistic(pair), naive_p_value(pair, r_compatible=r_compatible), boot_p, boot)
+        for pair, boot_p in zip(samples, boots, strict=True)
+    ]
 
 
 def check_boot(boot: int) -> None:
-    """Refuse a number of bootstrap samples that is too small or too large.
-
-    Raises
-    ------
-    UnusableInput
-        It is negative, between 1 and 9, or more than a million.
-    """
+    """Refuse a number of bootstrap samples that is too small or too large."""
     if boot and boot < 10:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
@@ -113,22 +112,17 @@ def check_boot(boot: int) -> None:
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """Return the random numbers of the bootstrap.
-
-    Raises
-    ------
-    UnusableInput
-        ``seed`` is no whole number from 0 up.
-    """
+    """Return the random numbers of the bootstrap."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise UnusableInput(f"seed is {seed!r}", hint="give a whole number from 0 up") from error
 
 
-def effective_weights(weights: Values | None) -> Values | None:
-    """Return the weights, or ``None`` if all are 1."""
-    return None if weights is None or bool(np.all(weights == 1.0)) else weights
+def _effective(own: Sample) -> Sample:
+    """Return the sample without its weights if all are 1."""
+    is_even = own.weights is not None and bool(np.all(own.weights == 1.0))
+    return own.unweighted if is_even else own
 
 
 def ks_statistic(samples: TwoSamples) -> float:
@@ -136,38 +130,30 @@ def ks_statistic(samples: TwoSamples) -> float:
     return float(np.max(samples.distances))
 
 
-def naive_p_value(
-    samples: TwoSamples,
-    count_treated: int,
-    weights_treated: Values | None,
-    weights_control: Values | None,
-    *,
-    r_compatible: bool,
-) -> float:
+def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
     """Return the exact p-value given the ties; the asymptotic one of large or weighted samples."""
-    count_control = len(samples.place) - count_treated
-    weighted = weights_treated is not None or weights_control is not None
-    if not weighted and count_treated * count_control < EXACT_BELOW:
+    treated, control = samples.treated, samples.control
+    count_treated, count_control = len(treated.values), len(control.values)
+    is_weighted = treated.weights is not None or control.weights is not None
+    if not is_weighted and count_treated * count_control < EXACT_BELOW:
         counts = np.bincount(samples.place, minlength=len(samples.values))
         reach = np.max(
             np.abs(
-                np.rint(samples.treated * count_treated).astype(np.int64) * count_control
-                - np.rint(samples.control * count_control).astype(np.int64) * count_treated
+                np.rint(samples.distribution_treated * count_treated).astype(np.int64)
+                * count_control
+                - np.rint(samples.distribution_control * count_control).astype(np.int64)
+                * count_treated
             )
         )
         ends = np.cumsum(counts).tolist()
         return _native.smirnov_p_value(int(reach), count_treated, count_control, ends)
-    size_treated = count_treated if weights_treated is None else float(weights_treated.sum())
-    size_control = count_control if weights_control is None else float(weights_control.sum())
-    root = math.sqrt(size_treated * size_control / (size_treated + size_control))
+    sizes = [float(own.weights_or_ones.sum()) for own in (treated, control)]
+    root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
 
 
 def boot_p_values(
     columns: list[TwoSamples],
-    weights_treated: Values | None,
-    weights_control: Values | None,
-    count_treated: int,
     boot: int,
     random: np.random.Generator,
     progress: Callable[[int], None] | None = None,
@@ -182,9 +168,14 @@ def boot_p_values(
     if not columns:
         return []
     rows = len(columns[0].place)
-    size_treated = _size(weights_treated, count_treated)
-    size_control = _size(weights_control, rows - count_treated)
-    chances = _chances(weights_treated, weights_control, count_treated, rows)
+    first, second = columns[0].treated, columns[0].control
+    size_treated, size_control = (
+        max(1, round(float(own.weights_or_ones.sum()))) for own in (first, second)
+    )
+    chances = None
+    if first.weights is not None or second.weights is not None:
+        cumulated = np.cumsum(np.concatenate([first.weights_or_ones, second.weights_or_ones]))
+        chances = (cumulated / cumulated[-1])[:-1]
     reached = np.zeros(len(columns), dtype=np.int64)
     observed = [ks_statistic(column) - BOOTSTRAP_TOLERANCE for column in columns]
     size = size_treated + size_control
@@ -205,22 +196,6 @@ def boot_p_values(
         if progress is not None:
             progress(start + number)
     return [float(count) / boot for count in reached]
-
-
-def _size(weights: Values | None, count: int) -> int:
-    return count if weights is None else max(1, round(float(weights.sum())))
-
-
-def _chances(
-    weights_treated: Values | None, weights_control: Values | None, split: int, rows: int
-) -> Values | None:
-    """Return the cumulated chance of each row; ``None`` where all have the same."""
-    if weights_treated is None and weights_control is None:
-        return None
-    first = np.ones(split) if weights_treated is None else weights_treated
-    second = np.ones(rows - split) if weights_control is None else weights_control
-    cumulated = np.cumsum(np.concatenate([first, second]))
-    return np.asarray((cumulated / cumulated[-1])[:-1], dtype=np.float64)
 
 
 def _distributions(place: NDArray[np.intp], count: int) -> Values:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise import _native
-from equipoise.matching.frames import require
 from equipoise.matching.options import (
     DONOR_ARMS,
     QUERIED_ARMS,
@@ -27,6 +26,7 @@ from equipoise.matching.options import (
 from equipoise.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

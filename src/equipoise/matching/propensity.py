@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from equipoise.matching.distributions import Values
-from equipoise.matching.frames import Covariates, covariates_of, require
+from equipoise.matching.frames import Covariates, covariates_of
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 _REPEATED = 1e-10
 """A direction so much smaller than the largest one is rounding."""

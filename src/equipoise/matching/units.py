@@ -18,6 +18,8 @@ Truths = NDArray[np.bool_]
 
 MOST_NAMED_ROWS = 5
 """Rows that an error names; it counts the others."""
+LEAVE_OUT = "leave out these rows, or fill in their values first"
+"""Hint of an error over missing values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,7 @@ def units_of(
     if covariates is not None:
         z, _ = table(covariates, "covariates", "z")
         same_length(len(z), "covariates", rows)
-    treated = treatment(treat, rows)
+    treated = treatment(column(treat, "treat", rows), "treat")
     if checked_weights is not None:
         for arm, name in ((True, "treated unit"), (False, "control")):
             if not checked_weights[treated == arm].any():
@@ -207,12 +209,10 @@ def same_length(length: int, name: str, rows: int) -> None:
 
 def refuse_non_finite(values: Floats, name: str) -> None:
     """Refuse missing and infinite values."""
-    refuse_rows(
-        ~np.isfinite(values),
-        name,
-        "is missing or infinite",
-        "leave out these rows, or fill in their values, before matching",
-    )
+    wrong = ~np.isfinite(values)
+    is_missing = bool(np.isnan(values[wrong]).all())
+    fault = "is missing" if is_missing else "is missing or infinite"
+    refuse_rows(wrong, name, fault, LEAVE_OUT)
 
 
 def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
@@ -229,18 +229,18 @@ def row_numbers(which: Truths, most: int = MOST_NAMED_ROWS) -> str:
     return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
 
 
-def treatment(values: Any, rows: int) -> Truths:
+def treatment(codes: Floats, name: str) -> Truths:
     """Return which units are treated, shape (n,), from 1 and 0; both occur."""
-    codes = column(values, "treat", rows)
     refuse_rows(
         (codes != 0) & (codes != 1),
-        "treat",
+        name,
         "is neither 0 nor 1",
         "code treated units as 1 and controls as 0",
     )
-    if codes.min() == codes.max():
+    if not len(codes) or codes.min() == codes.max():
+        value = f"{codes[0]:.0f} in all {len(codes)} rows" if len(codes) else "empty"
         raise UnusableInput(
-            f"treat is {codes[0]:.0f} in all {rows} rows: there is nobody to match with",
+            f"{name} is {value}: there is nobody to compare with",
             hint="give both treated units (1) and controls (0)",
         )
     return np.asarray(codes == 1)

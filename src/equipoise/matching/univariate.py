@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from equipoise.matching.distributions import (
-    QQ,
-    Values,
-    qq_of,
-    sample,
-    sample_weights,
-    two_samples,
-)
-from equipoise.matching.ks import (
-    KSTest,
-    boot_p_values,
-    check_boot,
-    effective_weights,
-    generator,
-    ks_statistic,
-    naive_p_value,
-)
+from equipoise.matching.distributions import QQ, Sample, Values, qq_of, sample
+from equipoise.matching.ks import KSTest, check_boot, generator, ks_tests
 from equipoise.matching.options import Estimand
 from equipoise.model.errors import UnusableInput
 
@@ -102,47 +87,28 @@ def balance_uv(
         A sample or its weights cannot be used, or pairs have unequal lengths.
     """
     check_boot(boot)
-    first, second = sample(treated, "treated"), sample(control, "control")
     if matched:
-        if len(first) != len(second):
-            raise UnusableInput(
-                f"{len(first)} treated and {len(second)} controls are no pairs",
-                hint="give equally many, or leave out matched=True",
-            )
-        if weights_treated is None:
-            weights_treated = weights_control
-        elif weights_control is None:
-            weights_control = weights_treated
-    w_first = sample_weights(weights_treated, first, "weights_treated")
-    w_second = sample_weights(weights_control, second, "weights_control")
+        weights_treated = weights_control if weights_treated is None else weights_treated
+        weights_control = weights_treated if weights_control is None else weights_control
+    first = sample(treated, "treated", weights_treated)
+    second = sample(control, "control", weights_control)
+    if matched and len(first.values) != len(second.values):
+        raise UnusableInput(
+            f"{len(first.values)} treated and {len(second.values)} controls are no pairs",
+            hint="give equally many, or leave out matched=True",
+        )
     own = balance_of(
-        first,
-        second,
-        w_first,
-        w_second,
-        matched=matched,
-        paired=paired,
-        estimand=estimand,
-        r_compatible=r_compatible,
+        first, second, matched=matched, paired=paired, estimand=estimand, r_compatible=r_compatible
     )
     if not ks:
         return own
-    (test,) = ks_of(
-        [(first, second)],
-        w_first,
-        w_second,
-        boot=boot,
-        random=generator(seed),
-        r_compatible=r_compatible,
-    )
-    return with_ks(own, test)
+    (test,) = ks_of([(first, second)], boot=boot, random=generator(seed), r_compatible=r_compatible)
+    return replace(own, ks=test)
 
 
 def balance_of(
-    treated: Values,
-    control: Values,
-    weights_treated: Values | None,
-    weights_control: Values | None,
+    treated: Sample,
+    control: Sample,
     *,
     matched: bool,
     paired: bool,
@@ -150,10 +116,11 @@ def balance_of(
     r_compatible: bool,
 ) -> UnivariateBalance:
     """Return what ``balance_uv`` does without KS, from checked samples."""
-    unit = power_of_two(treated, control)
-    treated, control = treated / unit, control / unit
-    first = Moments.of(treated, weights_treated)
-    second = Moments.of(control, weights_control)
+    unit = power_of_two(treated.values, control.values)
+    treated = Sample(treated.values / unit, treated.weights)
+    control = Sample(control.values / unit, control.weights)
+    first = Moments.of(treated.values, treated.weights)
+    second = Moments.of(control.values, control.weights)
     difference = first.mean - second.mean
     reference = second if estimand == "ATC" else first
     sdiff = _percent(difference, reference.sample_variance)
@@ -161,17 +128,17 @@ def balance_of(
     if r_compatible and matched:
         pooled = _percent(difference, first.sample_variance)
     if matched and paired:
-        t_p_value = paired_t(treated - control, weights_treated)
+        t_p_value = paired_t(treated.values - control.values, treated.weights)
     else:
         t_p_value = welch_t(first, second)
-    w_first = None if r_compatible else weights_treated
-    w_second = None if r_compatible else weights_control
     variances = (
         (first.population_variance, second.population_variance)
         if matched
         else (first.sample_variance, second.sample_variance)
     )
-    raw = qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible)
+    if r_compatible:
+        treated, control = treated.unweighted, control.unweighted
+    raw = qq_of(treated, control, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
         first.mean * unit,
         second.mean * unit,
@@ -182,45 +149,23 @@ def balance_of(
         pooled,
         t_p_value,
         None,
-        qq_of(treated, control, w_first, w_second, standardize=True),
+        qq_of(treated, control, standardize=True),
         QQ(raw.mean * unit, raw.median * unit, raw.max * unit),
     )
 
 
 def ks_of(
-    columns: list[tuple[Values, Values]],
-    weights_treated: Values | None,
-    weights_control: Values | None,
+    columns: Sequence[tuple[Sample, Sample]],
     *,
     boot: int,
     random: np.random.Generator,
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """Test several covariates of the same rows by KS, bootstrapped together."""
-    if not columns:
-        return []
-    w_first = None if r_compatible else effective_weights(weights_treated)
-    w_second = None if r_compatible else effective_weights(weights_control)
-    count = len(columns[0][0])
-    samples = [two_samples(first, second, w_first, w_second) for first, second in columns]
-    boots: list[float | None] = [None] * len(samples)
-    if boot:
-        boots = [*boot_p_values(samples, w_first, w_second, count, boot, random, progress)]
-    return [
-        KSTest(
-            ks_statistic(pair),
-            naive_p_value(pair, count, w_first, w_second, r_compatible=r_compatible),
-            boot_p,
-            boot,
-        )
-        for pair, boot_p in zip(samples, boots, strict=True)
-    ]
-
-
-def with_ks(balance: UnivariateBalance, test: KSTest) -> UnivariateBalance:
-    """Return the same balance with its KS test."""
-    return replace(balance, ks=test)
+    """Test several covariates of the same rows by KS; R takes no notice of weights."""
+    if r_compatible:
+        columns = [(first.unweighted, second.unweighted) for first, second in columns]
+    return ks_tests(columns, boot=boot, random=random, r_compatible=r_compatible, progress=progress)
 
 
 def _percent(difference: float, variance: float) -> float:

@@ -15,5 +15,5 @@ primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          numbers with their units, as people read them
-interval.py, frame.py, csv_text.py, display.py, safe_text.py, bulk.py  small helpers
+interval.py, frame.py, extras.py, csv_text.py, display.py, safe_text.py, bulk.py  small helpers
 """

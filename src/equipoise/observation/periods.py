@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from equipoise.matching.frames import require
 from equipoise.matching.stratified import plain
+from equipoise.model.extras import require
 from equipoise.model.observation_result import Period
 from equipoise.observation.clusters import time_of
 from equipoise.observation.effects import (

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.frames import require
+from equipoise.model.extras import require
 from equipoise.model.observation_result import GammaBound, HiddenBias
 from equipoise.observation.effects import LEVEL, EffectEstimate, Pairs
 from equipoise.observation.matching import BalancedMatch

@@ -94,10 +94,7 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     from equipoise.figures.balance import Arms, Weighted, group_density
 
     def arms(groups: Groups) -> Arms:
-        treated, control = groups.split(column)
-        return Arms(
-            Weighted(treated, groups.weights_treated), Weighted(control, groups.weights_control)
-        )
+        return Arms(*(Weighted(arm.values, arm.weights) for arm in groups.split(column)))
 
     after = balance.groups_after
     return group_density(
@@ -188,22 +185,16 @@ def _history_rows(history: tuple[Generation, ...]) -> list[dict[str, Any]]:
 
 def _shares(column: Floats, groups: Groups) -> tuple[float, float]:
     """Return the shares of controls and of treated, in percent."""
-    treated, control = groups.split(column)
-    return (
-        100.0 * float(np.average(control, weights=groups.weights_control)),
-        100.0 * float(np.average(treated, weights=groups.weights_treated)),
+    treated, control = (
+        100.0 * float(np.average(arm.values, weights=arm.weights)) for arm in groups.split(column)
     )
+    return control, treated
 
 
 def _quantile_pairs(column: Floats, groups: Groups) -> list[tuple[float, float]]:
     """Return quantiles of controls and of treated at the same levels."""
     treated, control = groups.split(column)
-    count = min(len(treated), len(control), MOST_QUANTILES)
+    count = min(len(treated.values), len(control.values), MOST_QUANTILES)
     levels = (np.arange(count) + 0.5) / count
-    return list(
-        zip(
-            quantiles(control, groups.weights_control, levels).tolist(),
-            quantiles(treated, groups.weights_treated, levels).tolist(),
-            strict=True,
-        )
-    )
+    both = (quantiles(arm, levels).tolist() for arm in (control, treated))
+    return list(zip(*both, strict=True))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import find_program
@@ -39,8 +41,7 @@ from equipoise.revisions.checkout import SIDES, Repository, check_out, without_g
 TIMEOUT_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class GateRequest:
+class GateRequest(Struct, frozen=True):
     """What the user wants a gate to compare, and how."""
 
     repository: Repository
@@ -60,8 +61,7 @@ class GateRequest:
     """Line for a shell that runs the gate again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedOut:
+class CheckedOut(Struct, frozen=True):
     """A revision in a working tree of its own."""
 
     role: str
@@ -75,13 +75,12 @@ class CheckedOut:
     """Root of the user's own working tree."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
         return f"{self.role} {self.revision.label}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Both revisions, checked out and built."""
 
     baseline: CheckedOut
@@ -120,7 +119,7 @@ def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[s
         sides.append(CheckedOut(role, revision, str(tree), str(folder), str(repository.top)))
     for side in sides:
         if request.build is not None:
-            say(f"building the {side.shown}: {request.build}")
+            say(f"building the {side.label}: {request.build}")
             _build(request.build, side, request.tool)
     return Pair(*sides)
 
@@ -128,7 +127,7 @@ def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[s
 def _build(line: str, side: CheckedOut, tool: BenchmarkTool | None) -> None:
     own = {} if tool is None else tool.environment_in(side.tree, instead_of=side.instead_of)
     environment = {**without_git_variables(own_environment()), **own}
-    build_revision(line, Path(side.folder), Path(side.tree), environment, f"the {side.shown}")
+    build_revision(line, Path(side.folder), Path(side.tree), environment, f"the {side.label}")
 
 
 def gate_plan(
@@ -245,9 +244,9 @@ def conditions_of_gate(
         for side in (baseline, candidate):
             program = _program(benchmark.command[0], side, native_programs, environment)
             condition = Condition(
-                name=f"{benchmark.name}: {side.shown}" if stratum else side.shown,
+                name=f"{benchmark.name}: {side.label}" if stratum else side.label,
                 command=(program, *benchmark.command[1:]),
-                levels={BENCHMARK: benchmark.name, REVISION: side.shown},
+                levels={BENCHMARK: benchmark.name, REVISION: side.label},
                 process=Process(working_folder=side.folder),
             )
             conditions.append(condition if tool is None else _read_by(tool, condition, side))
@@ -275,10 +274,10 @@ def _program(
         )
     path = os.path.normpath(os.path.join(side.folder, name))
     if os.path.isfile(path) and not os.access(path, os.X_OK):
-        raise UnusableInput(f"{name} of the {side.shown} cannot be executed", hint="chmod +x it")
+        raise UnusableInput(f"{name} of the {side.label} cannot be executed", hint="chmod +x it")
     if not os.path.isfile(path):
         raise UnusableInput(
-            f"the {side.shown} has no program {name}",
+            f"the {side.label} has no program {name}",
             hint="let --build make it; the path is from the folder in which you run the gate",
         )
     return path

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
-from equipoise.why.causes.ranking import causes
-from equipoise.why.differences.changes import Change, Difference
+from equipoise.why.causes.ranking import suggested_causes
+from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.evidence_set import (
+from equipoise.why.evidence.sources import (
     EvidenceSet,
     decode_evidence,
     latest_conditions,
@@ -29,17 +30,12 @@ _PARTS: dict[str, PartName] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GapEvidence:
+class GapEvidence(Struct, frozen=True):
     """A gap, and what its observations say of it."""
 
     gap: Gap
     evidence: EvidenceSet
     difference: Difference
-
-    def suggested_causes(self) -> tuple[Explanation, ...]:
-        """Return the causes that evidence suggests, all open, ranked by seconds."""
-        return causes(self.difference)
 
 
 def with_causes(
@@ -76,11 +72,9 @@ def with_causes_of_gap(
     experiment
         The campaign that tested the causes, if there is one; the document knows it, too.
     """
-    shown, comparison = document.extra_time, gap.comparison
-    if shown is not None and (shown.baseline, shown.candidate) == (
-        comparison.baseline,
-        comparison.candidate,
-    ):
+    extra, comparison = document.extra_time, gap.comparison
+    pair = (comparison.baseline, comparison.candidate)
+    if extra is not None and (extra.baseline, extra.candidate) == pair:
         return document
     evidence = evidence_of_gap(record, gap)
     spread = tuple(one for one in document.why if one.kind == SPREAD)
@@ -89,8 +83,12 @@ def with_causes_of_gap(
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:
     """Return what the observations of the gap that was observed last say; ``None`` without one."""
-    gap = _observed_gap(record)
-    return None if gap is None else evidence_of_gap(record, gap)
+    conditions = latest_conditions(record.observations)
+    gaps = gaps_of(record) if conditions else ()
+    for gap in gaps:
+        if gap.is_called and conditions <= {gap.contrast.baseline, gap.contrast.candidate}:
+            return evidence_of_gap(record, gap)
+    return None
 
 
 def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
@@ -122,7 +120,7 @@ def _causes(
         evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
     ):
         return tested_causes(experiment)
-    return () if evidence is None else evidence.suggested_causes()
+    return () if evidence is None else suggested_causes(evidence.difference)
 
 
 def _extra_time(evidence: GapEvidence) -> ExtraTime:
@@ -137,7 +135,15 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
         gap_s=gap_s,
         gap_s_ci=difference.gap.extra_ci,
         parts=tuple(
-            _part(_PARTS[name], change, gap_s) for name, change in difference.split.items()
+            TimePart(
+                part=_PARTS[name],
+                baseline_s=change.baseline,
+                candidate_s=change.candidate,
+                extra_s=change.extra,
+                extra_s_ci=change.extra_ci,
+                share_of_gap=change.extra / gap_s if gap_s > 0 else None,
+            )
+            for name, change in difference.split.items()
         ),
         observed={
             source: (len(runs.baseline), len(runs.candidate))
@@ -149,26 +155,4 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
             source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
         },
         summary=where_the_time_goes(difference),
-    )
-
-
-def _observed_gap(record: RunRecord) -> Gap | None:
-    """Return the gap that was observed last, if it is called."""
-    conditions = latest_conditions(record.observations)
-    if not conditions:
-        return None
-    for gap in gaps_of(record):
-        if gap.is_called and conditions <= {gap.contrast.baseline, gap.contrast.candidate}:
-            return gap
-    return None
-
-
-def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
-    return TimePart(
-        part=name,
-        baseline_s=change.baseline,
-        candidate_s=change.candidate,
-        extra_s=change.extra,
-        extra_s_ci=change.extra_ci,
-        share_of_gap=change.extra / gap_s if gap_s > 0 else None,
     )

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Contrast
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.why.evidence.evidence_set import Runs
+from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")
 SEVERAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """Two conditions, and what the campaign says of their times."""
 
     contrast: Contrast
@@ -68,8 +69,12 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
             hint="build both, compare them with equipoise compare, and explain that",
         )
+    names = [one.name for one in plan.conditions]
     for name in (baseline, candidate):
-        _check_name(plan, name)
+        if name not in (None, *names):
+            raise UnusableInput(
+                f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
+            )
     gaps = gaps_of(record)
     if not gaps:
         raise UnusableInput(
@@ -83,10 +88,12 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
         and candidate in (None, one.comparison.candidate)
     ]
     if not matching:
+        pairs = [f"{one.comparison.candidate} with {one.comparison.baseline}" for one in gaps]
+        more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
-            hint=f"it compares {_listed(gaps)}",
+            hint=f"it compares {'; '.join(pairs[:5])}{more}",
         )
     return matching[0] if len(matching) < SEVERAL else _largest(matching)
 
@@ -99,13 +106,9 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
         return ()
     by_time = replace(plan, judgement=replace(plan.judgement, primary_metric=PRIMARY_METRIC))
     compared = primary_comparisons(by_time, blocks)
+    metric = plan.judgement.primary_metric
     return tuple(
-        Gap(
-            contrast,
-            comparison,
-            _trials(contrast, blocks),
-            judged_by=plan.judgement.primary_metric,
-        )
+        Gap(contrast, comparison, _trials(contrast, blocks), judged_by=metric)
         for contrast, comparison in zip(plan.contrasts, compared, strict=True)
         if comparison.blocks
     )
@@ -156,37 +159,18 @@ def _largest(gaps: Sequence[Gap]) -> Gap:
     ranked = called or list(gaps)
     which = "the largest gap that was called" if called else "the largest gap; none was called"
     because = f"of {len(gaps)} comparisons this is {which}"
-    return replace(max(ranked, key=_size), chosen_because=because)
 
+    def size(gap: Gap) -> float:
+        ratio = gap.comparison.ratio
+        return abs(math.log(ratio)) if ratio else math.inf
 
-def _size(gap: Gap) -> float:
-    """Return how far the ratio is from 1; a ratio that is not finite is farthest."""
-    ratio = gap.comparison.ratio
-    return abs(math.log(ratio)) if ratio else math.inf
+    return replace(max(ranked, key=size), chosen_because=because)
 
 
 def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
-    def of(condition: int) -> tuple[Trial, ...]:
-        return tuple(
-            trial
-            for block in blocks.values()
-            if {contrast.baseline, contrast.candidate} <= {one.condition for one in block}
-            for trial in block
-            if trial.condition == condition
-        )
-
-    return Runs(of(contrast.baseline), of(contrast.candidate))
-
-
-def _check_name(plan: Plan, name: str | None) -> None:
-    names = [one.name for one in plan.conditions]
-    if name is not None and name not in names:
-        raise UnusableInput(
-            f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
-        )
-
-
-def _listed(gaps: Sequence[Gap]) -> str:
-    shown = [f"{one.comparison.candidate} with {one.comparison.baseline}" for one in gaps[:5]]
-    more = f" and {len(gaps) - 5} more pairs" if len(gaps) > 5 else ""
-    return "; ".join(shown) + more
+    pair = (contrast.baseline, contrast.candidate)
+    both = [block for block in blocks.values() if {*pair} <= {one.condition for one in block}]
+    baseline, candidate = (
+        tuple(trial for block in both for trial in block if trial.condition == one) for one in pair
+    )
+    return Runs(baseline, candidate)

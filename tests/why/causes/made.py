@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
+
 from equipoise.model.why import Explanation
-from equipoise.why.causes.ranking import RULES, causes
+from equipoise.why.causes.ranking import RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import (
     AllocationsChange,
@@ -103,12 +104,12 @@ def made(**fields: Any) -> Difference:
 
 def named(difference: Difference) -> list[str]:
     """The ids of all causes, the most seconds first."""
-    return [one.cause for one in causes(difference)]
+    return [one.cause for one in suggested_causes(difference)]
 
 
 def first(difference: Difference) -> Explanation:
     """The cause with the most seconds."""
-    return causes(difference)[0]
+    return suggested_causes(difference)[0]
 
 
 def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
-from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, causes
+from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import sum_of
 from tests.why.causes.made import calls, change, function, made, named, wait
@@ -16,7 +15,7 @@ WORK, OTHER = function("work"), function("other")
 
 def test_the_most_seconds_come_first() -> None:
     difference = made(functions={WORK: change(0.0, 0.3, 0.1), OTHER: change(0.0, 0.6, 0.1)})
-    assert [one.evidence["function"] for one in causes(difference)] == ["other", "work"]
+    assert [one.evidence["function"] for one in suggested_causes(difference)] == ["other", "work"]
 
 
 def test_a_gap_that_is_not_certain_has_no_causes() -> None:
@@ -32,7 +31,7 @@ def test_sources_that_see_no_difference_name_nothing() -> None:
         calls={"write": calls(100, 100)},
         waits={wait("read"): change(1.0, 1.0, 0.1)},
     )
-    assert causes(alike) == ()
+    assert suggested_causes(alike) == ()
 
 
 def test_what_is_too_small_to_matter_is_not_named() -> None:
@@ -53,13 +52,13 @@ def test_the_slower_condition_may_be_the_baseline() -> None:
         gap=replace(change(2.0, 1.0), extra=1.0, extra_ci=(0.9, 1.1)),
         functions={WORK: replace(change(1.0, 0.1), extra=0.9, extra_ci=(0.8, 1.0))},
     )
-    (found,) = causes(faster)
+    (found,) = suggested_causes(faster)
     assert found.evidence["seconds"] == {"baseline": 1.0, "candidate": 0.1}
     assert found.share_of_gap == pytest.approx(0.9)
 
 
 def test_shares_and_their_intervals_come_from_the_seconds() -> None:
-    (found,) = causes(made(functions={WORK: change(0.1, 0.6, 0.2)}))
+    (found,) = suggested_causes(made(functions={WORK: change(0.1, 0.6, 0.2)}))
     assert found.share_of_gap == pytest.approx(0.5)
     assert found.share_ci == pytest.approx((0.3, 0.7))
     assert found.status == "open"
@@ -67,7 +66,7 @@ def test_shares_and_their_intervals_come_from_the_seconds() -> None:
 
 
 def test_no_share_is_above_the_whole() -> None:
-    (found,) = causes(made(functions={WORK: change(0.1, 1.4, 0.2)}))
+    (found,) = suggested_causes(made(functions={WORK: change(0.1, 1.4, 0.2)}))
     assert found.share_of_gap == 1.0
     assert found.share_ci[1] == 1.0
 
@@ -78,7 +77,7 @@ def test_threads_side_by_side_count_once() -> None:
         on_processor=change(4.0, 8.0),
         functions={WORK: change(4.0, 7.0, 0.1), OTHER: change(0.0, 1.0, 0.1)},
     )
-    shares = [one.share_of_gap for one in causes(difference)]
+    shares = [one.share_of_gap for one in suggested_causes(difference)]
     assert shares == pytest.approx([0.75, 0.25])
 
 
@@ -87,7 +86,7 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
         return (remaining.extra(functions=(WORK,)).cause("function", {}, ""),)
 
     difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
-    found = causes(difference, {"mine": claiming, **RULES})
+    found = suggested_causes(difference, {"mine": claiming, **RULES})
     assert [one.cause for one in found] == ["mine", "more_time_in_function"]
     assert [one.evidence.get("function") for one in found] == [None, "other"]
 
@@ -98,7 +97,7 @@ def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
         waits={wait("accept"): change(0.0, 0.9, 0.1), wait("msgrcv"): change(0.0, 0.8, 0.1)},
         calls={"accept": calls(1, 100), "msgrcv": calls(1, 100)},
     )
-    shares = [one.share_of_gap for one in causes(difference)]
+    shares = [one.share_of_gap for one in suggested_causes(difference)]
     assert shares == pytest.approx([0.9, 0.1])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.causes import files, functions, memory, processes, system_calls, waiting
+from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.ranking import RULES
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "why.md"
@@ -22,7 +22,7 @@ def test_the_docs_list_every_cause(cause: str) -> None:
 def test_every_rule_is_asked_under_its_own_name() -> None:
     rules = {
         name: value
-        for module in (files, functions, memory, processes, system_calls, waiting)
+        for module in (functions, memory, processes, system_calls)
         for name, value in vars(module).items()
         if callable(value)
         and value.__module__ == module.__name__

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace
 
 from equipoise.model.plan import Condition
 from equipoise.model.record import Accounting, Trial
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.compare import difference_between
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.evidence_set import Runs
 from equipoise.why.evidence.process import End
+from equipoise.why.evidence.sources import EvidenceSet, Runs
 from equipoise.why.evidence.stacks import Frame, Kind, Sampled, SampledSource, Stack, Stacks
 from equipoise.why.evidence.system_calls import (
     Calls,
@@ -27,7 +31,7 @@ _KINDS: Mapping[str, Kind] = {"kernel": "kernel", "size": "size"}
 def trial(block: int, condition: int, wall_s: float, **account: float | None) -> Trial:
     """A measured trial; ``account`` are fields of its accounting."""
     known = Accounting(wall_s=wall_s)
-    return Trial("measured", block, condition, condition, 0.0, replace(known, **account))  # type: ignore[arg-type]
+    return Trial("measured", block, condition, condition, 0.0, replace(known, **account))
 
 
 def trials(baseline_s: Sequence[float], candidate_s: Sequence[float]) -> Runs[Trial]:
@@ -73,7 +77,7 @@ def sampled(
 def calls(name: str, count: int, seconds: float, **fields: object) -> Calls:
     """The calls of one name."""
     plain = Calls(name, count, seconds, seconds, False, {}, 0, None, None, (), ())
-    return replace(plain, **fields)  # type: ignore[arg-type]
+    return replace(plain, **fields)
 
 
 def system_calls(
@@ -118,3 +122,11 @@ def allocations(*classes: SizeClass, by: Mapping[str, float] | None = None) -> A
         stacks=stacks(by or {}),
         unseen=(),
     )
+
+
+WALLS = trials([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
+
+
+def differs(of: Runs[Trial] = WALLS, **sources: Any) -> Difference:
+    """What differs between both conditions in these trials and this evidence."""
+    return difference_between(of, EvidenceSet(**sources), CONDITIONS)

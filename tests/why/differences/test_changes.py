@@ -16,7 +16,7 @@ from equipoise.why.differences.changes import (
     paired_counted,
     paired_measured,
 )
-from equipoise.why.evidence.evidence_set import Runs
+from equipoise.why.evidence.sources import Runs
 
 REPLICATIONS = 2000
 

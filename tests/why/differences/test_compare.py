@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.changes import Function, Wait
-from equipoise.why.differences.compare import difference_between
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
 from equipoise.why.evidence.instructions import Instructions
+from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import (
-    CONDITIONS,
+    WALLS,
     allocations,
     calls,
+    differs,
     sampled,
     size_class,
     sizes,
     system_calls,
     trial,
-    trials,
 )
 
-WALLS = ([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
 MAIN = Function("main", "program", "user")
 WORK = Function("work", "program", "user")
 
 
 def test_with_no_source_at_all_the_gap_remains() -> None:
-    found = difference_between(trials(*WALLS), EvidenceSet(), CONDITIONS)
+    found = differs()
     assert found.slower == "candidate"
     assert found.gap.extra == pytest.approx(1.0)
     assert found.split["user_s"].extra == pytest.approx(1.0)
@@ -40,7 +37,7 @@ def test_with_no_source_at_all_the_gap_remains() -> None:
 
 def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
     profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
-    found = difference_between(trials(*reversed(WALLS)), EvidenceSet(profile=profiles), CONDITIONS)
+    found = differs(Runs(WALLS.candidate, WALLS.baseline), profile=profiles)
     assert (found.slower, found.faster) == ("baseline", "candidate")
     assert found.gap.extra == pytest.approx(1.0)
     low, high = found.gap.extra_ci
@@ -52,7 +49,7 @@ def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
 def test_a_campaign_without_a_pair_cannot_be_explained() -> None:
     lonely = Runs((trial(1, 0, 1.0),), (trial(2, 1, 1.0),))
     with pytest.raises(UnusableInput, match="no block"):
-        difference_between(lonely, EvidenceSet(), CONDITIONS)
+        differs(lonely)
 
 
 def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
@@ -61,7 +58,7 @@ def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
         {"main;work": 1.0, "main": 0.2, "main;work;munmap@kernel": 0.6, "exit@kernel": 0.1}
     )
     profiles = Runs((baseline, baseline), (candidate, candidate))
-    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    found = differs(profile=profiles)
     assert found.on_processor is not None
     assert found.on_processor.extra == pytest.approx(0.7)
     assert {door: change.extra for door, change in found.entries.items()} == {
@@ -78,16 +75,14 @@ def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
 
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
-    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    found = differs(profile=profiles)
     assert found.reached[WORK].baseline == 1.0
 
 
 def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
     baseline = sampled({"less": 3.0, "more": 1.0, "most": 1.0})
     candidate = sampled({"less": 1.0, "more": 2.0, "most": 4.0})
-    found = difference_between(
-        trials(*WALLS), EvidenceSet(profile=Runs((baseline,), (candidate,))), CONDITIONS
-    )
+    found = differs(profile=Runs((baseline,), (candidate,)))
     assert [function.name for function in found.functions] == ["most", "more", "less"]
 
 
@@ -100,7 +95,7 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
         (trial(1, 0, 1.2, user_s=1.0, sys_s=0.1), trial(2, 0, 1.2, user_s=1.0, sys_s=0.2)),
         (trial(1, 1, 2.2, user_s=1.0, sys_s=1.1), trial(2, 1, 2.2, user_s=1.0, sys_s=1.1)),
     )
-    found = difference_between(pairs, EvidenceSet(profile=profiles), CONDITIONS)
+    found = differs(pairs, profile=profiles)
     assert list(found.entries) == ["kernel"]
     assert found.entries["kernel"] == found.split["system_s"]
     assert remark in found.unseen["profile"]
@@ -109,7 +104,7 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
 
 def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> None:
     profiles = Runs((sampled({"main": 0.3}),), (sampled({"main": 2.1}),))
-    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    found = differs(profile=profiles)
     assert found.functions[MAIN].baseline == 0.3
     assert found.unseen["profile"] == (
         "the profile of the baseline has 0.3 s on a processor, 0.27 times the 1.1 s that its "
@@ -121,9 +116,7 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     """So that the same ledger gives the same bytes in every process."""
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
-    found = difference_between(
-        trials(*WALLS), EvidenceSet(profile=Runs((profile,), (profile,))), CONDITIONS
-    )
+    found = differs(profile=Runs((profile,), (profile,)))
     assert [function.name for function in found.reached] == names
 
 
@@ -132,7 +125,7 @@ def test_waits_are_told_by_door_and_function() -> None:
         (sampled({}, "waits"),),
         (sampled({"main;work;futex@kernel": 0.5, "main": 0.1}, "waits"),),
     )
-    found = difference_between(trials(*WALLS), EvidenceSet(waits=waits), CONDITIONS)
+    found = differs(waits=waits)
     assert {wait: change.extra for wait, change in found.waits.items()} == {
         Wait("futex", WORK): 0.5,
         Wait("kernel", MAIN): 0.1,
@@ -144,7 +137,7 @@ def test_faults_are_counted_and_told_by_function() -> None:
         (sampled({"main;page_fault@kernel": 100.0}, "page_faults", total=180.0),),
         (sampled({"main;work;page_fault@kernel": 9e5}, "page_faults", total=1e6),),
     )
-    found = difference_between(trials(*WALLS), EvidenceSet(page_faults=faults), CONDITIONS).faults
+    found = differs(page_faults=faults).faults
     assert found is not None
     assert (found.count.baseline, found.count.candidate) == (180.0, 1e6)
     assert [function.name for function in found.by_function] == ["work", "main"]
@@ -157,9 +150,7 @@ def test_system_calls_are_compared_name_by_name() -> None:
         calls("openat", 3, 1e-5, errors={"ENOENT": 2}),
         threads=3,
     )
-    found = difference_between(
-        trials(*WALLS), EvidenceSet(system_calls=Runs((few, few), (many, many))), CONDITIONS
-    )
+    found = differs(system_calls=Runs((few, few), (many, many)))
     assert list(found.calls) == ["mmap", "openat", "stat"]
     mmap = found.calls["mmap"]
     assert mmap.count.extra_ci == (400_000.0, 400_000.0)
@@ -175,9 +166,7 @@ def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
     short = size_class(35_600, 100_000, (60_000, 35_000, 4_000))
     baseline = allocations(size_class(24, 500))
     candidate = allocations(size_class(24, 500), short, by=by)
-    found = difference_between(
-        trials(*WALLS), EvidenceSet(allocations=Runs((baseline,), (candidate,))), CONDITIONS
-    ).allocations
+    found = differs(allocations=Runs((baseline,), (candidate,))).allocations
     assert found is not None
     large, small = found.classes
     assert (large.typical_bytes, large.count.extra) == (35_600, 100_000)
@@ -190,13 +179,13 @@ def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
 def test_a_run_of_which_nothing_was_recorded_says_nothing_of_its_allocations() -> None:
     nothing = replace(allocations(), processes=0)
     runs = Runs((nothing,), (allocations(size_class(24, 500)),))
-    found = difference_between(trials(*WALLS), EvidenceSet(allocations=runs), CONDITIONS)
+    found = differs(allocations=runs)
     assert found.allocations is None
 
 
 def test_instructions_are_compared_by_function() -> None:
     runs = Runs((Instructions(10, {"f": 10}, ()),), (Instructions(35, {"f": 10, "g": 25}, ()),))
-    found = difference_between(trials(*WALLS), EvidenceSet(instructions=runs), CONDITIONS)
+    found = differs(instructions=runs)
     assert {name: change.extra for name, change in found.instructions.items()} == {"g": 25, "f": 0}
 
 
@@ -206,9 +195,7 @@ def test_what_the_sources_missed_is_said_once() -> None:
         (sampled({"main": 2.1}, unseen=("17 records had no room and are missing",)),),
     )
     failures = {"waits": ("perf_event_open: forbidden",)}
-    found = difference_between(
-        trials(*WALLS), EvidenceSet(profile=profiles, failures=failures), CONDITIONS
-    ).unseen
+    found = differs(profile=profiles, failures=failures).unseen
     assert found == {
         "waits": ("perf_event_open: forbidden",),
         "profile": ("3 records had no room and are missing",),

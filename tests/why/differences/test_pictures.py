@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.pictures import firefox_profile, flame_graph
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
+from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 from tests.payloads import PAYLOADS
 from tests.why.differences.made import sampled
 

@@ -10,9 +10,8 @@ import pytest
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
 from equipoise.why.evidence.process import Process
-from equipoise.why.evidence.sources import SOURCES
+from equipoise.why.evidence.sources import SOURCES, EvidenceSet, Runs
 from tests.why.differences.made import CONDITIONS, trial
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 from tests.why.evidence.test_sampled import needs_kernel

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.why.differences.trials import trials_difference
-from equipoise.why.evidence.evidence_set import Runs
+from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import trial, trials
 
 

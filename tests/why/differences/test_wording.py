@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from equipoise.model.record import Trial
-from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.sources import Runs
 from equipoise.why.evidence.stacks import Sampled
 from tests.why.differences.made import (
-    CONDITIONS,
     allocations,
     calls,
+    differs,
     sampled,
     size_class,
     system_calls,
@@ -36,7 +35,8 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         calls("mmap", 400_012, 0.40), calls("munmap", 400_012, 0.3), calls("read", 3, 0.1)
     )
     blocks = allocations(size_class(35_600, 98_000, (80_000, 17_000)), size_class(24, 2_000))
-    gathered = EvidenceSet(
+    found = differs(
+        in_the_kernel(),
         system_calls=Runs((few, few), (many, many)),
         page_faults=Runs(
             (sampled({}, "page_faults", total=180),) * 2,
@@ -44,7 +44,7 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         ),
         allocations=Runs((blocks, blocks), (blocks, blocks)),
     )
-    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
+    assert where_the_time_goes(found) == (
         "96 % of the extra time is system time; mmap and munmap rose from 12 to 400,012 calls, "
         "page faults from 180 to 3.6 million; 98 % of the allocations are of 35,600 bytes, and "
         "nine in ten of these live under 500 ns"
@@ -57,11 +57,7 @@ def test_a_slower_function() -> None:
         (sampled({"main;work": 1.0}), sampled({"main;work": 1.01})),
         (sampled({"main;work": 2.0}), sampled({"main;work": 2.02})),
     )
-    found = difference_between(
-        trials(walls, [1.0 + wall for wall in reversed(walls)]),
-        EvidenceSet(profile=profiles),
-        CONDITIONS,
-    )
+    found = differs(trials(walls, [1.0 + wall for wall in reversed(walls)]), profile=profiles)
     assert where_the_time_goes(found) == (
         "100 % of the extra time is user time; work (program) takes 1.00 s more on a processor"
     )
@@ -69,8 +65,8 @@ def test_a_slower_function() -> None:
 
 def test_what_differs_as_much_between_runs_is_uncertain() -> None:
     one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
-    gathered = EvidenceSet(system_calls=Runs((one, one), (one, other)))
-    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
+    found = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
+    words = where_the_time_goes(found)
     assert words == (
         "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
         "observed runs)"
@@ -78,14 +74,14 @@ def test_what_differs_as_much_between_runs_is_uncertain() -> None:
 
 
 def test_a_gap_that_is_not_certain_is_not_split() -> None:
-    found = difference_between(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]), EvidenceSet(), CONDITIONS)
+    found = differs(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]))
     assert where_the_time_goes(found).startswith("whether the mean trial takes longer is uncertain")
 
 
 def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None:
     few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
-    gathered = EvidenceSet(system_calls=Runs((few,), (many,)))
-    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
+    found = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
+    words = where_the_time_goes(found)
     assert "rose" not in words
     assert "uncertain" in words
 
@@ -95,10 +91,11 @@ def test_waits_are_told_with_who_waits() -> None:
         sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
         return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
 
-    gathered = EvidenceSet(
-        waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41)))
+    found = differs(
+        in_the_kernel(),
+        waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41))),
     )
-    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
+    assert where_the_time_goes(found) == (
         "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
         "waits in nanosleep take 400 ms more"
     )
@@ -113,7 +110,7 @@ def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
             for block in blocks
         ),
     )
-    found = difference_between(noisy, EvidenceSet(), CONDITIONS)
+    found = differs(noisy)
     assert where_the_time_goes(found) == (
         "neither user nor system time certainly grew, and waiting is not known"
     )

@@ -7,11 +7,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
@@ -32,9 +32,14 @@ from equipoise.why.evidence import collect as collecting
 from equipoise.why.evidence import process
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.collect import EvidenceRun, collect, draw_runs, usual_repetitions
-from equipoise.why.evidence.evidence_set import latest_conditions, observations_of_pair
 from equipoise.why.evidence.process import Process as ObservedProcess
-from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, known_sources
+from equipoise.why.evidence.sources import (
+    BY_DEFAULT,
+    SOURCES,
+    known_sources,
+    latest_conditions,
+    observations_of_pair,
+)
 from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.system_calls import SystemCalls
 from tests.plans import plan_of
@@ -53,6 +58,12 @@ def starting(starter: Starter) -> Callable[[Path], AbstractContextManager[Starte
         yield starter
 
     return factory
+
+
+def plan_with(condition: Condition, measure: Measure | None = None) -> Plan:
+    """A plan whose first condition is this one."""
+    plan = plan_of(measure=measure or Measure("/tmp"))
+    return replace(plan, conditions=(condition, plan.conditions[1]))
 
 
 def collected(
@@ -122,10 +133,7 @@ def test_the_program_gets_all_that_a_trial_gives_it(
         environment={"LD_PRELOAD": "libjemalloc.so.2", "A": "1"},
         process=Process(cpus=(0,), huge_pages=False),
     )
-    plan = replace(
-        plan_of(measure=Measure("/srv", input="/etc/words", output=output, timeout_s=0.5)),
-        conditions=(condition, plan_of().conditions[1]),
-    )
+    plan = plan_with(condition, Measure("/srv", input="/etc/words", output=output, timeout_s=0.5))
     starter = ScriptedStarter()
     collected(starter, plan, [EvidenceRun("allocations", 0, 1), *BOTH[:1]], longest_s=2.0)
     recorded, traced = starter.requests
@@ -163,9 +171,7 @@ def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
     says = f'echo "$1 ${{EQUIPOISE_ALLOCATIONS:-unobserved}}" >> {seen}'
     lines = (says.replace("$1", name) for name in ("setup", "prepare", "conclude", "cleanup"))
     condition = Condition("a", ("/bin/a",), hooks=Hooks(*lines))
-    plan = replace(
-        plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
-    )
+    plan = plan_with(condition, Measure(str(tmp_path)))
     collected(ScriptedStarter(), plan, [EvidenceRun("allocations", 0, n) for n in (1, 2)])
     names = [line.split() for line in seen.read_text().splitlines()]
     assert names == [
@@ -177,9 +183,7 @@ def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
 def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
     hooks = Hooks(prepare="exit 3", cleanup=f"touch {tmp_path}/cleaned")
     condition = Condition("a", ("/bin/a",), hooks=hooks)
-    plan = replace(
-        plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
-    )
+    plan = plan_with(condition, Measure(str(tmp_path)))
     with pytest.raises(ConditionFailed, match="--prepare of a failed"):
         collected(ScriptedStarter(), plan, BOTH)
     assert (tmp_path / "cleaned").exists()
@@ -274,13 +278,10 @@ def test_a_source_that_does_not_exist_is_refused(names: tuple[str, ...]) -> None
     assert all(source in str(refusal.value.hint) for source in SOURCES)
 
 
-PLAN_OF_HERE = Measure("/tmp")
-
-
 def real(command: tuple[str, ...], *sources: str, server: Server | None = None) -> dict[str, bytes]:
     """What these sources see of one real run each."""
     condition = Condition("real", command, server=server)
-    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in sources]
     found = list(collect(plan, runs, longest_s=0.1))
     assert [one.failure for one in found] == [None] * len(runs)
@@ -310,7 +311,7 @@ def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: 
 
 def test_a_program_that_dies_under_every_source_is_told_so() -> None:
     condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
-    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
     found = list(collect(plan, runs, longest_s=0.1))
     assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
@@ -344,7 +345,7 @@ def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried
     condition = Condition(
         "served", (sys.executable, "-c", FETCH), server=Server(HTTP, ready_s=20.0)
     )
-    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    plan = plan_with(condition)
     runs = [EvidenceRun("waits", 0, 1), EvidenceRun("allocations", 0, 1)]
     found = list(collect(plan, runs, longest_s=0.1))
     assert found[0].failure is not None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec.structs
 import pytest
 
 from equipoise.campaign.conduct import Interrupted
@@ -25,22 +26,32 @@ NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 
 
 def conducted(
-    folder: Path, truths: Sequence[Truth], *, gap: float = 2.4, **runner: object
+    folder: Path,
+    truths: Sequence[Truth],
+    change: Callable[[Plan], Plan] = lambda plan: plan,
+    *,
+    gap: float = 2.4,
+    **runner: object,
 ) -> RunRecord:
-    """The record of a campaign on a scripted clock."""
+    """The record of a campaign on a scripted clock, whose plan was changed."""
     plan, seconds = plan_and_seconds(gap, truths, stopping=NO_LIMIT, seed=1)
     stage = Stage(folder, medians=seconds, **runner)
-    return stage.ledger.read_run(stage.start(plan))
+    return stage.ledger.read_run(stage.start(change(plan)))
 
 
-def without_causes(plan: Plan, *places: int) -> Plan:
-    """The plan with some of its attempts the user's own."""
+def explaining(plan: Plan, **fields: object) -> Plan:
+    """The plan with these fields of what it tries."""
     assert plan.explains is not None
-    attempts = tuple(
-        dataclasses.replace(one, causes=()) if place in places else one
-        for place, one in enumerate(plan.explains.attempts)
-    )
-    return dataclasses.replace(plan, explains=dataclasses.replace(plan.explains, attempts=attempts))
+    explains = msgspec.structs.replace(plan.explains, **fields)
+    return msgspec.structs.replace(plan, explains=explains)
+
+
+def attempting(plan: Plan, *changes: dict[str, Any]) -> Plan:
+    """The plan with its attempts changed, the first by the first."""
+    assert plan.explains is not None
+    attempts = zip(plan.explains.attempts, changes, strict=True)
+    changed = tuple(msgspec.structs.replace(one, **fields) for one, fields in attempts)
+    return explaining(plan, attempts=changed)
 
 
 def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
@@ -64,45 +75,29 @@ def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Pat
 def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_interventions(
     tmp_path: Path,
 ) -> None:
-    plan, seconds = plan_and_seconds(
-        2.4, (Truth(1.0), Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1
-    )
-    assert plan.explains is not None
-    causes = [("cause 0", "cause 1"), ("cause 0",), ("cause 2",)]
-    attempts = tuple(
-        dataclasses.replace(one, causes=two)
-        for one, two in zip(plan.explains.attempts, causes, strict=True)
-    )
-    explains = dataclasses.replace(
-        plan.explains,
-        attempts=(*attempts[:2], dataclasses.replace(attempts[2], causes=("cause 2",))),
-    )
-    stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    found = outcome.tested_causes(stage.ledger.read_run(run_id))
+    causes = (("cause 0", "cause 1"), ("cause 0",), ("cause 2",))
+    changes = [{"causes": one} for one in causes]
+    truths = (Truth(1.0), Truth(0.0), Truth(0.0))
+    record = conducted(tmp_path, truths, lambda plan: attempting(plan, *changes))
+    found = outcome.tested_causes(record)
     assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
     assert [len(one.tested) for one in found] == [2, 1, 1]
     assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
 
 
 def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -> None:
-    plan, seconds = plan_and_seconds(2.4, (Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
-    assert plan.explains is not None
-    first, second = plan.explains.attempts
-    weak = dataclasses.replace(first, only_confirms=True)
-    explains = dataclasses.replace(plan.explains, attempts=(weak, second))
-    stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    found = outcome.tested_causes(stage.ledger.read_run(run_id))
+    truths = (Truth(0.0), Truth(0.0))
+    weak = {"only_confirms": True}
+    record = conducted(tmp_path, truths, lambda plan: attempting(plan, weak, {}))
+    found = outcome.tested_causes(record)
     assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
     assert [one.status for one in found] == ["open", "refuted"]
 
 
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
-    plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
-    stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(without_causes(plan, 1))
-    found = outcome.tested_causes(stage.ledger.read_run(run_id))
+    truths = (Truth(1.0), Truth(0.0))
+    record = conducted(tmp_path, truths, lambda plan: attempting(plan, {}, {"causes": ()}))
+    found = outcome.tested_causes(record)
     assert [one.cause for one in found] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
     assert found[2].kind == "configuration"
     assert found[2].status == "refuted"
@@ -113,15 +108,13 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
 
 
 def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
-    plan, seconds = plan_and_seconds(2.4, (Truth(0.35),), stopping=NO_LIMIT, seed=1)
-    assert plan.explains is not None
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
-    explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
-    stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    (found,) = outcome.tested_causes(stage.ledger.read_run(run_id))
+    record = conducted(
+        tmp_path, (Truth(0.35),), lambda plan: explaining(plan, not_tried=(left_out,))
+    )
+    (found,) = outcome.tested_causes(record)
     assert found.status == "open"
     assert found.share_of_gap == 0.9
     assert [one.outcome for one in found.tested] == ["open", "open"]
@@ -183,10 +176,10 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
-            trial = dataclasses.replace(
+            trial = msgspec.structs.replace(
                 ran.trial, accounting=Accounting(), exit=None, failure="could not be started"
             )
-            return dataclasses.replace(ran, trial=trial)
+            return msgspec.structs.replace(ran, trial=trial)
 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path)
@@ -251,22 +244,18 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
-    plain = dataclasses.replace(record, plan=dataclasses.replace(record.plan, explains=None))
+    plain = msgspec.structs.replace(
+        record, plan=msgspec.structs.replace(record.plan, explains=None)
+    )
     assert outcome.tested_causes(plain) == ()
 
 
 def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
-    explains = plan.explains
-    assert explains is not None
-    of = stage.start(dataclasses.replace(plan, explains=None))
-    first, second = (
-        stage.start(
-            dataclasses.replace(plan, explains=dataclasses.replace(explains, run=of), seed=seed)
-        )
-        for seed in (2, 3)
-    )
+    of = stage.start(msgspec.structs.replace(plan, explains=None))
+    again = explaining(plan, run=of)
+    first, second = (stage.start(msgspec.structs.replace(again, seed=seed)) for seed in (2, 3))
     stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)
     assert stage.ledger.explaining(first) == ()

@@ -14,8 +14,7 @@ from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.trials import trials_difference
 from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
-from equipoise.why.evidence.evidence_set import Runs, decode_evidence
-from equipoise.why.evidence.sources import BY_DEFAULT
+from equipoise.why.evidence.sources import BY_DEFAULT, Runs, decode_evidence
 from tests.why.planted.pairs import Planted
 
 FEWEST_BLOCKS = 4

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.matching.match import MatchResult
@@ -55,6 +56,13 @@ _AVERAGED_OVER = {
     "ATC": "the untreated units",
     "ATE": "all units",
 }
+_QUERIES = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
+_METRICS = {
+    "inverse_variance": "each scaled by its standard deviation",
+    "mahalanobis": "by their Mahalanobis distance",
+}
+MOST_NAMED = 12
+"""Covariates that the sentence on the method names at most."""
 _COMPARABLE = "comparable units"
 _ALL_ROWS = "all rows as they are"
 _LIMITS = (
@@ -78,8 +86,7 @@ _BALANCE_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MatchQuestion:
+class MatchQuestion(Struct, frozen=True):
     """What was asked of a table."""
 
     source: str
@@ -91,8 +98,7 @@ class MatchQuestion:
     """Command that asks it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A difference in the unit of the outcome, with its 95 % interval where there is one."""
 
     value: float
@@ -224,7 +230,7 @@ def balance_table(balance: Balance) -> Table:
     for row in balance.rows():
         boot = row["ks_boot_p_value"]
         row["ks_p"] = row["ks_p_value"] if boot is None else boot
-        values = (_shown(row[key]) for _, key in _BALANCE_COLUMNS)
+        values = (_number_text(row[key]) for _, key in _BALANCE_COLUMNS)
         rows.append((str(row["variable"]), str(row["when"]), *values))
     columns = (
         Column("covariate", "name"),
@@ -318,6 +324,72 @@ def smallest_p_sentence(balance: Balance) -> str:
         return f"The smallest p-value of balance is {before}."
     after = _smallest_p(balance.smallest_after)
     return f"The smallest p-value of balance was {before} before matching and is {after} after it."
+
+
+def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """Say how the options of the command matched units on the covariates of these names."""
+    if options.get("unmatched"):
+        yield "Nothing was matched: all rows are compared as they are."
+        return
+    count = options["m"]
+    nearest = "its nearest" if count == 1 else f"its {count} nearest"
+    yield (
+        f"Each {_QUERIES[options['estimand']]} is matched with {nearest} of the other arm in "
+        f"{_covariate_names(names)}, {_distance(options)}. The search is exact"
+        f"{_ties(options)}."
+    )
+    limits = list(_limits(options))
+    if limits:
+        yield f"Pairs are limited: {'; '.join(limits)}."
+    if "population" in options:
+        yield (
+            "The weights of the covariates are those that a genetic search found with "
+            f"{options['population']:,} candidates a generation, judged by "
+            f"{options['fitness']} (Diamond and Sekhon 2013)."
+        )
+    if options["weights"]:
+        yield f"Rows count as {options['weights']} says."
+    if options.get("bias_adjust"):
+        yield (
+            "A regression within each arm takes out the imbalance that matching left (Abadie and "
+            "Imbens 2011)."
+        )
+    if options["r_compatible"]:
+        yield "The quirks of R's package Matching are reproduced (docs/matching.md)."
+
+
+def _covariate_names(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} covariates ({', '.join(names[:MOST_NAMED])}, …)"
+    return ", ".join(names)
+
+
+def _distance(options: Mapping[str, Any]) -> str:
+    if "population" in options:
+        return "weighted by what the search found"
+    if options["propensity"]:
+        return "all of them through a propensity score (a logistic regression)"
+    return _METRICS[options["metric"]]
+
+
+def _ties(options: Mapping[str, Any]) -> str:
+    if options["no_replace"]:
+        return ", each match is used once, in the order of the rows"
+    if options["no_ties"]:
+        return ", with replacement, ties are broken by lot"
+    return ", with replacement and all ties"
+
+
+def _limits(options: Mapping[str, Any]) -> Iterator[str]:
+    if options["exact"]:
+        yield f"equal in {', '.join(options['exact'])}"
+    if options["caliper"]:
+        widths = ", ".join(f"{width:g}" for width in options["caliper"])
+        yield f"within {widths} standard deviations in each covariate"
+    if options.get("by"):
+        yield f"only among rows that agree in {', '.join(options['by'])}"
+    if options["common_support"]:
+        yield "rows outside the overlap of both groups are left out"
 
 
 def _document(
@@ -575,7 +647,7 @@ def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
 
 
-def _shown(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

@@ -8,9 +8,7 @@ names it, and one row in docs/why.md.
 - ``remaining.py``: the difference without what causes have claimed, in seconds of the gap
 - ``vocabulary.py``: names of system calls, and questions that many rules ask
 - ``memory.py``: allocations, page faults, huge pages
-- ``files.py``: reads, writes, syncs and look-ups of files
-- ``system_calls.py``: system calls of any kind, messages
-- ``processes.py``: forks, many processes, fewer threads
-- ``waiting.py``: locks, sleeps, waits of any kind
+- ``system_calls.py``: how files are used, messages, system calls of any kind
+- ``processes.py``: forks, many processes, fewer threads, locks, sleeps, waits of any kind
 - ``functions.py``: functions of the program, of Python and of BLAS libraries
 """

@@ -21,7 +21,7 @@ from equipoise.why.differences.changes import (
     is_more,
     sum_of,
 )
-from equipoise.why.evidence.evidence_set import Side
+from equipoise.why.evidence.sources import Side
 
 _SAME_INSTRUCTIONS = 0.02
 """Largest relative difference of equal work: threads start and meet a little differently."""

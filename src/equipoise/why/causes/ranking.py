@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from equipoise.model.why import Explanation
-from equipoise.why.causes import files, functions, memory, processes, system_calls, waiting
+from equipoise.why.causes import functions, memory, processes, system_calls
 from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.differences.changes import Difference, is_more
 
@@ -20,14 +20,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "huge_pages_off": memory.huge_pages_off,
         "fork_of_large_process": processes.fork_of_large_process,
         "many_processes": processes.many_processes,
-        "sync_per_record": files.sync_per_record,
-        "cold_file": files.cold_file,
-        "tiny_writes": files.tiny_writes,
-        "tiny_reads": files.tiny_reads,
-        "path_look_ups": files.path_look_ups,
+        "sync_per_record": system_calls.sync_per_record,
+        "cold_file": system_calls.cold_file,
+        "tiny_writes": system_calls.tiny_writes,
+        "tiny_reads": system_calls.tiny_reads,
+        "path_look_ups": system_calls.path_look_ups,
         "messages": system_calls.messages,
-        "lock_waits": waiting.lock_waits,
-        "sleeping": waiting.sleeping,
+        "lock_waits": processes.lock_waits,
+        "sleeping": processes.sleeping,
         "one_thread": processes.one_thread,
         "memory_contention": functions.memory_contention,
         "more_allocations": memory.more_allocations,
@@ -36,7 +36,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "more_system_calls": system_calls.more_system_calls,
         "slower_system_calls": system_calls.slower_system_calls,
         "page_faults": memory.page_faults,
-        "waiting": waiting.waiting,
+        "waiting": processes.waiting,
     }
 )
 """Rules by the stable id of their cause, the most specific first: what one rule has claimed counts
@@ -50,7 +50,9 @@ OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause until something was changed because of it."""
 
 
-def causes(difference: Difference, rules: Mapping[str, Rule] = RULES) -> tuple[Explanation, ...]:
+def suggested_causes(
+    difference: Difference, rules: Mapping[str, Rule] = RULES
+) -> tuple[Explanation, ...]:
     """Return what evidence suggests, all open, the most seconds first.
 
     Empty if the gap is not certain, or if no source saw what makes it.

@@ -15,7 +15,7 @@ from equipoise.why.differences.changes import (
 )
 from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 
 SHORT_LIVED_S = 64e-6
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.model.plan import Condition
 from equipoise.model.record import Trial
@@ -14,7 +15,7 @@ from equipoise.why.differences.settings import settings
 from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
 from equipoise.why.differences.system_calls import with_system_calls
 from equipoise.why.differences.trials import trials_difference
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.sources import EvidenceSet, Runs
 
 _DIGITS = re.compile(r"\d+")
 

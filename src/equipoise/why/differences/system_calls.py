@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.why.differences.changes import (
     CallsChange,
@@ -19,7 +20,7 @@ from equipoise.why.differences.changes import (
     counted,
     measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.system_calls import SystemCalls
 
 Items = Callable[[SystemCalls], Iterable[tuple[str, object]]]

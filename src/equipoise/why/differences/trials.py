@@ -7,10 +7,11 @@ Student's t interval over the blocks: means, because then the parts of the gap a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
 from typing import TypeVar
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import Accounting, Trial
@@ -21,7 +22,7 @@ from equipoise.why.differences.changes import (
     paired_counted,
     paired_measured,
 )
-from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.sources import Runs, Side
 
 Run = TypeVar("Run")
 
@@ -87,8 +88,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
 
     wall_s: float

@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.coin import draw_block, draw_order
@@ -31,9 +32,8 @@ from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import RunRecord, Trial
-from equipoise.why.evidence.evidence_set import observations_of_pair
 from equipoise.why.evidence.process import End, Process
-from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source
+from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
 
 REPETITIONS = 3
@@ -59,8 +59,7 @@ class ObservationStore(Protocol):
         """Commit an observation."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRequest:
+class EvidenceRequest(Struct, frozen=True):
     """What is to be observed."""
 
     sources: tuple[str, ...] = BY_DEFAULT
@@ -70,8 +69,7 @@ class EvidenceRequest:
     """Whether to observe again what is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRun:
+class EvidenceRun(Struct, frozen=True):
     """One run that is to be observed."""
 
     source: str

@@ -1,15 +1,23 @@
-"""The table of sources: what can observe a run, and how each is started and read."""
+"""The table of sources, and the evidence that they give of one pair of conditions.
+
+The observations of one `equipoise why` are a series: their positions count from 0. Both conditions
+of its pair were observed in one random order, so a series serves no other pair.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation import Observation
 from equipoise.why.evidence import allocations, instructions, system_calls
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
@@ -18,8 +26,7 @@ from equipoise.why.evidence.stacks import Sampled, SampledSource, read_sampled, 
 from equipoise.why.evidence.system_calls import SystemCalls
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One way to observe a run."""
 
     wrap: Callable[[Process, Path], Process]
@@ -67,3 +74,104 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
             hint=f"name some of {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))
+
+
+Run = TypeVar("Run")
+Value = TypeVar("Value")
+Side = Literal["baseline", "candidate"]
+
+
+class Runs(Struct, Generic[Run], frozen=True):
+    """Values of the runs of each condition, in the order in which they were made."""
+
+    baseline: tuple[Run, ...] = ()
+    candidate: tuple[Run, ...] = ()
+
+    @property
+    def both(self) -> bool:
+        """Whether there is something to compare."""
+        return bool(self.baseline and self.candidate)
+
+    @property
+    def every(self) -> tuple[Run, ...]:
+        """The runs of the baseline, then those of the candidate."""
+        return (*self.baseline, *self.candidate)
+
+    def of(self, side: Side) -> tuple[Run, ...]:
+        """Return the runs of one condition."""
+        return self.baseline if side == "baseline" else self.candidate
+
+    def map(self, value_of: Callable[[Run], Value]) -> Runs[Value]:
+        """Return one value of each run."""
+        return Runs(tuple(map(value_of, self.baseline)), tuple(map(value_of, self.candidate)))
+
+
+class EvidenceSet(Struct, frozen=True):
+    """What all sources saw of a pair of conditions."""
+
+    system_calls: Runs[SystemCalls] = Runs()
+    profile: Runs[Sampled] = Runs()
+    page_faults: Runs[Sampled] = Runs()
+    waits: Runs[Sampled] = Runs()
+    allocations: Runs[Allocations] = Runs()
+    instructions: Runs[Instructions] = Runs()
+    failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By source: why a run gave nothing, each reason once."""
+
+    def by_source(self) -> dict[str, Runs[Any]]:
+        """Return the runs of each source by its name."""
+        return {source: getattr(self, source) for source in SOURCES}
+
+
+def decode_evidence(
+    observations: Sequence[Observation], baseline: int, candidate: int
+) -> EvidenceSet:
+    """Decode the observations of two conditions of a plan."""
+    failures: dict[str, list[str]] = defaultdict(list)
+    documents: dict[tuple[str, int], list[bytes]] = defaultdict(list)
+    for one in observations:
+        if one.failure is not None and one.failure not in failures[one.source]:
+            failures[one.source].append(one.failure)
+        if one.document is not None:
+            documents[one.source, one.condition].append(one.document)
+
+    def runs(source: str, condition: int) -> tuple[Any, ...]:
+        kind = SOURCES[source].document
+        return tuple(msgspec.json.decode(one, type=kind) for one in documents[source, condition])
+
+    return EvidenceSet(
+        **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
+        failures={source: tuple(reasons) for source, reasons in failures.items()},
+    )
+
+
+def observations_of_pair(
+    observations: Iterable[Observation], baseline: int, candidate: int
+) -> tuple[Observation, ...]:
+    """Return the latest observation of each source, condition and repetition of a pair."""
+    latest: dict[tuple[str, int, int], Observation] = {}
+    for series in _series(observations):
+        if {one.condition for one in series} <= {baseline, candidate}:
+            for one in series:
+                latest[(one.source, one.condition, one.repetition)] = one
+    return tuple(latest.values())
+
+
+def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
+    """Return the conditions of the latest series; none without observations."""
+    latest: tuple[Observation, ...] = ()
+    for series in _series(observations):
+        latest = series
+    return frozenset(one.condition for one in latest)
+
+
+def _series(observations: Iterable[Observation]) -> Iterator[tuple[Observation, ...]]:
+    """Yield the observations of each series, the oldest first."""
+    current: list[Observation] = []
+    for one in observations:
+        if one.position == 0 and current:
+            yield tuple(current)
+            current = []
+        current.append(one)
+    if current:
+        yield tuple(current)

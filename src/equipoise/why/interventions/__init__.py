@@ -9,8 +9,7 @@ of a helper in ``intervention.py``: a preloaded library and its sham, or glibc t
 - ``alter.py``: conditions with other variables, preloaded libraries, process settings or hooks
 - ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
-- ``processors.py``: threads, CPUs, sleeps
-- ``chance.py``: hash seeds, the size of the environment, addresses
+- ``runtime.py``: threads, CPUs, sleeps; hash seeds, the size of the environment, addresses
 - ``blas.py``: another BLAS library, or one that is told its processor
 - ``own.py``: the user's own, from the command line
 """

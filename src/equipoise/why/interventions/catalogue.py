@@ -8,7 +8,7 @@ from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Output
 from equipoise.model.why import Explanation
-from equipoise.why.interventions import blas, chance, files, memory, processors
+from equipoise.why.interventions import blas, files, memory, runtime
 from equipoise.why.interventions.intervention import Case, Intervention, Pair
 
 
@@ -18,8 +18,7 @@ def every_intervention(case: Case) -> tuple[Intervention, ...]:
         *memory.offered(case),
         *files.offered(case),
         *blas.offered(case),
-        *processors.offered(case),
-        *chance.offered(case),
+        *runtime.offered(case),
         *memory.other_allocators(case),
     )
 
