@@ -39,23 +39,6 @@ entry point at which threads waited. A part that one cause has claimed counts fo
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """One cause that a rule found, before anything was changed on purpose."""
-
-    kind: Kind
-    evidence: dict[str, Any]
-    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
-    and seconds as ``{"baseline": …, "candidate": …}``."""
-    seconds: float
-    """Seconds of the gap that the cause accounts for."""
-    seconds_ci: Interval
-    summary: str
-    claims: frozenset[Part]
-    waited_s: float = 0.0
-    """Seconds of waiting among ``seconds``."""
-
-
-@dataclass(frozen=True, slots=True)
 class Extra:
     """Extra time in some parts together."""
 
@@ -70,15 +53,19 @@ class Extra:
 
     def cause(self, kind: Kind, evidence: dict[str, Any], summary: str) -> Cause:
         """Return the cause that has this extra time; its evidence then shows the time, too."""
-        return Cause(
-            kind=kind,
-            evidence={**evidence, "seconds": sides(self.sides)},
-            seconds=self.seconds,
-            seconds_ci=self.seconds_ci,
-            summary=summary,
-            claims=self.claims,
-            waited_s=self.waited_s,
-        )
+        own = (self.sides, self.seconds, self.seconds_ci, self.waited_s, self.claims)
+        return Cause(*own, kind, {**evidence, "seconds": sides(self.sides)}, summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(Extra):
+    """One cause that a rule found, before anything was changed on purpose."""
+
+    kind: Kind
+    evidence: dict[str, Any]
+    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
+    and seconds as ``{"baseline": …, "candidate": …}``."""
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
