@@ -14,7 +14,7 @@ from equipoise.studies.builtin.tasks.charts import figures as tasks_figures
 from equipoise.studies.builtin.threshold.analysis import findings as threshold_findings
 from equipoise.studies.builtin.threshold.analysis import points
 from equipoise.studies.builtin.threshold.charts import figures as threshold_figures
-from equipoise.studies.ranking import reversals
+from equipoise.studies.ranking import Ranking
 from equipoise.studies.study_data import UNKNOWN, StudyData
 from tests.studies.synthetic import study_document
 
@@ -158,7 +158,9 @@ def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
 
 def test_an_order_that_reverses_is_found_for_certain() -> None:
     result = ranked(0.8)
-    found = reversals(StudyData(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"])
+    found = Ranking(
+        StudyData(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"], "allocators"
+    ).reversals()
     assert [(one.first, one.second, one.faster_on, one.slower_on) for one in found] == [
         ("glibc", "jemalloc", "dgemm", "sort")
     ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
-from equipoise.analysis.comparisons import primary_comparisons
+from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs, complete_blocks
 from equipoise.campaign.progress import ProgressListener
@@ -26,8 +26,7 @@ CALLED_DIFFERENT = ("faster", "slower", "mixed")
 MINUTE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class CertifyOptions:
+class CertifyOptions(Struct, frozen=True):
     """How a host is certified; the programs are the package's own workload ``spin``."""
 
     campaigns: int = 60
@@ -104,7 +103,7 @@ def _certificate(
     environment: dict[str, Any],
     made_at: float,
 ) -> Certificate:
-    verdicts = [_verdict(record) for record in equal]
+    called_different = sum(_verdict(record) in CALLED_DIFFERENT for record in equal)
     found = [record for record in injected if _verdict(record) == "slower"]
     differences = np.concatenate([_differences(record) for record in equal])
     trial_s = statistics.median(
@@ -113,29 +112,23 @@ def _certificate(
     block_s = statistics.median(_block_seconds(record) for record in equal)
 
     def smallest(seconds: float) -> float | None:
-        effect = smallest_effect(
-            differences,
-            int(seconds / block_s),
-            alpha=certifying.alpha,
-            seed=equal[0].plan.seed,
-        )
+        blocks = int(seconds / block_s)
+        seed = equal[0].plan.seed
+        effect = smallest_effect(differences, blocks, alpha=certifying.alpha, seed=seed)
         return None if effect is None else float(100.0 * np.expm1(effect))
 
     deviations = np.abs(differences - np.median(differences))
     return Certificate(
         made_at=made_at,
-        boot_id=environment.get("boot_id"),
-        kernel=environment.get("kernel"),
-        cpu_model=environment.get("cpu_model"),
-        equipoise=environment.get("equipoise"),
+        **{fact: environment.get(fact) for fact in ("boot_id", "kernel", "cpu_model", "equipoise")},
         alpha=certifying.alpha,
         campaigns=len(equal),
         blocks=certifying.blocks,
-        called_different=sum(verdict in CALLED_DIFFERENT for verdict in verdicts),
+        called_different=called_different,
         injected=certifying.injected,
         injected_campaigns=len(injected),
         injected_found=len(found),
-        injected_blocks=statistics.median(map(_blocks, found)) if found else 0.0,
+        injected_blocks=statistics.median(len(_blocks(one)) for one in found) if found else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * 1.4826 * np.median(deviations)),
         smallest_in_a_minute=smallest(MINUTE_S),
@@ -144,23 +137,20 @@ def _certificate(
     )
 
 
+def _blocks(record: RunRecord) -> Blocks:
+    return complete_blocks(record.draws, record.trials)
+
+
 def _verdict(record: RunRecord) -> str:
-    blocks = complete_blocks(record.draws, record.trials)
-    return primary_comparisons(record.plan, blocks)[0].verdict
-
-
-def _blocks(record: RunRecord) -> int:
-    return len(complete_blocks(record.draws, record.trials))
+    return primary_comparisons(record.plan, _blocks(record))[0].verdict
 
 
 def _differences(record: RunRecord) -> FloatArray:
-    blocks = complete_blocks(record.draws, record.trials)
-    logs = np.log(block_costs(record.plan, blocks, "wall_s").costs)
-    differences: FloatArray = logs[:, 1] - logs[:, 0]
-    return differences
+    logs = np.log(block_costs(record.plan, _blocks(record), "wall_s").costs)
+    return np.asarray(logs[:, 1] - logs[:, 0])
 
 
 def _block_seconds(record: RunRecord) -> float:
     measured = [trial for trial in record.trials if trial.phase == "measured"]
     spent = measured[-1].started_at - measured[0].started_at
-    return (spent + (measured[-1].accounting.wall_s or 0.0)) / _blocks(record)
+    return (spent + (measured[-1].accounting.wall_s or 0.0)) / len(_blocks(record))

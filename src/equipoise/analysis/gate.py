@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,30 +37,16 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
     )
     rows = tuple(_row(plan, pairing, one) for pairing, one in zip(pairings, gauged, strict=True))
-    tally = _Tally.of(rows)
+    outcomes = Counter(row.outcome for row in rows)
     return GateResult(
         baseline=gated.baseline,
         candidate=gated.candidate,
         min_effect=judgement.min_effect,
-        passed=not (tally.slower or (gated.fails_undecided and tally.undecided)),
+        passed=not (outcomes["slower"] or (gated.fails_undecided and outcomes["undecided"])),
         rows=rows,
-        summary=_gate_sentence(gated, rows, tally, judgement.min_effect),
+        summary=_gate_sentence(gated, rows, outcomes, judgement.min_effect),
         again=gated.again,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Tally:
-    """How many benchmarks came out how."""
-
-    slower: int
-    undecided: int
-    all: int
-
-    @classmethod
-    def of(cls, rows: tuple[GateRow, ...]) -> _Tally:
-        outcomes = [row.outcome for row in rows]
-        return cls(outcomes.count("slower"), outcomes.count("undecided"), len(outcomes))
 
 
 def _row(plan: Plan, pairing: Pairing, gauged: GateDecision) -> GateRow:
@@ -101,7 +87,9 @@ def _row_sentence(
     limit = f"{plan.judgement.min_effect:g} %"
     match outcome:
         case "slower":
-            return f"{name} is slower by more than {limit}, {_least(interval)}."
+            low = interval[0]
+            least = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
+            return f"{name} is slower by more than {limit}, {least}."
         case "passes":
             return f"{name} is not slower by more than {limit}."
         case "undecided":
@@ -112,24 +100,16 @@ def _row_sentence(
             )
 
 
-def _least(interval: Interval) -> str:
-    low = interval[0]
-    if low is None:
-        return "it ran out of time"
-    return f"by at least {100.0 * (low - 1.0):.3g} %"
-
-
 def _gate_sentence(
-    gated: GatePlan, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float
+    gated: GatePlan, rows: tuple[GateRow, ...], outcomes: Counter[GateOutcome], min_effect: float
 ) -> str:
     compared = f"{gated.candidate.label} against {gated.baseline.label}"
-    if tally.all == 1:
+    if len(rows) == 1:
         return f"{compared}: {rows[0].summary}"
     limit = f"slower by more than {min_effect:g} %"
-    if tally.slower:
-        verb = "is" if tally.slower == 1 else "are"
-        found = f"{tally.slower} of {tally.all} benchmarks {verb} {limit}"
+    if slower := outcomes["slower"]:
+        found = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
     else:
-        found = f"none of {tally.all} benchmarks is known to be {limit}"
-    undecided = f", {tally.undecided} undecided" if tally.undecided else ""
+        found = f"none of {len(rows)} benchmarks is known to be {limit}"
+    undecided = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
     return f"{compared}: {found}{undecided}."

@@ -6,7 +6,7 @@ interval for one look, and what threatens it, in words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -89,16 +89,13 @@ def _compared(
     level = plan.judgement.alpha
     paired = source.order == IN_BLOCKS
     if paired:
-        both = [
-            block
-            for block in baseline
-            if len(baseline[block]) == 1 and len(candidate.get(block, ())) == 1
-        ]
-        below, above = (_array([one[block] for block in both]) for one in (baseline, candidate))
-        found = paired_ratio(below, above, level=level)
-    else:
-        below, above = (_array(list(one.values())) for one in (baseline, candidate))
-        found = welch_ratio(below, above, level=level)
+        single = [block for block in baseline if len(baseline[block]) == 1]
+        both = [block for block in single if len(candidate.get(block, ())) == 1]
+        baseline, candidate = (
+            {block: one[block] for block in both} for one in (baseline, candidate)
+        )
+    below, above = (_array(one.values()) for one in (baseline, candidate))
+    found = (paired_ratio if paired else welch_ratio)(below, above, level=level)
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],
@@ -117,24 +114,20 @@ def _compared(
     )
 
 
-def _array(values: Sequence[Sequence[float]]) -> FloatArray:
+def _array(values: Iterable[Sequence[float]]) -> FloatArray:
     return np.array([value for one in values for value in one], dtype=np.float64)
 
 
 def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
     if paired:
-        return f"{_counted(baseline, 'block')} of these files, and nothing beyond"
+        blocks = "1 block" if baseline == 1 else f"{baseline} blocks"
+        return f"{blocks} of these files, and nothing beyond"
     if min(baseline, candidate) < 2:
         return "these very processes, and no other ones"
     return (
-        f"{_counted(baseline, 'process')} against {_counted(candidate, 'process')} of these files, "
+        f"{baseline} processes against {candidate} processes of these files, "
         "and others like them only if nothing else changed between the two"
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
 
 
 def _summary(candidate: str, baseline: str, metric: str, found: SampleRatio) -> str:

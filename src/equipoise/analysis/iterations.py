@@ -7,12 +7,12 @@ as on any other metric (docs/nondeterminism.md).
 
 from __future__ import annotations
 
-import dataclasses
-import math
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, is_more_better, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
@@ -37,8 +37,7 @@ from equipoise.stats.warm_up import (
 ESTIMAND = "typical within-block ratio of the means of the steady states"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassedTrial:
+class ClassedTrial(Struct, frozen=True):
     """One analysed trial on one metric."""
 
     trial: Trial
@@ -54,8 +53,7 @@ class ClassedTrial:
         return None if self.shape is None else self.shape.late
 
 
-@dataclass(frozen=True, slots=True)
-class ClassedCondition:
+class ClassedCondition(Struct, frozen=True):
     """The analysed trials of one condition on one metric."""
 
     trials: tuple[ClassedTrial, ...]
@@ -88,13 +86,13 @@ Classed = Mapping[int, Mapping[str, ClassedCondition]]
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     """Return the iterations that a trial reported, by metric and in their order."""
-    found: dict[str, list[tuple[int, Sample]]] = {}
+    found: dict[str, list[Sample]] = {}
     for sample in samples:
         if sample.iteration is not None:
-            found.setdefault(sample.metric, []).append((sample.iteration, sample))
+            found.setdefault(sample.metric, []).append(sample)
     return {
-        metric: [sample for _, sample in sorted(numbered, key=lambda one: one[0])]
-        for metric, numbered in found.items()
+        metric: sorted(reported, key=lambda one: one.iteration or 0)
+        for metric, reported in found.items()
     }
 
 
@@ -120,19 +118,16 @@ def classed_iterations(
 def iteration_shape(classed: ClassedCondition) -> IterationShape:
     """Return the classes of a condition's iterations for the result document."""
     workload = classed.workload
-    words = (
-        f"not classed: no trial has {LEAST_ITERATIONS} iterations"
-        if workload is None
-        else workload.summary
-    )
+    trials = tuple(_trial_iterations(one, one.shape) for one in classed.trials if one.shape)
+    if workload is None:
+        words = f"not classed: no trial has {LEAST_ITERATIONS} iterations"
+        return IterationShape(None, False, trials, classed.not_classed, words)
     return IterationShape(
-        kind=None if workload is None else workload.kind,
-        has_steady_state=workload is not None and workload.has_steady_state,
-        trials=tuple(
-            _trial_iterations(one, one.shape) for one in classed.trials if one.shape is not None
-        ),
+        kind=workload.kind,
+        has_steady_state=workload.has_steady_state,
+        trials=trials,
         not_classed=classed.not_classed,
-        summary=words,
+        summary=workload.summary,
     )
 
 
@@ -148,9 +143,10 @@ def steady_comparisons(
     reported = [
         (contrast, metric)
         for contrast in plan.contrasts
-        for metric in dict.fromkeys(
-            metric for place in _compared(contrast) for metric in classed.get(place, {})
-        )
+        for metric in {
+            **classed.get(contrast.baseline, {}),
+            **classed.get(contrast.candidate, {}),
+        }
     ]
     candidates = [
         ((contrast, metric), _why_not(plan, classed, contrast, metric))
@@ -186,7 +182,7 @@ def _is_classed(classed: Classed, place: int, metric: str) -> bool:
 
 def _given(judged: Comparison) -> SteadyComparison:
     summary = f"In the steady state: {judged.summary}"
-    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=summary)
+    comparison = replace(judged, estimand=ESTIMAND, summary=summary)
     return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, summary)
 
 
@@ -252,15 +248,12 @@ def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> s
 
 def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
     """Return the cost of every trial of the blocks, in their order; NaN where it has none."""
-    costs: dict[tuple[int, int], float] = {}
-    for condition, metrics in classed.items():
-        for one in metrics[metric].trials if metric in metrics else ():
-            costs[condition, one.trial.block] = math.nan if one.cost is None else one.cost
-    return np.array(
-        [
-            costs.get((trial.condition, trial.block), math.nan)
-            for block in blocks.values()
-            for trial in block
-        ],
-        dtype=np.float64,
-    )
+    costs = {
+        (condition, one.trial.block): one.cost
+        for condition, metrics in classed.items()
+        if metric in metrics
+        for one in metrics[metric].trials
+    }
+    trials = itertools.chain.from_iterable(blocks.values())
+    # None becomes NaN.
+    return np.array([costs.get((one.condition, one.block)) for one in trials], dtype=np.float64)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
@@ -22,14 +21,8 @@ from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, advice, describe_advice, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, spread_change
 
-HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
-    "host",
-    "boot",
-    "campaign",
-    "layout",
-    "trial",
-    "iteration",
-)
+HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
+LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
 _TOO_FEW = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
@@ -54,10 +47,8 @@ def cost_by_level(
     if not _has_levels(plan, trials):
         return None
     metric = plan.judgement.primary_metric
-    units: list[_Unit] = []
-    for trial in trials:
-        alone = _read(metric, (trial,), draws[trial.block])
-        units.append(_Unit(alone.logarithms[trial.condition], alone.places, alone))
+    read = [(trial, _read(metric, (trial,), draws[trial.block])) for trial in trials]
+    units = [_Unit(one.logarithms[trial.condition], one.places, one) for trial, one in read]
     return _by_level(plan, (LAYOUT, TRIAL), units)
 
 
@@ -77,7 +68,7 @@ def ratios_by_level(
     # Read once: there may be very many comparisons.
     read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
     return tuple(
-        dataclasses.replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
+        replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
         for one, contrast in zip(comparisons, plan.contrasts, strict=True)
     )
 
@@ -105,8 +96,7 @@ def pooled_by_level(
         blocks = complete_blocks(record.draws, record.trials)
         read = [_read(metric, block, draws[at]) for at, block in blocks.items()]
         units.extend(
-            dataclasses.replace(one, places=(host, boot, number, *one.places))
-            for one in _pairs(contrast, read)
+            replace(one, places=(host, boot, number, *one.places)) for one in _pairs(contrast, read)
         )
     return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
 
@@ -117,8 +107,7 @@ def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """Logarithms and seconds of a block, or of one trial."""
 
     places: tuple[int, int]
@@ -131,8 +120,7 @@ class _Read:
     """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     """One trial, or the two trials of a ratio."""
 
     logarithms: FloatArray
@@ -191,7 +179,8 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
     if not kept:
         return None
     highest = kept[0][0]
-    if any(not np.isfinite(one.logarithms).all() for one in units):
+    logarithms = np.concatenate([one.logarithms for one in units])
+    if not np.isfinite(logarithms).all():
         return _unknown(plan, highest, _NO_LOGARITHM)
     if max(sizes) > 1:
         kept.append((ITERATION, np.arange(len(table))))
@@ -199,7 +188,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         return _unknown(plan, highest, _TOO_FEW)
     try:
         found = variance_by_level(
-            np.concatenate([one.logarithms for one in units]),
+            logarithms,
             [column for _, column in kept[:-1]],
             [name for name, _ in kept],
             seed=plan.seed,
@@ -208,12 +197,15 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
     except UnusableInput as error:
         return _unknown(plan, highest, error.what)
     advised = _advice(plan, found, units)
+    these_low, these_high, across_low, across_high = map(
+        _ratio, (*found.within_ci, *found.across_ci)
+    )
     return VarianceByLevel(
         mean=math.exp(found.mean),
         these=f"these {found.components[0].units} {plural_of(highest)}",
-        these_ci=_ratios(found.within_ci),
+        these_ci=(these_low, these_high),
         across=found.scope,
-        across_ci=_ratios(found.across_ci),
+        across_ci=(across_low, across_high),
         level=plan.judgement.alpha,
         components=found.components,
         advice=advised,
@@ -273,10 +265,6 @@ def _not_counted(plan: Plan) -> str:
     return " (linking new layouts not counted)" if plan.layouts and linked else ""
 
 
-def _ratios(bounds: tuple[float, float]) -> Interval:
-    return _ratio(bounds[0]), _ratio(bounds[1])
-
-
 def _ratio(logarithm: float) -> float | None:
     """Return the ratio of a logarithm, or ``None`` where it is beyond every number: no limit."""
     try:
@@ -312,8 +300,7 @@ def sources_of_spread(
         found = spread_change(free[positive], held[positive], seed=plan.seed + index)
         if found is not None:
             changes.append((plan.conditions[index].levels[HELD], found))
-    tried = [one.p_value for name, one in changes if name != EVERYTHING]
-    adjusted = iter(holm(tried))
+    adjusted = iter(holm([one.p_value for name, one in changes if name != EVERYTHING]))
     return tuple(
         _entry(name, one, None if name == EVERYTHING else next(adjusted), plan.judgement.alpha)
         for name, one in changes

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.analysis.comparisons import primary_ratios
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import iso_time
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
 from equipoise.stats.sequence import PairedBlocks
@@ -54,31 +55,24 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     metric = next(iter(metrics))
     comparisons: list[PooledComparison] = []
     for contrast in records[0].plan.contrasts:
-        names = records[0].plan.conditions
-        baseline, candidate = names[contrast.baseline].name, names[contrast.candidate].name
-        ratios = [one.ratios.get(candidate) for one in read]
+        baseline, candidate = _names(records[0].plan, contrast)
+        ratios = tuple(one.ratios.get(candidate) for one in read)
         errors = [one.errors.get((baseline, candidate)) for one in read]
         known = [
-            place
-            for place, (ratio, error) in enumerate(zip(ratios, errors, strict=True))
+            (math.log(ratio or math.nan), error, boot)
+            for ratio, error, boot in zip(ratios, errors, boots, strict=True)
             if ratio is not None and error is not None
         ]
         if known:
-            found = pool(
-                np.array([math.log(ratios[place] or math.nan) for place in known]),
-                np.array([errors[place] or 0.0 for place in known]),
-                [boots[place] for place in known],
-            )
+            logs, known_errors, known_boots = zip(*known, strict=True)
+            found = pool(np.array(logs), np.array(known_errors), known_boots)
             levels = pooled_by_level(records, contrast, places)
-            comparisons.append(
-                PooledComparison(baseline, candidate, metric, tuple(ratios), found, levels)
-            )
+            comparisons.append(PooledComparison(baseline, candidate, metric, ratios, found, levels))
     campaigns = tuple(one.campaign for one in read)
     return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
 
 
-@dataclass(frozen=True, slots=True)
-class _Campaign:
+class _Campaign(Struct, frozen=True):
     """Facts that pooling needs of one campaign: much less than its result document."""
 
     campaign: PooledCampaign
@@ -103,8 +97,7 @@ def _read(record: RunRecord) -> _Campaign:
         for contrast in plan.contrasts:
             error = _error(costs.paired(contrast, QUANTA.get(metric, 0.0)))
             if error is not None:
-                names = (plan.conditions[i].name for i in (contrast.baseline, contrast.candidate))
-                errors.setdefault((next(names), next(names)), error)
+                errors.setdefault(_names(plan, contrast), error)
     return _Campaign(
         PooledCampaign(
             record.id,
@@ -117,6 +110,10 @@ def _read(record: RunRecord) -> _Campaign:
         ratios,
         errors,
     )
+
+
+def _names(plan: Plan, contrast: Contrast) -> tuple[str, str]:
+    return plan.conditions[contrast.baseline].name, plan.conditions[contrast.candidate].name
 
 
 def _numbered(names: Sequence[str]) -> list[int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
@@ -31,8 +32,7 @@ from equipoise.stats.sessions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """One row of a result: its costs, and its median as it was reported."""
 
     metric: str
@@ -92,7 +92,9 @@ def compare_with_reference(
             _known_row(name, rows_there[name], rows_here[name], changes[name])
             if name in changes
             else _unknown_row(
-                name, metrics, (rows_there.get(name), rows_here.get(name)), there, here
+                name,
+                metrics,
+                {"there": (rows_there.get(name), there), "here": (rows_here.get(name), here)},
             )
             for name in names
         ),
@@ -145,23 +147,13 @@ def _rows(
         if len(known) < len(trials) and result.run.study != OS_STUDY:
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
-        first_block = _first_block_alone(result, condition)
-        blocks = np.array(
-            [
-                row.block if first_block is None else first_block + place
-                for place, (row, _) in enumerate(known)
-            ],
-            dtype=np.int64,
-        )
+        blocks = np.array([row.block for row, _ in known], dtype=np.int64)
+        if result.imported is not None and result.imported.source.order != "in blocks":
+            # The files have no blocks: each trial is one of its own.
+            first = result.conditions.index(condition) * len(result.trials)
+            blocks = np.arange(first, first + len(known))
         costs = 1.0 / values if metric in more_is_better else values
         yield condition.name, _Row(metric, Session(costs, blocks), float(np.median(values)))
-
-
-def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
-    """Return the first of its one-trial blocks if the files of a result have no blocks."""
-    if result.imported is None or result.imported.source.order == "in blocks":
-        return None
-    return result.conditions.index(condition) * len(result.trials)
 
 
 def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
@@ -192,16 +184,12 @@ def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> Referen
 
 
 def _unknown_row(
-    name: str,
-    metrics: Sequence[str],
-    rows: tuple[_Row | None, _Row | None],
-    result_there: ResultDocument,
-    result_here: ResultDocument,
+    name: str, metrics: Sequence[str], sides: Mapping[str, tuple[_Row | None, ResultDocument]]
 ) -> ReferenceRow:
-    there, here = rows
-    sides = [
+    (there, _), (here, _) = sides["there"], sides["here"]
+    reasons = [
         f"{side}: {_why_missing(name, result, metrics)}"
-        for side, row, result in (("there", there, result_there), ("here", here, result_here))
+        for side, (row, result) in sides.items()
         if row is None
     ]
     found = here or there
@@ -214,7 +202,7 @@ def _unknown_row(
         ratio_ci=(None, None),
         p_value=None,
         changed=None,
-        unknown="; ".join(sides) or "the two report different metrics",
+        unknown="; ".join(reasons) or "the two report different metrics",
     )
 
 
@@ -324,12 +312,11 @@ def environment_differences(
     there: Mapping[str, Any], here: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ or that one side lacks, in the order of the later side."""
-    facts = [dict(_flattened(there)), dict(_flattened(here))]
-    names = dict.fromkeys((*facts[1], *facts[0]))
+    earlier, later = dict(_flattened(there)), dict(_flattened(here))
     return tuple(
-        EnvironmentDifference(name, facts[0].get(name), facts[1].get(name))
-        for name in names
-        if facts[0].get(name) != facts[1].get(name)
+        EnvironmentDifference(name, earlier.get(name), later.get(name))
+        for name in {**later, **earlier}
+        if earlier.get(name) != later.get(name)
     )
 
 

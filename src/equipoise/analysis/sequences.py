@@ -28,14 +28,12 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     look = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1
-    points: dict[str, list[SequencePoint]] = {}
+    points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):
         look.add(block)
-        if (len(blocks) - number) % step:
-            continue
-        for status in look.analyse():
+        for status in look.analyse() if (len(blocks) - number) % step == 0 else ():
             point = SequencePoint(number, status.ratio, *status.ratio_ci)
-            points.setdefault(status.candidate, []).append(point)
+            points[status.candidate].append(point)
     return {candidate: tuple(own) for candidate, own in points.items()}
 
 

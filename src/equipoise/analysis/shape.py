@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.campaign.blocks import QUANTA, is_unavailable
 from equipoise.model.plan import Plan
 from equipoise.model.record import UNAVAILABLE, Draw, Trial
-from equipoise.model.result import MetricSummary, State
+from equipoise.model.result import MetricSummary
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
 from equipoise.stats.companions import (
@@ -57,17 +56,11 @@ def shape_of(
         beside = observed_covariates(trials)
         if plan.imported is None:
             beside = [*_observed(trials), *_drawn(plan, trials, draws)]
-        summary = dataclasses.replace(summary, companions=companions(modes, beside))
+        summary = replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
-    return dataclasses.replace(summary, states=_states(values))
-
-
-def _states(values: FloatArray) -> tuple[State, ...] | None:
-    """Null for too few trials."""
-    if len(values) < LEAST_TRIALS:
-        return None
-    return states(values)
+    changes = states(values) if len(values) >= LEAST_TRIALS else None
+    return replace(summary, states=changes)
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
@@ -107,7 +100,8 @@ def _time(trials: Sequence[Trial]) -> Covariate:
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:
-    return np.array([math.nan if one is None else one for one in values], dtype=np.float64)
+    """Return a column with NaN for what is unknown."""
+    return np.array(values, dtype=np.float64)
 
 
 WIDE = 0.10
@@ -161,9 +155,8 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
-        batches = [
-            one.value for one in trial.samples if one.metric == metric and one.iteration is not None
-        ]
+        samples = (one for one in trial.samples if one.iteration is not None)
+        batches = [one.value for one in samples if one.metric == metric]
         if len(batches) > 1 and min(batches) > 0:
             logs.extend(np.log(batches))
             units.extend([place] * len(batches))

@@ -6,11 +6,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
@@ -134,8 +135,7 @@ def _gate_status(result: CampaignResult) -> int:
     return EXIT_DONE if known else exit_status(result)
 
 
-@dataclass(frozen=True, slots=True)
-class _SummaryFiles:
+class _SummaryFiles(Struct, frozen=True):
     """Files that get the summary, beside stdout."""
 
     own: Path | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,10 @@ _COURSE = (
 _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dropped")
 
 
+def _pem_option(name: str, explanation: str) -> Callable[[Any], Any]:
+    return click.option(name, metavar="FILE.pem", type=click.Path(path_type=Path), help=explanation)
+
+
 @click.command(
     "genmatch",
     cls=Remembering,
@@ -95,24 +99,11 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     help="Evaluate on the workers of this Dask scheduler. Whoever can reach it, or answers in its "
     "place, can run code as you: use TLS (tls://HOST:PORT) outside a network that you trust.",
 )
-@click.option(
-    "--tls-ca",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="Certificate of the authority that the scheduler's certificate is checked by.",
+@_pem_option(
+    "--tls-ca", "Certificate of the authority that the scheduler's certificate is checked by."
 )
-@click.option(
-    "--tls-cert",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="Your own certificate, by which the scheduler checks you.",
-)
-@click.option(
-    "--tls-key",
-    metavar="FILE.pem",
-    type=click.Path(path_type=Path),
-    help="The private key of --tls-cert.",
-)
+@_pem_option("--tls-cert", "Your own certificate, by which the scheduler checks you.")
+@_pem_option("--tls-key", "The private key of --tls-cert.")
 @output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.

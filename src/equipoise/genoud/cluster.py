@@ -152,32 +152,14 @@ def _no_password() -> str:
 
 
 def _greet(host: str, port: int, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Find out whether a scheduler is there: Dask waits for ever for other servers.
-
-    Raises
-    ------
-    OSError, ValueError
-        Nobody answers in time, or somebody else does.
-    """
-    with socket.create_connection((host, port), timeout_s) as connection:
-        if context is None:
-            greeting = _first_bytes(connection)
-        else:
-            with context.wrap_socket(connection, server_hostname=host) as encrypted:
-                greeting = _first_bytes(encrypted)
+    """Find out whether a scheduler is there: Dask waits for ever for other servers."""
+    with socket.create_connection((host, port), timeout_s) as plain:
+        connection = plain if context is None else context.wrap_socket(plain, server_hostname=host)
+        with connection, connection.makefile("rb") as stream:
+            greeting = stream.read(_GREETING.size)
     is_whole = len(greeting) == _GREETING.size
     if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _LONGEST_GREETING:
         raise ValueError("what answers there is not a Dask scheduler")
-
-
-def _first_bytes(connection: socket.socket) -> bytes:
-    received = b""
-    while len(received) < _GREETING.size:
-        more = connection.recv(_GREETING.size - len(received))
-        if not more:
-            break
-        received += more
-    return received
 
 
 class Cluster:

@@ -104,27 +104,46 @@ def match_balance(
     reference: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
         reference = "ATT"
+    columns = covariates.matrix.T
+    tested = [place for place, column in enumerate(columns) if ks and len(np.unique(column)) > 2]
+    total = boot * (1 if after is None else 2)
+
+    def side(
+        groups: Groups, random: np.random.Generator, boots_before: int
+    ) -> tuple[UnivariateBalance, ...]:
+        samples = [groups.split(column) for column in columns]
+        balances = [
+            balance_of(
+                *pair,
+                matched=groups.matched,
+                paired=paired,
+                estimand=reference,
+                r_compatible=r_compatible,
+            )
+            for pair in samples
+        ]
+
+        def report(done: int) -> None:
+            if progress is not None:
+                progress(boots_before + done, total)
+
+        tests = ks_of(
+            [samples[place] for place in tested],
+            boot=boot,
+            random=random,
+            r_compatible=r_compatible,
+            progress=report,
+        )
+        for place, test in zip(tested, tests, strict=True):
+            balances[place] = replace(balances[place], ks=test)
+        return tuple(balances)
+
     # Before and after draw from streams of their own: one tells nothing of the other.
     streams = generator(seed).spawn(2)
-    sides = [
-        _side(
-            covariates,
-            groups,
-            boot=boot,
-            ks=ks,
-            paired=paired,
-            estimand=reference,
-            random=stream,
-            r_compatible=r_compatible,
-            progress=_total_progress(progress, place * boot, boot * (1 if after is None else 2)),
-        )
-        for place, (groups, stream) in enumerate(zip((before, after), streams, strict=True))
-        if groups is not None
-    ]
     return Balance(
         covariates.names,
-        sides[0],
-        sides[1] if after is not None else None,
+        side(before, streams[0], 0),
+        None if after is None else side(after, streams[1], boot),
         covariates.matrix,
         before,
         after,
@@ -285,54 +304,6 @@ class Balance:
                 f"no variable {variable}", hint=f"there are {', '.join(self.variables)}"
             )
         return self.variables.index(variable)
-
-
-def _side(
-    covariates: Covariates,
-    groups: Groups,
-    *,
-    boot: int,
-    ks: bool,
-    paired: bool,
-    estimand: Estimand,
-    random: np.random.Generator,
-    r_compatible: bool,
-    progress: Callable[[int], None] | None,
-) -> tuple[UnivariateBalance, ...]:
-    columns = [groups.split(covariates.matrix[:, k]) for k in range(len(covariates.names))]
-    balances = [
-        balance_of(
-            *column,
-            matched=groups.matched,
-            paired=paired,
-            estimand=estimand,
-            r_compatible=r_compatible,
-        )
-        for column in columns
-    ]
-    if not ks:
-        return tuple(balances)
-    tested = [k for k in range(len(columns)) if len(np.unique(covariates.matrix[:, k])) > 2]
-    tests = ks_of(
-        [columns[k] for k in tested],
-        boot=boot,
-        random=random,
-        r_compatible=r_compatible,
-        progress=progress,
-    )
-    for k, test in zip(tested, tests, strict=True):
-        balances[k] = replace(balances[k], ks=test)
-    return tuple(balances)
-
-
-def _total_progress(
-    progress: Callable[[int, int], None] | None, before: int, total: int
-) -> Callable[[int], None] | None:
-    """Return one side's progress as that of both."""
-    if progress is None:
-        return None
-    report = progress
-    return lambda done: report(before + done, total)
 
 
 def _row_weights(weights: Any, covariates: Covariates) -> Values | None:

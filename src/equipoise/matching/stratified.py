@@ -28,7 +28,6 @@ from equipoise.matching.units import (
     Indices,
     Truths,
     Units,
-    refuse_rows,
     same_length,
     units_of,
 )
@@ -271,11 +270,6 @@ def factors_of(by: Any, rows: int) -> Factors:
     by
         Shape (rows,) or (rows, factors), a frame, or a mapping of names to columns; numbers,
         texts or categories.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the factor and its rows: a value is missing, or there are too few or many.
     """
     columns = columns_of(by)
     if columns is None:
@@ -307,10 +301,7 @@ def factors_of(by: Any, rows: int) -> Factors:
 
 def levels_of(column: NDArray[Any], name: str) -> Indices:
     """Return the place of each row's value among the distinct values, in their order."""
-    if column.dtype.kind == "f":
-        hint = "leave out these rows, or make a category of their own of them"
-        refuse_rows(np.isnan(column), name, "is missing", hint)
-    elif column.dtype.kind not in "biuSU":
+    if column.dtype.kind not in "biuSU":
         check_present(column, name)
     try:
         return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)

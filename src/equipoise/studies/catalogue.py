@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import tomllib
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
@@ -23,13 +24,21 @@ ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltInStudy:
+class BuiltInStudy(Struct, frozen=True):
     """One built-in study."""
 
-    name: str
     folder: Path
-    summary: str
+
+    @property
+    def name(self) -> str:
+        """Name of the study, which is that of its folder."""
+        return self.folder.name
+
+    @property
+    def summary(self) -> str:
+        """One line on the study."""
+        values = tomllib.loads(self.file.read_text(encoding="utf-8"))
+        return str(values.get("study", {}).get("summary", ""))
 
     @property
     def file(self) -> Path:
@@ -45,19 +54,13 @@ class BuiltInStudy:
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """Return all of them, by name."""
-    return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
+    folder = Path(str(resources.files(f"{__package__}.builtin")))
+    return tuple(BuiltInStudy(file.parent) for file in sorted(folder.glob(f"*/{FILE}")))
 
 
 def built_in_study(name: str) -> BuiltInStudy | None:
     """Return the built-in study of that name."""
-    return next(
-        (
-            BuiltInStudy(name, file.parent, _summary(file))
-            for file in _files()
-            if file.parent.name == name
-        ),
-        None,
-    )
+    return next((one for one in built_in_studies() if one.name == name), None)
 
 
 def find_study(asked: str) -> tuple[Path, str]:
@@ -85,17 +88,7 @@ def find_study(asked: str) -> tuple[Path, str]:
     return studies[asked].file, f"{asked}/{FILE}"
 
 
-def _files() -> list[Path]:
-    return sorted(Path(str(resources.files(f"{__package__}.builtin"))).glob(f"*/{FILE}"))
-
-
-def _summary(file: Path) -> str:
-    values = tomllib.loads(file.read_text(encoding="utf-8"))
-    return str(values.get("study", {}).get("summary", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class StudyAnalysis:
+class StudyAnalysis(Struct, frozen=True):
     """Analysis of a built-in study's own result.
 
     The folder of a study may have two modules, each with one function::

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.trial_values import known_values
+from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.stats.arrays import FloatArray
@@ -21,8 +23,7 @@ ALPHA = 0.05
 _BIG_FACTOR = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Struct, frozen=True):
     """One condition over another on one metric, within blocks."""
 
     ratio: float
@@ -44,6 +45,11 @@ class Ratio:
         """Whether the interval lies below 1."""
         return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval excludes 1."""
+        return self.surely_above or self.surely_below
+
     def text(self) -> str:
         """Return the ratio with its interval, or with the range over blocks."""
         return f"{times(self.ratio)} ({self.interval_text()})"
@@ -58,30 +64,29 @@ class Ratio:
         return f"{times(low)} to {times(high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class StudyData:
+class StudyData(Struct, frozen=True):
     """A result document by levels."""
 
     document: ResultDocument
 
     def levels(self, factor: str) -> tuple[str, ...]:
         """Return the levels of a factor that were run, in the order of the plan."""
+        conditions = self.document.conditions
         return tuple(
-            dict.fromkeys(
-                one.levels[factor] for one in self.document.conditions if factor in one.levels
-            )
+            dict.fromkeys(one.levels[factor] for one in conditions if factor in one.levels)
         )
 
     def condition(self, **levels: str) -> ConditionResult | None:
         """Return the condition that has these levels, whatever its others; ``None`` if none has."""
-        return next(
-            (
-                one
-                for one in self.document.conditions
-                if all(one.levels.get(factor) == level for factor, level in levels.items())
-            ),
-            None,
-        )
+        chosen = levels.items()
+        return next((one for one in self.document.conditions if chosen <= one.levels.items()), None)
+
+    def combinations(self, *factors: str) -> Iterator[dict[str, str]]:
+        """Yield the combinations of levels of some factors that were run."""
+        for levels in itertools.product(*map(self.levels, factors)):
+            combination = dict(zip(factors, levels, strict=True))
+            if self.condition(**combination) is not None:
+                yield combination
 
     def summary(self, metric: str, **levels: str) -> MetricSummary | None:
         """Return the distribution of a metric; ``None`` where it was not measured."""
@@ -96,43 +101,29 @@ class StudyData:
     def values(self, metric: str, **levels: str) -> FloatArray:
         """Shape (n,): the metric of the analysed trials that ended, in the order of running."""
         found = self.condition(**levels)
-        if found is None:
-            return np.empty(0)
-        return np.array(
-            [
-                value
-                for _, row, value in known_values(self.document, metric)
-                if row.analysed and row.condition == found.name and math.isfinite(value)
-            ],
-            dtype=np.float64,
+        values = (
+            value
+            for _, row, value in (known_values(self.document, metric) if found else ())
+            if found and row.analysed and row.condition == found.name and math.isfinite(value)
         )
+        return np.fromiter(values, np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
         """Return every iteration of the analysed trials; iterations are not independent trials."""
         found = self.condition(**levels)
-        if found is None:
-            return np.empty(0)
-        return np.array(
-            [
-                value
-                for row in self.document.trials
-                if row.analysed and row.condition == found.name
-                for value in row.iterations.get(metric, [])
-            ],
-            dtype=np.float64,
+        values = (
+            value
+            for row in self.document.trials
+            if found and row.analysed and row.condition == found.name
+            for value in row.iterations.get(metric, [])
         )
+        return np.fromiter(values, np.float64)
 
     def comparison(self, metric: str, **levels: str) -> Comparison | None:
         """Return the verdict on the candidate with these levels."""
         found = self.condition(**levels)
-        return next(
-            (
-                one
-                for one in self.document.comparisons
-                if found is not None and one.metric == metric and one.candidate == found.name
-            ),
-            None,
-        )
+        key = (metric, None if found is None else found.name)
+        return next((o for o in self.document.comparisons if (o.metric, o.candidate) == key), None)
 
     def ratio(
         self, metric: str, candidate: Mapping[str, str], baseline: Mapping[str, str]
@@ -169,6 +160,17 @@ class StudyData:
                 for one in both
             ],
         )
+
+
+def findings_of(
+    tables: Iterable[FindingTable], paragraphs: Iterable[str], answer: str = ""
+) -> Findings:
+    """Return the findings of a study, without empty tables and paragraphs."""
+    return Findings(
+        tuple(table for table in tables if table.rows),
+        tuple(paragraph for paragraph in paragraphs if paragraph),
+        answer,
+    )
 
 
 def times(ratio: float) -> str:

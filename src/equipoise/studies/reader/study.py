@@ -10,11 +10,11 @@ import os
 import re
 import signal
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
@@ -39,7 +39,7 @@ from equipoise.studies.kinds import KINDS, PACKAGES, Kind
 from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
 
 METRICS = tuple(
-    field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
+    name for name in Accounting.__struct_fields__ if name not in ("counters", "unknown")
 )
 """Metrics that every trial has."""
 SERVER_METRICS = (
@@ -215,9 +215,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
         summary=header.summary,
         places=file.places,
     )
-    _check_commands(file, study)
-    _check_server_trials(file, study)
-    _check_exclusions(file, study)
+    _check_whole(file, study)
     _check_placeholders(file, study)
     return study
 
@@ -249,10 +247,8 @@ def _workload(table: Table, folder: str) -> Workload:
             )
         if metric in METRICS:
             raise table.fail("reports", f"every trial has {metric} anyway", "leave it out")
-    if form.data is not None and form.data not in DATA_SETS:
-        raise table.fail(
-            "data", f"there is no data set {form.data!r}", one_of(form.data, list(DATA_SETS))
-        )
+    if form.data is not None:
+        table.choose("data", form.data, list(DATA_SETS), "there is no data set")
     return Workload(
         command=command,
         command_place=place,
@@ -275,11 +271,8 @@ def _server(table: Table) -> tuple[ServerWorkload, Words]:
         )
     server = ServerWorkload(
         start=start,
-        install=table.command("install"),
-        fill=table.command("fill"),
-        prepare=table.command("prepare"),
         ready=ready,
-        stop=table.command("stop"),
+        **{key: table.command(key) for key in ("install", "fill", "prepare", "stop")},
         stop_signal=form.signal,
         ready_s=form.ready_s,
         path=table.texts("path"),
@@ -323,12 +316,10 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     if form.kind is None:
         choices: tuple[Level, ...] = ()
         levels = own or tuple(Level(level) for level in table.names("levels"))
-    elif form.kind in KINDS:
+    else:
+        table.choose("kind", form.kind, sorted(KINDS), "there is no kind")
         choices = KINDS[form.kind].choices
         levels = (*_levels_of_kind(table, KINDS[form.kind], own), *own)
-    else:
-        hint = one_of(form.kind, sorted(KINDS))
-        raise table.fail("kind", f"there is no kind {form.kind!r}", hint)
     if not levels:
         raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
     for level in levels if form.role == "size" else ():
@@ -355,8 +346,7 @@ def _levels_of_kind(table: Table, kind: Kind, own: tuple[Level, ...]) -> tuple[L
             raise table.fail(level.name, "it stands among levels too", "leave one of them out")
     choices = {level.name: level for level in kind.choices}
     for name in listed:
-        if name not in choices:
-            raise table.fail("levels", f"there is no level {name!r}", one_of(name, [*choices]))
+        table.choose("levels", name, [*choices], "there is no level")
     return tuple(choices[name] for name in listed)
 
 
@@ -438,10 +428,8 @@ def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
     for level in levels:
         if factor.role == "size" and not is_size(level):
             raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
-        if level not in known and not factor.plain:
-            raise table.fail(
-                factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
-            )
+        if not factor.plain:
+            table.choose(factor.name, level, known, f"{factor.name} has no level")
 
 
 def _measure(
@@ -466,22 +454,9 @@ def _measure(
         raise table.fail(
             "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
         )
-    return StudyMeasure(
-        metrics=metrics,
-        min_effect=form.min_effect,
-        alpha=form.alpha,
-        budget_s=form.budget,
-        blocks=form.blocks,
-        min_blocks=form.min_blocks,
-        precision=form.precision,
-        warmup=form.warmup,
-        timeout_s=form.timeout,
-        washout=form.washout,
-        ignore_failure=form.ignore_failure,
-        about_s=form.about,
-        layouts=form.layouts,
-        aslr=form.aslr,
-    )
+    values = asdict(form) | {"metrics": metrics}
+    seconds = {f"{key}_s": values.pop(key) for key in ("budget", "timeout", "about")}
+    return StudyMeasure(**values, **seconds)
 
 
 def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> Iterator[str]:
@@ -513,9 +488,8 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | Non
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
-    factor = next((factor for factor in factors if factor.name == name), None)
-    if factor is None:
-        raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
+    table.choose("factor", name, _names(factors), "there is no factor")
+    factor = next(factor for factor in factors if factor.name == name)
     if factor.role != "treatment":
         raise table.fail(
             "factor",
@@ -524,8 +498,7 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | Non
         )
     levels = _names(factor.levels)
     baseline = levels[0] if form.baseline is None else form.baseline
-    if baseline not in levels:
-        raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
+    table.choose("baseline", baseline, levels, f"{name} has no level")
     others = [one for one in factors if one != factor]
     return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
 
@@ -542,7 +515,8 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
     )
 
 
-def _check_commands(file: Table, study: Study) -> None:
+def _check_whole(file: Table, study: Study) -> None:
+    """Check what no table says alone: a command, one kind of trial, and something to run."""
     brings_its_own = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
@@ -550,19 +524,13 @@ def _check_commands(file: Table, study: Study) -> None:
         raise file.table("workload").fail(
             None, "command is missing", 'as in command = ["sort", "words"]'
         )
-
-
-def _check_server_trials(file: Table, study: Study) -> None:
-    """Refuse lives beside intervals: they vary over different things."""
+    # Lives vary over other things than intervals.
     if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
         raise file.table("factors").fail(
             None,
             "a trial is a whole life of one server and an interval of another",
             "give every server the same trial",
         )
-
-
-def _check_exclusions(file: Table, study: Study) -> None:
     if next(iter(kept_settings(study)), None) is None:
         raise file.tables("exclude")[-1].fail(
             None, "with it, nothing is left to run", "leave out one level from it"
@@ -617,21 +585,19 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
         yield server, "client", study.workload.command, False
     if study.quick is not None and study.quick.command is not None:
         yield file.table("quick"), "command", study.quick.command, False
-    for factor in study.factors:
-        factors = file.table("factors")
-        for level in factor.levels:
-            table = factors if factor.plain else factors.table(factor.name).table(level.name)
-            if level.server is not None:
-                for key, words in level.server.commands().items():
-                    yield table.table("server"), key, words, False
-            yield table, "command", level.command or (), False
-            yield table, "client", level.client_arguments, False
-            yield table, "args", level.arguments, False
-            yield table, "env", tuple(level.environment.values()), False
-            yield table, "build", (level.build or "",), False
-            yield table, "preload", level.preload, True
-            yield table, "library_path", level.library_path, True
-            yield table, "folder", (level.working_folder or "",), True
+    factors = file.table("factors")
+    for factor, level in [(one, level) for one in study.factors for level in one.levels]:
+        table = factors if factor.plain else factors.table(factor.name).table(level.name)
+        for key, words in level.server.commands().items() if level.server else ():
+            yield table.table("server"), key, words, False
+        yield table, "command", level.command or (), False
+        yield table, "client", level.client_arguments, False
+        yield table, "args", level.arguments, False
+        yield table, "env", tuple(level.environment.values()), False
+        yield table, "build", (level.build or "",), False
+        yield table, "preload", level.preload, True
+        yield table, "library_path", level.library_path, True
+        yield table, "folder", (level.working_folder or "",), True
 
 
 class _Named(Protocol):

@@ -12,12 +12,12 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
@@ -55,8 +55,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One table of a file."""
 
     places: Places
@@ -90,6 +89,11 @@ class Table:
         """Return the error for a key of this table, or for the table itself."""
         place = self.places.table(*self.path) if key is None else self.place(key)
         return place.fail(what, hint)
+
+    def choose(self, key: str, value: str, choices: Sequence[str], what: str) -> None:
+        """Refuse a value of a key that is none of the choices: ``there is no kind 'x'``."""
+        if value not in choices:
+            raise self.fail(key, f"{what} {value!r}", one_of(value, choices))
 
     def table(self, key: str) -> Table:
         """Return a table within this one; an empty one if the key is missing."""
@@ -165,9 +169,8 @@ class Table:
             hint = f"give {description}" if description else f'write "{element}"'
             return self.fail(key, f"it holds {_kind(element)}", hint)
         if what.startswith("Invalid enum"):
-            return self.fail(
-                key, f"there is no {key} {value!r}", one_of(value, _choices(form, key))
-            )
+            choices = list(_parts(form, key, str))
+            return self.fail(key, f"there is no {key} {value!r}", one_of(value, choices))
         if ", got `" in what:
             description = description or _KINDS[quoted[0].split(" | ")[0]]
             return self.fail(key, f"it is {_kind(value)}, not {description}", f"give {description}")
@@ -232,15 +235,7 @@ def one_of(wrong: str, right: Sequence[str]) -> str:
 
 
 def _content(path: Path, name: str) -> bytes:
-    """Return the bytes of a regular file of a sane size: any other would be read for ever.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    UnusableInput
-        The file is not regular, or too large.
-    """
+    """Return the bytes of a regular file of a sane size: any other would be read for ever."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise UnusableInput(f"{name}: it is no regular file", hint="name the file of a study")
     with path.open("rb") as file:
@@ -287,28 +282,28 @@ def _kind(value: Any) -> str:
     return _KINDS.get(type(value).__name__, _DATE)
 
 
-def _annotations(form: type[Form], key: str) -> Iterator[Any]:
-    """Yield the type of a field, then the types that it is made of."""
+AnyPart = TypeVar("AnyPart")
+
+
+def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]:
+    """Yield what the annotation of a field is made of, of one kind, the outermost first."""
     waiting = [get_type_hints(form, include_extras=True)[key]]
     while waiting:
         annotation = waiting.pop(0)
-        yield annotation
+        if isinstance(annotation, kind):
+            yield annotation
         waiting.extend(get_args(annotation))
 
 
 def _description(form: type[Form], key: str) -> str:
     """Return what belongs there, as the form describes it; empty if it does not."""
-    metas = (one for one in _annotations(form, key) if isinstance(one, msgspec.Meta))
+    metas = _parts(form, key, msgspec.Meta)
     return next((one.description for one in metas if one.description), "")
 
 
 def _example(form: type[Form], key: str) -> str:
-    metas = (one for one in _annotations(form, key) if isinstance(one, msgspec.Meta))
+    metas = _parts(form, key, msgspec.Meta)
     return next((str(one.examples[0]) for one in metas if one.examples), f"{key} = …")
-
-
-def _choices(form: type[Form], key: str) -> list[str]:
-    return [one for one in _annotations(form, key) if isinstance(one, str)]
 
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
@@ -323,9 +318,7 @@ _BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
 
 def key_lines(text: str) -> dict[Keys, int]:
     """Return the line, from 1, of each key and each element of an array, by its path."""
-    walk = _Walk(text)
-    walk.document()
-    return walk.lines
+    return _Walk(text).document()
 
 
 class _Walk:
@@ -335,23 +328,22 @@ class _Walk:
         self._at = 0
         self._arrays: Counter[Keys] = Counter()
 
-    def document(self) -> None:
+    def document(self) -> dict[Keys, int]:
         table: Keys = ()
         while not self._skip_blank():
-            if self._text.startswith("[[", self._at):
-                self._at += 2
-                name = self._within_arrays(self._key())
-                table = (*name, self._arrays[name])
-                self._arrays[name] += 1
-                self._note_all(table)
-                self._at += 2
-            elif self._text[self._at] == "[":
-                self._at += 1
-                table = self._within_arrays(self._key())
-                self._note_all(table)
-                self._at += 1
-            else:
+            if self._text[self._at] != "[":
                 self._pair(table)
+                continue
+            brackets = 2 if self._text.startswith("[[", self._at) else 1
+            self._at += brackets
+            table = self._within_arrays(self._key())
+            if brackets == 2:
+                self._arrays[table] += 1
+                table = (*table, self._arrays[table] - 1)
+            for length in range(1, len(table) + 1):
+                self._note(table[:length])
+            self._at += brackets
+        return self.lines
 
     def _pair(self, table: Keys) -> None:
         start = self._at
@@ -401,7 +393,7 @@ class _Walk:
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
-        """Return a table below an array of tables belongs to its last element."""
+        """Return a path in which a table below an array of tables belongs to its last element."""
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)
@@ -414,10 +406,6 @@ class _Walk:
         found = _BLANK.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._at >= len(self._text)
-
-    def _note_all(self, path: Keys) -> None:
-        for length in range(1, len(path) + 1):
-            self._note(path[:length])
 
     def _note(self, path: Keys, at: int | None = None) -> None:
         place = self._at if at is None else at

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
@@ -38,8 +40,7 @@ Part = tuple[Literal["entry", "function", "wait"], str]
 entry point at which threads waited. A part that one cause has claimed counts for no later one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """Extra time in some parts together."""
 
     sides: Change
@@ -57,8 +58,7 @@ class Extra:
         return Cause(*own, kind, {**evidence, "seconds": sides(self.sides)}, summary)
 
 
-@dataclass(frozen=True, slots=True)
-class Cause(Extra):
+class Cause(Extra, frozen=True):
     """One cause that a rule found, before anything was changed on purpose."""
 
     kind: Kind
@@ -68,8 +68,7 @@ class Cause(Extra):
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
+class Remaining(Struct, frozen=True):
     """A difference, and what causes have claimed of it."""
 
     difference: Difference

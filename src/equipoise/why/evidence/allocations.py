@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.why.evidence.process import (
     Process,
@@ -45,8 +45,7 @@ _COUNTS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class SizeClass:
+class SizeClass(Struct, frozen=True):
     """The blocks of a quarter of a power of two."""
 
     least_bytes: int
@@ -62,8 +61,7 @@ class SizeClass:
     the bound before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocations:
+class Allocations(Struct, frozen=True):
     """What one run allocated, with its descendants."""
 
     processes: int
@@ -85,8 +83,7 @@ class Allocations:
     """Sentences about what could not be seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
+class _Recording(Struct, frozen=True):
     """The file of one process."""
 
     header: dict[str, int]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import UNKNOWN, StudyData, joined, short
+from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, joined, short
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -23,8 +24,7 @@ DARWIN, LINUX_ON_G5 = 0, 1
 """The two that share a processor but for 8 % of its clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table."""
 
     heading: str
@@ -34,8 +34,7 @@ class Column:
     """Of the four machines, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One of the three."""
 
     title: str
@@ -87,12 +86,8 @@ def findings(document: ResultDocument) -> Findings:
     if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
         return Findings()
     tables = [_as_published(measured, table) for table in TABLES]
-    thread = _thread_table(measured)
-    return Findings(
-        (*tables, thread) if thread.rows else tuple(tables),
-        tuple(words for words in _paragraphs(measured) if words),
-        _answer(measured),
-    )
+
+    return findings_of((*tables, _thread_table(measured)), _paragraphs(measured), _answer(measured))
 
 
 def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
@@ -158,14 +153,13 @@ def _megahertz(measured: StudyData) -> str:
 def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
     """Yield why a row has no number, a line for each reason."""
     lacking: dict[str, list[str]] = {}
-    for column in table.columns:
-        for row in column.rows:
-            for name in dict.fromkeys(row.format(placement=one) for one in PLACEMENTS):
-                condition = measured.condition(row=name)
-                if condition is None:
-                    lacking.setdefault("not run", []).append(name)
-                elif LATENCY in condition.unknown:
-                    lacking.setdefault(condition.unknown[LATENCY], []).append(name)
+    rows = (row for column in table.columns for row in column.rows)
+    for name in dict.fromkeys(row.format(placement=one) for row in rows for one in PLACEMENTS):
+        condition = measured.condition(row=name)
+        if condition is None:
+            lacking.setdefault("not run", []).append(name)
+        elif LATENCY in condition.unknown:
+            lacking.setdefault(condition.unknown[LATENCY], []).append(name)
     for reason, names in lacking.items():
         yield f"{joined(names)}: {reason}"
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 
+from msgspec.structs import replace
+
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.ranking import reversal_paragraph
-from equipoise.studies.study_data import Ratio, StudyData, joined, short, times
+from equipoise.studies.ranking import Ranking
+from equipoise.studies.study_data import StudyData, findings_of, joined, short, times
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
@@ -30,13 +32,9 @@ def findings(document: ResultDocument) -> Findings:
     if len(measured.levels("task")) > 1 and sizes:
         largest = max(sizes, key=float)
         here = StudyData(_at_size(document, largest))
-        order = reversal_paragraph(here, TIME, "task", "library", libraries, "libraries")
+        order = Ranking(here, TIME, "task", "library", libraries, "libraries").paragraph()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
-    return Findings(
-        tuple(table for table in tables if table.rows),
-        tuple(paragraph for paragraph in paragraphs if paragraph),
-        _answer(measured),
-    )
+    return findings_of(tables, paragraphs, _answer(measured))
 
 
 def _answer(measured: StudyData) -> str:
@@ -61,8 +59,6 @@ def _answer(measured: StudyData) -> str:
 
 
 def _at_size(document: ResultDocument, size: str) -> ResultDocument:
-    from dataclasses import replace
-
     kept = tuple(
         one
         for one in document.conditions
@@ -127,18 +123,15 @@ def _speeds(measured: StudyData, task: str) -> FindingTable:
 def _huge_pages(measured: StudyData) -> str:
     certain: list[str] = []
     compared = 0
-    for task in measured.levels("task"):
-        for size in measured.levels("size"):
-            for library in measured.levels("library"):
-                levels = {"task": task, "size": size, "library": library}
-                ratio = measured.ratio(
-                    TIME, {**levels, "huge_pages": "on"}, {**levels, "huge_pages": "off"}
-                )
-                if ratio is None:
-                    continue
-                compared += 1
-                if _is_certain(ratio):
-                    certain.append(f"{ratio.text()} for {task} of {size} rows with {library}")
+    for levels in measured.combinations("task", "size", "library"):
+        task, size, library = levels.values()
+        ratio = measured.ratio(
+            TIME, {**levels, "huge_pages": "on"}, {**levels, "huge_pages": "off"}
+        )
+        if ratio is not None:
+            compared += 1
+            if ratio.is_certain:
+                certain.append(f"{ratio.text()} for {task} of {size} rows with {library}")
     if not compared:
         return ""
     if not certain:
@@ -150,7 +143,3 @@ def _huge_pages(measured: StudyData) -> str:
         f"Huge pages change the time for certain in {len(certain)} of {compared} pairs, each by "
         f"itself: {joined(certain)}."
     )
-
-
-def _is_certain(ratio: Ratio) -> bool:
-    return ratio.surely_above or ratio.surely_below

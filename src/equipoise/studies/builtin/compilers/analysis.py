@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -9,9 +10,8 @@ import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise.studies.study_data import StudyData, times
+from equipoise.studies.study_data import StudyData, findings_of, times
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -31,11 +31,7 @@ def findings(document: ResultDocument) -> Findings:
     """Return the answers in one layout and over layouts, and the variance that layouts add."""
     measured = StudyData(document)
     tables = (_answers(measured), _layouts(measured))
-    return Findings(
-        tuple(table for table in tables if table.rows),
-        tuple(_paragraphs(measured, tables[0])),
-        _answer(tables[0]),
-    )
+    return findings_of(tables, _paragraphs(measured, tables[0]), _answer(tables[0]))
 
 
 def over_layouts(
@@ -59,11 +55,8 @@ def over_layouts(
             units.extend([int(layout)] * len(found))
     if len(set(units)) < LEAST_LAYOUTS:
         return None
-    values: FloatArray = np.array(logs, dtype=np.float64)
-    places: IntArray = np.array(units, dtype=np.int64)
-    return variance_by_level(
-        values, [places], ("layout", "trial"), seed=measured.document.run.seed % 2**32
-    )
+    seed = measured.document.run.seed % 2**32
+    return variance_by_level(np.array(logs), [np.array(units)], ("layout", "trial"), seed=seed)
 
 
 def _answers(measured: StudyData) -> FindingTable:
@@ -105,23 +98,22 @@ def _answers(measured: StudyData) -> FindingTable:
 
 def _layouts(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
-    for program in measured.levels("program"):
-        for kernel in measured.levels("kernel"):
-            found = over_layouts(measured, kernel, program)
-            if found is None:
-                continue
-            layout, trial = found.components
-            rows.append(
-                (
-                    program,
-                    kernel,
-                    f"{layout.units}",
-                    _sd(layout.variance),
-                    _sd(trial.variance),
-                    f"{100 * layout.share:.0f} %",
-                    f"{_sd(layout.variance_ci[0])} to {_sd(layout.variance_ci[1])}",
-                )
+    for program, kernel in itertools.product(measured.levels("program"), measured.levels("kernel")):
+        found = over_layouts(measured, kernel, program)
+        if found is None:
+            continue
+        layout, trial = found.components
+        rows.append(
+            (
+                program,
+                kernel,
+                f"{layout.units}",
+                _sd(layout.variance),
+                _sd(trial.variance),
+                f"{100 * layout.share:.0f} %",
+                f"{_sd(layout.variance_ci[0])} to {_sd(layout.variance_ci[1])}",
             )
+        )
     return FindingTable(
         "What layout adds",
         ("program", "kernel", "layouts", "layout sd", "trial sd", "layout's share", "sd interval"),

@@ -29,19 +29,19 @@ OPEN_RATES_PER_S = {
 PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 
-def mariadb_command(asked: argparse.Namespace) -> list[str]:
+def mariadb_command(options: argparse.Namespace) -> list[str]:
     """Return the command line of sysbench, without its program.
 
     Through the socket the server knows us by the account that we run as.
     """
     there = (
-        [f"--mysql-user={_own_account()}", f"--mysql-socket={asked.folder}/socket"]
-        if asked.transport == "unix"
+        [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]
+        if options.transport == "unix"
         else [
             f"--mysql-user={TCP_ACCOUNT}",
             f"--mysql-host={LOOPBACK}",
-            f"--mysql-port={asked.port}",
-            f"{OPTION}{asked.password_file}",
+            f"--mysql-port={options.port}",
+            f"{OPTION}{options.password_file}",
         ]
     )
     return [
@@ -50,32 +50,32 @@ def mariadb_command(asked: argparse.Namespace) -> list[str]:
         *there,
         "--tables=1",
         "--table-size=10000",
-        f"--threads={asked.threads}",
-        f"--time={asked.seconds}",
-        *([f"--rate={_rate(asked)}"] if asked.load == "open" else []),
-        f"oltp_{asked.work}",
+        f"--threads={options.threads}",
+        f"--time={options.seconds}",
+        *([f"--rate={_rate(options)}"] if options.load == "open" else []),
+        f"oltp_{options.work}",
         "run",
     ]
 
 
-def postgresql_command(asked: argparse.Namespace) -> list[str]:
+def postgresql_command(options: argparse.Namespace) -> list[str]:
     """Return the command line of pgbench, without its program."""
     there = (
-        [f"--host={asked.folder}"]
-        if asked.transport == "unix"
-        else [f"--host={LOOPBACK}", f"{OPTION}{asked.password_file}"]
+        [f"--host={options.folder}"]
+        if options.transport == "unix"
+        else [f"--host={LOOPBACK}", f"{OPTION}{options.password_file}"]
     )
     return [
         *there,
-        f"--port={asked.port}",
+        f"--port={options.port}",
         f"--username={ROLE}",
         "--no-vacuum",
         "--protocol=prepared",
-        f"--builtin={PGBENCH_SCRIPTS[asked.work]}",
-        f"--client={asked.threads}",
-        f"--jobs={min(asked.threads, len(os.sched_getaffinity(0)))}",
-        f"--time={asked.seconds}",
-        *([f"--rate={_rate(asked)}"] if asked.load == "open" else []),
+        f"--builtin={PGBENCH_SCRIPTS[options.work]}",
+        f"--client={options.threads}",
+        f"--jobs={min(options.threads, len(os.sched_getaffinity(0)))}",
+        f"--time={options.seconds}",
+        *([f"--rate={_rate(options)}"] if options.load == "open" else []),
         "postgres",
     ]
 
@@ -88,21 +88,13 @@ def _own_account() -> str:
         raise SystemExit(f"user {number} has no account, by which MariaDB could know it") from None
 
 
-def _rate(asked: argparse.Namespace) -> int:
-    return OPEN_RATES_PER_S[asked.server, asked.work]
-
-
-def _run_mariadb(asked: argparse.Namespace) -> None:
-    sysbench.run(mariadb_command(asked))
-
-
-def _run_postgresql(asked: argparse.Namespace) -> None:
-    pgbench.run(postgresql_command(asked))
+def _rate(options: argparse.Namespace) -> int:
+    return OPEN_RATES_PER_S[options.server, options.work]
 
 
 CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "mariadb": _run_mariadb,
-    "postgresql": _run_postgresql,
+    "mariadb": lambda options: sysbench.run(mariadb_command(options)),
+    "postgresql": lambda options: pgbench.run(postgresql_command(options)),
 }
 
 

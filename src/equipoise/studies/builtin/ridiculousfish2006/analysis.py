@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import StudyData, joined, quantity, short, size_text
+from equipoise.studies.study_data import (
+    Ratio,
+    StudyData,
+    findings_of,
+    joined,
+    quantity,
+    short,
+    size_text,
+)
 
 PROGRAM = "genmatch2006"
 TIME = "work_s"
@@ -23,7 +31,8 @@ THREE = (
 """What stands for which system of the reply's three, and what that took."""
 BUFFER = "35840"
 """The article's buffers, 445 × 10 doubles, in whole pages."""
-BY_BLOCK = (
+AxisScale = Literal["log", "linear", "symlog"]
+BY_BLOCK: tuple[tuple[str, str, AxisScale], ...] = (
     (TIME, "time", "log"),
     ("faults_per_pair", "faults", "symlog"),
     ("calls_per_pair", "system calls", "linear"),
@@ -41,11 +50,7 @@ def findings(document: ResultDocument) -> Findings:
     """Return the three-way table, the costs by block size and the steps."""
     measured = StudyData(document)
     tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
-    return Findings(
-        tuple(table for table in tables if table.rows),
-        tuple(_paragraphs(measured)),
-        _answer(measured),
-    )
+    return findings_of(tables, _paragraphs(measured), _answer(measured))
 
 
 def sizes(measured: StudyData) -> list[int]:
@@ -77,17 +82,19 @@ def block_rows(measured: StudyData, metric: str) -> Iterator[dict[str, Any]]:
                 yield {"condition": allocator, "size": size, "value": summary.median}
 
 
+def _over(measured: StudyData, allocator: str, baseline: str, block: str) -> Ratio | None:
+    return measured.ratio(
+        TIME, {"allocator": allocator, "block": block}, {"allocator": baseline, "block": block}
+    )
+
+
 def _three_way(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for allocator, stands_for, published in THREE:
         median = measured.median(TIME, allocator=allocator, block=PROGRAM)
         if median is None:
             continue
-        ratio = measured.ratio(
-            TIME,
-            {"allocator": allocator, "block": PROGRAM},
-            {"allocator": "dlmalloc", "block": PROGRAM},
-        )
+        ratio = _over(measured, allocator, "dlmalloc", PROGRAM)
         words = "" if ratio is None else ratio.text()
         rows.append((allocator, quantity(TIME, median), words, stands_for, published))
     return FindingTable(
@@ -139,11 +146,7 @@ def _answer(measured: StudyData) -> str:
     """Return the reply's claim about the article's program, or about its blocks."""
     for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
-            ratio = measured.ratio(
-                TIME,
-                {"allocator": "glibc_15k", "block": block},
-                {"allocator": below, "block": block},
-            )
+            ratio = _over(measured, "glibc_15k", below, block)
             if ratio is not None:
                 return f"{what} takes {ratio.text()} with the 15 KB policy over {whose}" + (
                     " (the reply: ×2.4)." if block == PROGRAM else "."
@@ -152,11 +155,7 @@ def _answer(measured: StudyData) -> str:
 
 
 def _paragraphs(measured: StudyData) -> Iterator[str]:
-    ratio = measured.ratio(
-        TIME,
-        {"allocator": "glibc_15k", "block": BUFFER},
-        {"allocator": BASELINE, "block": BUFFER},
-    )
+    ratio = _over(measured, "glibc_15k", BASELINE, BUFFER)
     if ratio is not None:
         levels = {"allocator": "glibc_15k", "block": BUFFER}
         faults = measured.median("faults_per_pair", **levels)
@@ -168,11 +167,7 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
             f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and {known} "
             "system calls for each malloc and free."
         )
-    slow = measured.ratio(
-        TIME,
-        {"allocator": "glibc_15k", "block": PROGRAM},
-        {"allocator": "dlmalloc", "block": PROGRAM},
-    )
+    slow = _over(measured, "glibc_15k", "dlmalloc", PROGRAM)
     if slow is not None:
         yield (
             "The reply's finding: the benchmark is “essentially a microbenchmark of malloc() and "
@@ -185,8 +180,6 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
         yield (
             "A step each: "
             + joined(f"{name} at {size_text(size)}" for name, size in returned.items())
-            + (
-                ". What a step costs in time it saves in memory that is kept: see "
-                "`equipoise run threshold`."
-            )
+            + ". What a step costs in time it saves in memory that is kept: see "
+            "`equipoise run threshold`."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 
@@ -11,7 +11,12 @@ from equipoise.figures.building import chart_of, condition_color, condition_shap
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, block_rows, steps
+from equipoise.studies.builtin.ridiculousfish2006.analysis import (
+    BY_BLOCK,
+    AxisScale,
+    block_rows,
+    steps,
+)
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -40,7 +45,7 @@ def by_block(
     *,
     name: str,
     metric: str,
-    scale: str,
+    scale: AxisScale,
 ) -> alt.LayerChart:
     """Draw medians by block size on a logarithmic horizontal axis.
 
@@ -53,19 +58,15 @@ def by_block(
     scale
         ``log``, ``linear`` or ``symlog`` (a logarithm that holds zero).
     """
-    kind: Literal["log", "linear", "symlog"] = (
-        "log" if scale == "log" else "symlog" if scale == "symlog" else "linear"
-    )
-    positive = [row for row in rows if row["value"] > 0 or kind != "log"]
+    positive = [row for row in rows if row["value"] > 0 or scale != "log"]
     divisor, unit = unit_of(metric, min((abs(row["value"]) for row in positive), default=1.0))
     shown = [{**row, "value": row["value"] / divisor} for row in positive]
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({row["size"] for row in rows})
-    x_scale = alt.Scale(type="log", base=2, nice=False, padding=15)
     x = alt.X(
         "size:Q",
         title="block (logarithmic scale)",
-        scale=x_scale,
+        scale=alt.Scale(type="log", base=2, nice=False, padding=15),
         axis=alt.Axis(
             values=sizes,
             labelExpr=(
@@ -77,8 +78,8 @@ def by_block(
     y = alt.Y(
         "value:Q",
         title=f"{name}, in {unit}" if unit else name,
-        scale=alt.Scale(type=kind, nice=False, padding=12),
-        axis=alt.Axis(format="~s" if kind != "linear" else "~r", tickCount=6),
+        scale=alt.Scale(type=scale, nice=False, padding=12),
+        axis=alt.Axis(format="~r" if scale == "linear" else "~s", tickCount=6),
     )
     color, shape = condition_color(names), condition_shape(names)
     data = chart_of(shown)

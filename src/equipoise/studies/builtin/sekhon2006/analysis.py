@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,16 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.study_data import UNKNOWN, Ratio, StudyData, joined, quantity, short, times
+from equipoise.studies.study_data import (
+    UNKNOWN,
+    Ratio,
+    StudyData,
+    findings_of,
+    joined,
+    quantity,
+    short,
+    times,
+)
 
 STANDS_FOR: Mapping[str, str] = MappingProxyType(
     {
@@ -80,7 +89,7 @@ def answer(measured: StudyData) -> str:
         return ""
     parts = (
         f"the {name} algorithm {times(ratio.ratio)} "
-        f"({'certain' if ratio.surely_above or ratio.surely_below else 'not certain'})"
+        f"({'certain' if ratio.is_certain else 'not certain'})"
         for name, ratio in found.items()
     )
     return f"The 15 KB policy costs {joined(parts)} over Doug Lea's malloc, at {rows} rows."
@@ -112,7 +121,7 @@ def _listed(ratios: dict[str, Ratio]) -> str:
 
 
 def _certainty(ratio: Ratio) -> str:
-    if ratio.surely_above or ratio.surely_below:
+    if ratio.is_certain:
         return CERTAIN
     return LIKELY if ratio.least > 1.0 or ratio.most < 1.0 else OPEN
 
@@ -229,6 +238,7 @@ def _unsolved(measured: StudyData) -> Iterator[str]:
 
 BEST = "best_search_s"
 BASELINE = "glibc"
+HERE, THERE = "here", "published in 2006"
 CONDITION = ("algorithm", "rows", "allocator")
 SEARCHES = (*CONDITION, "median", "5 to 95 %", "mean of the best", "published")
 RATIO = (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value")
@@ -264,9 +274,7 @@ def findings(document: ResultDocument) -> Findings:
             "Each allocator over the default", RATIO, tuple(_ratio_rows(measured)), RATIO_NOTES
         ),
     )
-    return Findings(
-        tuple(table for table in tables if table.rows), tuple(claims(measured)), answer(measured)
-    )
+    return findings_of(tables, claims(measured), answer(measured))
 
 
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
@@ -293,71 +301,43 @@ def normalised(seconds: float, rows: int) -> float:
 
 def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Yield the mean of the best search over N² log N, for each condition."""
-    for algorithm, rows, allocator in _conditions(measured):
-        best = measured.values(BEST, algorithm=algorithm, rows=rows, allocator=allocator)
+    for levels in measured.combinations(*CONDITION):
+        best = measured.values(BEST, **levels)
         if len(best):
-            yield {
-                "algorithm": algorithm,
-                "condition": allocator,
-                "rows": int(rows),
-                "value": normalised(float(best.mean()), int(rows)) * 1e9,
-                "source": "here",
-            }
-    for (algorithm, rows, allocator), seconds in SECONDS.items():
-        if algorithm in measured.levels("algorithm"):
-            yield {
-                "algorithm": algorithm,
-                "condition": allocator,
-                "rows": int(rows),
-                "value": normalised(seconds, int(rows)) * 1e9,
-                "source": "published in 2006",
-            }
+            seconds = normalised(float(best.mean()), int(levels["rows"]))
+            yield _chart_row(levels.values(), seconds * 1e9, HERE)
+    for key, published in SECONDS.items():
+        if key[0] in measured.levels("algorithm"):
+            yield _chart_row(key, normalised(published, int(key[1])) * 1e9, THERE)
 
 
 def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Yield each allocator over the default: ours, and what was published."""
-    for algorithm, rows, allocator in _conditions(measured):
-        levels = {"algorithm": algorithm, "rows": rows}
-        ratio = measured.ratio(
-            SEARCH, {**levels, "allocator": allocator}, {**levels, "allocator": BASELINE}
-        )
+    for levels in measured.combinations(*CONDITION):
+        ratio = measured.ratio(SEARCH, levels, {**levels, "allocator": BASELINE})
         if ratio is not None:
             low, high = ratio.ratio_ci
-            yield {
-                "algorithm": algorithm,
-                "condition": allocator,
-                "rows": int(rows),
-                "value": ratio.ratio,
-                "low": ratio.least if low is None else low,
-                "high": ratio.most if high is None else high,
-                "source": "here",
-            }
-    for (algorithm, rows, allocator), published in RATIOS.items():
-        if algorithm in measured.levels("algorithm"):
-            yield {
-                "algorithm": algorithm,
-                "condition": allocator,
-                "rows": int(rows),
-                "value": published,
-                "low": published,
-                "high": published,
-                "source": "published in 2006",
-            }
+            low, high = ratio.least if low is None else low, ratio.most if high is None else high
+            yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
+    for key, published in RATIOS.items():
+        if key[0] in measured.levels("algorithm"):
+            yield {**_chart_row(key, published, THERE), "low": published, "high": published}
 
 
-def _conditions(measured: StudyData) -> Iterator[tuple[str, str, str]]:
-    for algorithm in measured.levels("algorithm"):
-        for rows in measured.levels("rows"):
-            for allocator in measured.levels("allocator"):
-                found = measured.condition(algorithm=algorithm, rows=rows, allocator=allocator)
-                if found is not None:
-                    yield algorithm, rows, allocator
+def _chart_row(key: Iterable[str], value: float, source: str) -> dict[str, Any]:
+    algorithm, rows, allocator = key
+    return {
+        "algorithm": algorithm,
+        "condition": allocator,
+        "rows": int(rows),
+        "value": value,
+        "source": source,
+    }
 
 
 def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for key in _conditions(measured):
-        algorithm, rows, allocator = key
-        levels = {"algorithm": algorithm, "rows": rows, "allocator": allocator}
+    for levels in measured.combinations(*CONDITION):
+        key = (levels["algorithm"], levels["rows"], levels["allocator"])
         searches = measured.iterations(SEARCH, **levels)
         best = measured.values(BEST, **levels)
         if len(searches) and len(best):
@@ -372,9 +352,8 @@ def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
 
 
 def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for key in _conditions(measured):
-        algorithm, rows, allocator = key
-        above = {"algorithm": algorithm, "rows": rows, "allocator": allocator}
+    for above in measured.combinations(*CONDITION):
+        key = (above["algorithm"], above["rows"], above["allocator"])
         below = {**above, "allocator": BASELINE}
         ratio = measured.ratio(SEARCH, above, below)
         if ratio is not None:

@@ -11,7 +11,7 @@ from equipoise.figures.building import chart_of, condition_color, condition_shap
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import log_ticks
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
+from equipoise.studies.builtin.sekhon2006.analysis import HERE, THERE, figure_1_rows, ratio_rows
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ_SECONDS = (
@@ -24,7 +24,7 @@ HOW_TO_READ_RATIOS = (
 )
 HEIGHT = 380
 DEFAULT = "glibc"
-HERE, THERE = "here", "published in 2006"
+
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import StudyData, joined, quantity, size_text
+from equipoise.studies.study_data import StudyData, findings_of, joined, quantity, size_text
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One threshold on one workload: medians."""
 
     threshold: str
@@ -28,11 +29,9 @@ def findings(document: ResultDocument) -> Findings:
     """Return a table for each workload, and whether one threshold is the best everywhere."""
     measured = StudyData(document)
     works = {work: points(measured, work) for work in measured.levels("work")}
-    return Findings(
-        tuple(_table(measured, work, found) for work, found in works.items() if found),
-        tuple(_paragraphs({work: found for work, found in works.items() if found})),
-        _answer([found for found in works.values() if found]),
-    )
+    works = {work: found for work, found in works.items() if found}
+    tables = (_table(measured, work, found) for work, found in works.items())
+    return findings_of(tables, _paragraphs(works), _answer(list(works.values())))
 
 
 def points(measured: StudyData, work: str) -> tuple[Point, ...]:
@@ -44,14 +43,7 @@ def points(measured: StudyData, work: str) -> tuple[Point, ...]:
         if time_s is not None and peak is not None:
             found.append(Point(threshold, time_s, peak, measured.median(RETAINED, **levels)))
     return tuple(
-        Point(
-            one.threshold,
-            one.time_s,
-            one.peak_bytes,
-            one.retained_bytes,
-            on_front=not any(_beats(other, one) for other in found),
-        )
-        for one in found
+        replace(one, on_front=not any(_beats(other, one) for other in found)) for one in found
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.study_data import StudyData, quantity, short
+from equipoise.studies.study_data import StudyData, findings_of, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10
@@ -24,11 +24,7 @@ def findings(document: ResultDocument) -> Findings:
     """Return the range, the flatness and the steps of each program; minimum beside distribution."""
     measured = StudyData(document)
     tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
-    return Findings(
-        tuple(table for table in tables if table.rows),
-        tuple(_paragraphs(measured, document)),
-        _answer(measured),
-    )
+    return findings_of(tables, _paragraphs(measured, document), _answer(measured))
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
