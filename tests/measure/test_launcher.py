@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import signal
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pexpect
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) ->
 def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
     report = run("kill -9 $$")
     may_be_absent = {"exit", "signal", "stopped_by", "could_not_start", "start_errno"}
-    for field in report.__slots__:
+    for field in report.__struct_fields__:
         if getattr(report, field) is None and field not in may_be_absent:
             assert report.unknown[field]
 
@@ -118,7 +118,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
         kept.append(sum(file.stat().st_blocks * 512 for file in files))
 
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 2")
-    report = launcher.run(dataclasses.replace(flood, output=Output("count")), look)
+    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
     assert report.exit == 0
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
@@ -130,7 +130,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 def test_output_that_never_ends_does_not_outlive_the_timeout(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    flood = dataclasses.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
+    flood = msgspec.structs.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
     report = launcher.run(flood)
     assert report.timed_out
     assert report.output_bytes is not None
@@ -142,7 +142,7 @@ def test_output_goes_into_a_file_emptied_first(
     launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
 ) -> None:
     (tmp_path / "out").write_text("much longer than what comes")
-    launcher.run(dataclasses.replace(shell("printf new"), output=Output("file", "out")))
+    launcher.run(msgspec.structs.replace(shell("printf new"), output=Output("file", "out")))
     assert (tmp_path / "out").read_text() == "new"
 
 
@@ -158,7 +158,7 @@ def test_inherited_output_reaches_the_caller(
             launcher_program, containment=containment, inherit_stdout=caller.fileno()
         ) as launcher,
     ):
-        launcher.run(dataclasses.replace(shell("echo to the caller"), output=Output("inherit")))
+        launcher.run(msgspec.structs.replace(shell("echo to the caller"), output=Output("inherit")))
     assert (tmp_path / "caller").read_text() == "to the caller\n"
 
 
@@ -281,7 +281,7 @@ def said(
 
     def run(script: str, process: Process) -> str:
         output = Output("file", str(tmp_path / "said"))
-        request = dataclasses.replace(shell(script), process=process, output=output)
+        request = msgspec.structs.replace(shell(script), process=process, output=output)
         report = launcher.run(request)
         assert report.exit == 0, (report.could_not_start, report.error_tail)
         return (tmp_path / "said").read_text()
@@ -311,7 +311,7 @@ def test_it_runs_on_the_cpus_that_were_asked_for(said: Callable[..., str]) -> No
 def test_a_cpu_that_is_not_there_stops_the_trial(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("exit 0"), process=Process(cpus=(1000,)))
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(1000,)))
     report = launcher.run(request)
     assert report.could_not_start == "CPUs [1000]: Invalid argument"
     assert launcher.run(shell("exit 0")).exit == 0
@@ -320,7 +320,7 @@ def test_a_cpu_that_is_not_there_stops_the_trial(
 def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launcher(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
     report = launcher.run(request)
     assert report.could_not_start == (
         "CPUs [0, 1024]: CPU 1024 is out of range: Equipoise supports CPUs 0 to 1023"
@@ -384,7 +384,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
 def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_said(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)
+    request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)
     report = launcher.run(request)
     assert (report.timed_out, report.stopped_by) == (True, signal.SIGSTOP)
     assert failure_of(report, 0.3) == "timed out after 0.3 s, stopped by SIGSTOP"

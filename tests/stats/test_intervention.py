@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
+import msgspec.structs
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -90,10 +90,10 @@ def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
 
 def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
     found = judged((0.010, 0.024, 0.010, 0.010))
-    wide = dataclasses.replace(found.logs, pieces=((0.52, 1.3),))
+    wide = msgspec.structs.replace(found.logs, pieces=((0.52, 1.3),))
     assert found.outcome == "confirmed"
     assert is_final(found)
-    assert not is_final(dataclasses.replace(found, logs=wide))
+    assert not is_final(msgspec.structs.replace(found, logs=wide))
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:

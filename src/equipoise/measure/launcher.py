@@ -6,17 +6,17 @@ must not be in the measurement (rule 4): one launcher serves a whole campaign, o
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import secrets
 import select
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, Protocol, Self
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
 from equipoise.measure.abandoned import end_descendants
@@ -36,16 +36,14 @@ _CLOSING_S = 30.0
 """Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A user and its group."""
 
     uid: int
     gid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One trial to run.
 
     Strings that come from the system may hold any bytes, as ``os.fsdecode`` gives them.
@@ -72,8 +70,7 @@ class Request:
     """User to run as; by default the launcher's. Only root may set it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Report of one trial that ran or could not start; ``None`` stands for what is unknown."""
 
     pid: int | None
@@ -372,7 +369,7 @@ def _decode(answer: bytes) -> Report:
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start
-    return dataclasses.replace(
+    return replace(
         report,
         error_tail=_readable(report.error_tail),
         could_not_start=None if reason is None else _readable(reason),

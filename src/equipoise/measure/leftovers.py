@@ -16,8 +16,9 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
@@ -43,8 +44,7 @@ _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
+class Cleared(Struct, frozen=True):
     """Scratch folder of a killed campaign that was removed."""
 
     folder: str
@@ -59,8 +59,7 @@ class Cleared:
         return f"removed the folder of a killed campaign: {self.folder}{ended}"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """Folder or record that may be a leftover and was not touched."""
 
     path: str
@@ -72,8 +71,7 @@ class Kept:
         return f"left alone: {self.path}: {self.reason}\n  hint: {self.hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class Clearance:
+class Clearance(Struct, frozen=True):
     """Outcome of clearing away leftovers."""
 
     cleared: tuple[Cleared, ...] = ()

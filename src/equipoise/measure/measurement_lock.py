@@ -16,10 +16,10 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Self
 
 import psutil
+from msgspec import Struct
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
@@ -31,8 +31,7 @@ _RETRY_S = 1.0
 _OVERRIDE = "--allow-concurrent"
 
 
-@dataclass(frozen=True, slots=True)
-class LockOwner:
+class LockOwner(Struct, frozen=True):
     """The process that has the lock, as the kernel reports it."""
 
     process: int

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
@@ -25,8 +26,7 @@ _COVARIATES = ("cpu", "run_delay_s")
 """Covariates that the launcher reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialReport:
+class TrialReport(Struct, frozen=True):
     """A finished trial, and what the user should hear about it beside its numbers."""
 
     trial: Trial
@@ -210,7 +210,7 @@ def in_layout(request: Request, layout: Layout) -> Request:
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
     unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
-    kept = {field.name for field in dataclasses.fields(Accounting)}
+    kept = set(Accounting.__struct_fields__)
     measured = {name: getattr(report, name) for name in kept - {"wall_s", "unknown"}}
     kept.update(report.counters, _COVARIATES)
     return Accounting(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.single_shapes import best_single_bic
@@ -30,8 +30,7 @@ MOST_VALUES = 1000
 """Larger samples are reduced to so many of their quantiles: a rare tail is no mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Struct, frozen=True):
     """The modes of one sample, from the lowest up."""
 
     places: tuple[float, ...]
@@ -188,8 +187,7 @@ LEAST_SPREAD = 0.01
 VALLEY_POINTS = 101
 
 
-@dataclass(frozen=True, slots=True)
-class TwoNormals:
+class TwoNormals(Struct, frozen=True):
     """The fit; the lower part first, shapes (2,)."""
 
     shares: FloatArray
@@ -238,8 +236,7 @@ def two_normals(values: FloatArray) -> TwoNormals:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Struct, frozen=True):
     shares: FloatArray
     places: FloatArray
     variances: FloatArray

@@ -7,10 +7,10 @@ confidence sequence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
@@ -191,8 +191,7 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
     return array.astype(np.int8)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowerShare:
+class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
 
     share: float | None
@@ -216,8 +215,7 @@ def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     return SlowerShare(share=slower / decided, interval=(low, high), slower=slower, decided=decided)
 
 
-@dataclass(frozen=True, slots=True)
-class SequencePoint:
+class SequencePoint(Struct, frozen=True):
     """One look at a comparison; ratios of a cost, ``None`` for what is not known or unlimited."""
 
     block: int

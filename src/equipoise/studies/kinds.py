@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from equipoise.design.libraries import (
     BLAS_LIBRARIES,
@@ -66,8 +67,7 @@ TUNED_BLAS = tuple(
 """``openblas_skylakex``: told what it runs on, whatever it would find out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """Levels that have names."""
 
     usual: tuple[Level, ...]

@@ -9,8 +9,9 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
 from equipoise.measure.environment.host import Host, Unknown
@@ -26,8 +27,7 @@ _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD of include/linux/sched.h."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One process at one moment."""
 
     name: str
@@ -39,8 +39,7 @@ class Process:
     """Whether it is a thread of the kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """Counters of a host at one moment, or the reason why one could not be read."""
 
     at_s: float
@@ -52,8 +51,7 @@ class Moment:
     throttled: int | Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class BusyProcess:
+class BusyProcess(Struct, frozen=True):
     """A process that used CPU time; ``share`` of one CPU."""
 
     number: int
@@ -62,8 +60,7 @@ class BusyProcess:
     of_the_kernel: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """What happened on a host between two moments."""
 
     first: Moment
@@ -112,8 +109,7 @@ class Activity:
         return ticks / self.ticks_per_s / self.seconds if self.seconds > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(Struct, frozen=True):
     """Everything that a check may look at; tests replace each part."""
 
     host: Host

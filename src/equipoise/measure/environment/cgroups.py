@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.measure.environment.host import UNLIMITED, Facts, Host, Unknown
 
@@ -20,16 +21,14 @@ _V1_UNLIMITED = 1 << 60
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """Folders of the groups of one controller that hold us, the innermost first."""
 
     version: int
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit and the file that sets it."""
 
     value: float

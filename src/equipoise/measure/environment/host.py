@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _READ_BYTES = 1 << 20
 
@@ -18,8 +19,7 @@ class Unknown(Exception):
     """A fact that cannot be read on this host; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """A host as its files show it; a method raises `Unknown` for what cannot be read.
 
     Parameters

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import FULL_DISK_HINT, Commands, ServerCommand

@@ -6,9 +6,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from equipoise.measure.launcher import Launcher, Report, User
 from equipoise.measure.servers.commands import (
@@ -39,8 +40,7 @@ _ENTER_ONLY = 0o711
 _WHOLE_SEGMENT_S = 1e8
 
 
-@dataclass(slots=True)
-class Service:
+class Service(Struct):
     """A server that is ready, and afterwards what became of it."""
 
     place: Place
@@ -56,8 +56,7 @@ class Service:
         self.failure, self.log_tail = describe_end(report), life.log_tail(report)
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     """A server that goes on running between trials."""
 
     server: Server
