@@ -1,11 +1,11 @@
 #!/bin/sh
-# Prints one line with the mend for each tool that is missing; exit status 1 if one is.
+# Prints one line with a hint for each tool that is missing; exit status 1 if one is.
 set -u
 here=$(dirname "$0")
 status=0
 
 missing() {
-    echo "missing: $1. Mend: $2" >&2
+    echo "missing: $1. Hint: $2" >&2
     status=1
 }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import Layout

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
+import msgspec.structs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,7 +63,7 @@ def record_of(
                 for number, value in enumerate(series, 1)
             )
             made = trial_of(draw, place, abs(float(sum(series))))
-            trials.append(dataclasses.replace(made, samples=samples))
+            trials.append(msgspec.structs.replace(made, samples=samples))
     usual = tuple(chr(ord("a") + place) for place in range(len(conditions)))
     return RunRecord("r", plan_of(*(names or usual)), 0.0, (), draws, tuple(trials), ())
 
@@ -75,10 +75,10 @@ def shaped_document() -> ResultDocument:
     )
     first = document.conditions[0]
     wall = first.metrics["wall_s"]
-    changed = dataclasses.replace(
+    changed = msgspec.structs.replace(
         wall,
         modes=(Mode(wall.p05, 0.7), Mode(wall.p95, 0.3)),
         states=(State(0, wall.p25), State(12, wall.p75)),
     )
-    changed_first = dataclasses.replace(first, metrics={**first.metrics, "wall_s": changed})
-    return dataclasses.replace(document, conditions=(changed_first, *document.conditions[1:]))
+    changed_first = msgspec.structs.replace(first, metrics={**first.metrics, "wall_s": changed})
+    return msgspec.structs.replace(document, conditions=(changed_first, *document.conditions[1:]))

@@ -40,7 +40,8 @@ def test_no_message_says_mend() -> None:
         *(ROOT / "src").rglob("*.jinja"),
         *(ROOT / "crates").rglob("*.rs"),
     ]
-    stored = {"schema.py", "store.py", "rows.py", "untrusted.py"}  # a column of the ledger
+    # A column of the ledger, and a field of the first release's documents.
+    stored = {"schema.py", "store.py", "rows.py", "untrusted.py", "json_document.py"}
     said = [
         str(file)
         for file in sources

@@ -14,7 +14,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.stats.simulated import campaign, white
-from tests.stats.test_control import controlled
+from tests.stats.test_sequence import controlled
 
 CAMPAIGNS = 400
 BLOCKS = 400

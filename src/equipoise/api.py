@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
     import polars
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """Result of a campaign.
 
     ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds

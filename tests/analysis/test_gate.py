@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
@@ -35,11 +35,11 @@ def gate_of(
         stopping=Stopping(blocks=blocks, budget_s=1e9, leave_out_decided=True),
         judgement=Judgement(min_effect=2.0, primary_metric=(metrics or ("wall_s",))[0]),
     )
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         plan,
         study="gate",
         conditions=tuple(
-            dataclasses.replace(one, levels={BENCHMARK: one.name[0]}) for one in plan.conditions
+            msgspec.structs.replace(one, levels={BENCHMARK: one.name[0]}) for one in plan.conditions
         ),
         chosen_contrasts=tuple(Contrast(2 * i, 2 * i + 1) for i in range(benchmarks)),
         gated=GatePlan(OLD, NEW, metrics or ("wall_s",), fails_undecided),
@@ -78,7 +78,7 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
     gated = result(stage, plan)
     assert outcomes(gated) == ["slower"]
     verdict = Stage(tmp_path / "other", medians=(0.010, 0.0103), noise=0.02)
-    verdict.start(dataclasses.replace(plan, gated=None))
+    verdict.start(msgspec.structs.replace(plan, gated=None))
     (comparison,) = analyse_campaign(verdict.ledger.read_run("last")).comparisons
     assert comparison.verdict == "slower"
     assert comparison.blocks < gated.rows[0].blocks
@@ -127,13 +127,13 @@ class Preempted(ScriptedRunner):
         def preempted() -> TrialReport:
             ran = run()
             worked_s = (0.010, 0.0105)[ran.trial.condition]
-            accounting = dataclasses.replace(
+            accounting = msgspec.structs.replace(
                 ran.trial.accounting,
                 user_s=0.7 * worked_s,
                 sys_s=0.3 * worked_s if self.tells_system_time else None,
             )
-            trial = dataclasses.replace(ran.trial, accounting=accounting)
-            return dataclasses.replace(ran, trial=trial)
+            trial = msgspec.structs.replace(ran.trial, accounting=accounting)
+            return msgspec.structs.replace(ran, trial=trial)
 
         return (preempted,)
 
@@ -197,7 +197,9 @@ class Reporting(ScriptedRunner):
                 Sample("a b time_s", wall_s, None, "s", "lower"),
                 Sample("c time_s", wall_s * slower, None, "s", "lower"),
             )
-            return dataclasses.replace(ran, trial=dataclasses.replace(ran.trial, samples=samples))
+            return msgspec.structs.replace(
+                ran, trial=msgspec.structs.replace(ran.trial, samples=samples)
+            )
 
         return (reporting,)
 

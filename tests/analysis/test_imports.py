@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.campaign.blocks import complete_blocks

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -98,12 +97,12 @@ def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:
 def test_a_trial_that_timed_out_counts_as_slowest() -> None:
     record = record_of(steady(1.0), steady(1.0))
     trials = tuple(
-        dataclasses.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
+        msgspec.structs.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
         if one.condition == 1 and one.block <= 15
         else one
         for one in record.trials
     )
-    compared = only(analyse_campaign(dataclasses.replace(record, trials=trials))).comparison
+    compared = only(analyse_campaign(msgspec.structs.replace(record, trials=trials))).comparison
     assert compared is not None
     assert (compared.verdict, compared.ratio) == ("slower", None)
 
@@ -132,8 +131,8 @@ def test_what_is_not_given_counts_as_a_comparison_without_evidence() -> None:
 def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:
     def with_control(*conditions: Series) -> SteadyComparison:
         record = record_of(*conditions)
-        plan = dataclasses.replace(record.plan, control=2)
-        return only(result_of(dataclasses.replace(record, plan=plan)))
+        plan = msgspec.structs.replace(record.plan, control=2)
+        return only(result_of(msgspec.structs.replace(record, plan=plan)))
 
     compared = with_control(steady(1.0), steady(1.1), steady(1.0)).comparison
     assert compared is not None
@@ -144,8 +143,10 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
 
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
-    backwards = tuple(dataclasses.replace(one, samples=one.samples[::-1]) for one in record.trials)
-    assert analyse_campaign(dataclasses.replace(record, trials=backwards)) == analyse_campaign(
+    backwards = tuple(
+        msgspec.structs.replace(one, samples=one.samples[::-1]) for one in record.trials
+    )
+    assert analyse_campaign(msgspec.structs.replace(record, trials=backwards)) == analyse_campaign(
         record
     )
 

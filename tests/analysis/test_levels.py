@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -121,7 +121,7 @@ def test_the_rows_and_the_run_tell_the_layouts() -> None:
 
 def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
     """Three layouts at an alpha of 1e-9: the quantile of Student's t is in the ten thousands."""
-    plan = dataclasses.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
+    plan = msgspec.structs.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
     found = ratio_of(validated(analyse_campaign(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
     assert found.across_ci == (0.0, None)
 
@@ -137,9 +137,9 @@ def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
     record = record_of(planned(), by_layout(EFFECTS, 0.003))
-    late = dataclasses.replace(record.trials[5], timed_out=True, failure="timed out after 1 s")
+    late = msgspec.structs.replace(record.trials[5], timed_out=True, failure="timed out after 1 s")
     trials = (*record.trials[:5], late, *record.trials[6:])
-    found = ratio_of(analyse_campaign(dataclasses.replace(record, trials=trials)))
+    found = ratio_of(analyse_campaign(msgspec.structs.replace(record, trials=trials)))
     assert "timed out" in (found.unknown_because or "")
 
 
@@ -156,16 +156,16 @@ def with_iterations(trial: Trial, generator: np.random.Generator, count: int) ->
     times = level * np.exp(0.02 * generator.normal(size=count))
     samples = [Sample("iteration_s", float(one), place) for place, one in enumerate(times)]
     samples.append(Sample("iteration_s", float(times.mean())))
-    return dataclasses.replace(trial, samples=tuple(samples))
+    return msgspec.structs.replace(trial, samples=tuple(samples))
 
 
 def iterated(plan: Plan) -> RunRecord:
     """A campaign whose trials differ by 5 %, and their iterations by 2 %."""
-    plan = dataclasses.replace(plan, judgement=Judgement(primary_metric="iteration_s"))
+    plan = msgspec.structs.replace(plan, judgement=Judgement(primary_metric="iteration_s"))
     generator = np.random.default_rng(5)
     record = record_of(plan, by_layout(np.zeros(LAYOUTS), 0.05))
     trials = tuple(with_iterations(one, generator, 10) for one in record.trials)
-    return dataclasses.replace(record, trials=trials)
+    return msgspec.structs.replace(record, trials=trials)
 
 
 def test_iterations_are_the_lowest_level_and_never_trials() -> None:
@@ -187,7 +187,9 @@ def test_iterations_in_trials_in_layouts_are_three_levels() -> None:
 
 def test_campaigns_and_boots_are_levels_above() -> None:
     records = [
-        record_of(dataclasses.replace(planned(), seed=seed), by_layout(EFFECTS, 0.01), seed=seed)
+        record_of(
+            msgspec.structs.replace(planned(), seed=seed), by_layout(EFFECTS, 0.01), seed=seed
+        )
         for seed in range(4)
     ]
     (contrast,) = records[0].plan.contrasts
@@ -215,7 +217,7 @@ class LayoutRunner(ScriptedRunner):
 
 def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Path) -> None:
     plan = planned(2 * LAYOUTS)
-    plan = dataclasses.replace(plan, judgement=Judgement(alpha=1e-9))
+    plan = msgspec.structs.replace(plan, judgement=Judgement(alpha=1e-9))
     clock = ScriptedClock()
     runner = LayoutRunner(clock)
     ledger: Ledger = open_for_writing(tmp_path / "ledger.db", durable=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -43,30 +42,30 @@ def two() -> RunRecord:
 def with_a_control() -> RunRecord:
     """A baseline that runs twice."""
     record = record_of("a", "b", "a (control)")
-    return dataclasses.replace(record, plan=dataclasses.replace(record.plan, control=2))
+    return msgspec.structs.replace(record, plan=msgspec.structs.replace(record.plan, control=2))
 
 
 def with_timeouts_and_a_cut_block() -> RunRecord:
     """Trials that timed out, and a last block of one trial."""
     record = record_of("a", "b")
     trials = tuple(
-        dataclasses.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
+        msgspec.structs.replace(one, timed_out=True, failure="timed out after 1 s", exit=None)
         if one.block in (3, 9) and one.condition == 1
         else one
         for one in record.trials[:-1]
     )
-    return dataclasses.replace(record, trials=trials)
+    return msgspec.structs.replace(record, trials=trials)
 
 
 def better_when_higher() -> RunRecord:
     """The primary metric is the workload's own, and more of it is better."""
     record = record_of("a", "b")
     judgement = Judgement(primary_metric="requests")
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         record,
-        plan=dataclasses.replace(record.plan, judgement=judgement),
+        plan=msgspec.structs.replace(record.plan, judgement=judgement),
         trials=tuple(
-            dataclasses.replace(
+            msgspec.structs.replace(
                 one,
                 samples=(
                     Sample("requests", 1.0 / (one.accounting.wall_s or 1.0), better="higher"),
@@ -102,11 +101,13 @@ def test_the_sequences_are_those_of_the_ledger(record: RunRecord) -> None:
 
 def test_a_document_whose_trials_do_not_lead_to_its_interval_has_no_sequence() -> None:
     document = through_a_file(two())
-    assert sequences_of_document(dataclasses.replace(document, trials=document.trials[:30])) == {}
-    other = tuple(dataclasses.replace(one, metric="nothing") for one in document.comparisons)
-    assert sequences_of_document(dataclasses.replace(document, comparisons=other)) == {}
-    assert sequences_of_document(dataclasses.replace(document, comparisons=())) == {}
     assert (
-        sequences_of_document(dataclasses.replace(document, conditions=document.conditions[:1]))
+        sequences_of_document(msgspec.structs.replace(document, trials=document.trials[:30])) == {}
+    )
+    other = tuple(msgspec.structs.replace(one, metric="nothing") for one in document.comparisons)
+    assert sequences_of_document(msgspec.structs.replace(document, comparisons=other)) == {}
+    assert sequences_of_document(msgspec.structs.replace(document, comparisons=())) == {}
+    assert (
+        sequences_of_document(msgspec.structs.replace(document, conditions=document.conditions[:1]))
         == {}
     )

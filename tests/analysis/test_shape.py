@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec.structs
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
@@ -40,7 +40,7 @@ def synthetic_record(times: FloatArray, cpus: FloatArray, paddings: FloatArray) 
     for draw, wall_s, cpu in zip(draws, times.tolist(), cpus.tolist(), strict=True):
         for place in range(2):
             made = trial_of(draw, place, wall_s * (1.0 + 1e-4 * place))
-            trials.append(dataclasses.replace(made, covariates={"cpu": cpu, "load": 0.1}))
+            trials.append(msgspec.structs.replace(made, covariates={"cpu": cpu, "load": 0.1}))
     return RunRecord(
         id="r",
         plan=plan_of(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec.structs
 
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
@@ -62,7 +62,7 @@ def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
 
 def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    warned = warnings_of(record(), [dataclasses.replace(CALM, carry_over=carried)], None, 0)
+    warned = warnings_of(record(), [msgspec.structs.replace(CALM, carry_over=carried)], None, 0)
     assert [one.code for one in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "--washout" in warned[0].hint
@@ -70,24 +70,24 @@ def test_carry_over_is_warned_of_with_its_mend() -> None:
 
 def test_a_carry_over_that_is_lost_in_noise_is_not_warned_of() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(0.99, 1.07), trials=100)
-    assert codes(dataclasses.replace(CALM, carry_over=carried)) == []
+    assert codes(msgspec.structs.replace(CALM, carry_over=carried)) == []
 
 
 def test_a_misleading_minimum_is_warned_of() -> None:
-    assert codes(dataclasses.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
+    assert codes(msgspec.structs.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
 
 
 def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
-    touching = dataclasses.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
+    touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching) == ["inflated"]
-    mirrored = dataclasses.replace(
+    mirrored = msgspec.structs.replace(
         CALM, ratio=0.95, ratio_ci=(1 / 1.10, 1 / 1.002), verdict="faster"
     )
     assert codes(mirrored) == ["inflated"]
 
 
 def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
-    touching = dataclasses.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
+    touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching, given=record(precision=1.0)) == []
 
 

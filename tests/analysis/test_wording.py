@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.wording import control_sentence, disagreement_sentence, verdict_sentence
 from equipoise.model.interval import Interval

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
+import msgspec.structs
 import pytest
 
 from equipoise.campaign.blocks import (
@@ -60,7 +60,7 @@ def test_a_block_that_was_cut_is_left_out_whatever_its_times() -> None:
 def test_warmup_and_washout_runs_are_kept_and_marked() -> None:
     warm_draw, measured = (Draw(phase, 1, FORWARD, 0) for phase in PHASES)
     warm = trial_of(warm_draw, 0, 1.0)
-    washed = dataclasses.replace(block_of(1, FORWARD, 1.0)[0], washout=True)
+    washed = msgspec.structs.replace(block_of(1, FORWARD, 1.0)[0], washout=True)
     assert left_out_because(warm, {}) == WARMUP_RUN
     assert left_out_because(washed, {}) == WASHOUT_RUN
     assert complete_blocks([warm_draw, measured], [warm, washed]) == {}
@@ -96,7 +96,7 @@ def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
 
 
 def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
-    trial = dataclasses.replace(
+    trial = msgspec.structs.replace(
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("latency_s", 0.5), Sample("latency_s", 0.1, iteration=1)),
     )
@@ -115,7 +115,7 @@ def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
 
 
 def test_what_is_better_when_higher_costs_its_inverse() -> None:
-    trial = dataclasses.replace(
+    trial = msgspec.structs.replace(
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("rate", 4.0, better="higher"), Sample("none", 0.0, better="higher")),
     )
@@ -125,7 +125,7 @@ def test_what_is_better_when_higher_costs_its_inverse() -> None:
 
 def test_a_control_is_pooled_into_the_baseline() -> None:
     order = (2, 0, 1)
-    plan = dataclasses.replace(plan_of("a", "b", "a again"), control=2)
+    plan = msgspec.structs.replace(plan_of("a", "b", "a again"), control=2)
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
     pooled = block_costs(plan, complete, "wall_s").pooled(Contrast(0, 1), 2, quantum=0.0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
@@ -38,7 +38,7 @@ def study(**stopping: float) -> Plan:
         for level in range(1, LEVELS)
     )
     limits = Stopping(blocks=2000, leave_out_decided=True, **stopping)  # type: ignore[arg-type]
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         plan_of(stopping=limits, judgement=Judgement(min_effect=0.1)),
         study="made up",
         conditions=conditions,
@@ -121,7 +121,7 @@ def test_everything_runs_in_every_block_unless_the_plan_leaves_out(tmp_path: Pat
 
 def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.010, 0.010), noise=0.02)
-    plan = dataclasses.replace(
+    plan = msgspec.structs.replace(
         plan_of("a", "b", "c", "alone", stopping=Stopping(blocks=30, leave_out_decided=True)),
         chosen_contrasts=(Contrast(0, 1), Contrast(0, 2)),
         judgement=Judgement(min_effect=0.0),
@@ -145,7 +145,7 @@ def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
     )
     false_alarms = 0
     for seed in range(100):
-        seeded = dataclasses.replace(plan, seed=seed)
+        seeded = msgspec.structs.replace(plan, seed=seed)
         analysis = InterimAnalysis(seeded, plan.stopping)
         ever: set[str] = set()
         for block in range(1, 31):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
@@ -246,7 +246,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
 
 def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path) -> None:
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
-    plan = dataclasses.replace(plan, control=2)
+    plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert [one.candidate for one in document.comparisons] == ["b"]
@@ -259,7 +259,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
 
 def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> None:
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
-    plan = dataclasses.replace(plan, control=2)
+    plan = msgspec.structs.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert document.comparisons[0].verdict == "slower"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -36,7 +35,7 @@ def lives(slowdown: float, seed: int, blocks: int = BLOCKS) -> Blocks:
                 Sample("throughput_per_s", 1000.0 / cost, better="higher"),
                 Sample("latency_p99_s", 0.004 * cost),
             )
-            trials.append(dataclasses.replace(trial_of(draw, place, 1.0), samples=samples))
+            trials.append(msgspec.structs.replace(trial_of(draw, place, 1.0), samples=samples))
         found[number] = tuple(trials)
     return found
 

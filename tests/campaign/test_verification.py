@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import sys
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.analysis.comparisons import scope_of
@@ -25,7 +25,7 @@ SORT = shutil.which("sort") or "sort"
 
 def plan_with(condition: Condition) -> Plan:
     usual = Condition("usual", (SORT,))
-    return dataclasses.replace(plan_of(), conditions=(usual, condition))
+    return msgspec.structs.replace(plan_of(), conditions=(usual, condition))
 
 
 def check(condition: Condition) -> None:
@@ -94,7 +94,7 @@ def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: P
         for task in ("sort", "invert")
         for size in ("1", "2", "3")
     )
-    plan = dataclasses.replace(plan_of(), conditions=conditions, sizes=("size",))
+    plan = msgspec.structs.replace(plan_of(), conditions=conditions, sizes=("size",))
     environment = dict(os.environ)
     check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
     assert runs.read_text() == "\n" * 2
@@ -110,14 +110,14 @@ def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
         Condition(trial, (SORT,), server=Server((SORT,), ready=(SORT,), trial=trial))
         for trial in ("life", "interval")
     )
-    plan = dataclasses.replace(plan_of(), conditions=conditions)
+    plan = msgspec.structs.replace(plan_of(), conditions=conditions)
     with pytest.raises(UnusableInput, match="the whole life of one server, but an interval"):
         check_that_each_took_effect(plan, {}, {})
 
 
 def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
     server = Server((SORT,), ready=(SORT,), trial="interval")
-    plan = dataclasses.replace(plan_of(), conditions=(Condition("a", (SORT,), server=server),))
+    plan = msgspec.structs.replace(plan_of(), conditions=(Condition("a", (SORT,), server=server),))
     assert scope_of(plan).startswith("across intervals of one life of each server")
     assert scope_of(plan_of()).startswith("across processes")
 
@@ -191,4 +191,4 @@ def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
     )
     check(condition)
     with pytest.raises(TookNoEffect, match="it is tuned for .*, not z80"):
-        check(dataclasses.replace(condition, tuned_for=("z80",)))
+        check(msgspec.structs.replace(condition, tuned_for=("z80",)))

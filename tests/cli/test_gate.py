@@ -14,7 +14,7 @@ import jsonschema
 import psutil
 import pytest
 
-from equipoise.report.gate import MARK
+from equipoise.cli.gate import MARK
 from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
 from tests.repositories import MadeRepository, everything_in, repository

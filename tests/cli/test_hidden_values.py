@@ -101,7 +101,7 @@ def gate() -> Plan:
 
 
 def fields_of(plan: Plan) -> dict[str, Any]:
-    return {name: getattr(plan, name) for name in Plan.__dataclass_fields__}
+    return {name: getattr(plan, name) for name in Plan.__struct_fields__}
 
 
 ENVIRONMENT = {

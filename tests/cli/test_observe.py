@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 from pathlib import Path
 
 import jsonschema
+import msgspec.structs
 import pytest
 
 from equipoise.cli.main import run
@@ -150,7 +150,7 @@ def record_run(path: Path, environment: dict[str, object], started: float) -> st
                 wall = 1.0 + 0.1 * draw.order[place] + 0.01 * (block * 7 % 5)
                 trial = trial_of(draw, place, wall, failure="exit status 1" if block == 9 else None)
                 covariates = {"load_1_minute": float(block * 7 % 5), "temperature_c": None}
-                trial = dataclasses.replace(
+                trial = msgspec.structs.replace(
                     trial, covariates=covariates, started_at=started + 2 * block + place
                 )
                 ledger.record_trial(run_id, trial)

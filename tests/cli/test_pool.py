@@ -72,7 +72,7 @@ def test_campaigns_are_pooled_without_describing_each(
     def describes(*_: object, **__: object) -> None:
         raise AssertionError("a campaign was described only to be pooled")
 
-    for name in ("stats.describe.find_modes", "campaign.comparisons.judge"):
+    for name in ("stats.describe.find_modes", "analysis.comparisons.judge"):
         monkeypatch.setattr(f"equipoise.{name}", describes)
     monkeypatch.setattr("equipoise.analysis.comparisons.carry_over", describes)
     said = equipoise("show", "last", "--pool")

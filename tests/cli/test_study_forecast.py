@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec.structs
 import pytest
 
 from equipoise.cli.progress import ProgressLines
@@ -15,7 +14,7 @@ NAMES = [f"c{number}" for number in range(40)]
 
 def study(budget_s: float) -> Plan:
     plan = plan_of(*NAMES, stopping=Stopping(budget_s=budget_s), measure=Measure("/", warmup=0))
-    return dataclasses.replace(plan, chosen_contrasts=(Contrast(0, 1),))
+    return msgspec.structs.replace(plan, chosen_contrasts=(Contrast(0, 1),))
 
 
 def lines(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
 
+import msgspec.structs
 import pytest
 
 from equipoise.design.coin import (
@@ -25,7 +25,7 @@ from tests.plans import plan_of
 def test_a_draw_depends_on_seed_phase_and_block_alone() -> None:
     plan = plan_of("a", "b", "c", seed=5)
     assert draw_block(plan, "measured", 9) == draw_block(plan, "measured", 9)
-    changed = dataclasses.replace(plan, seed=6)
+    changed = msgspec.structs.replace(plan, seed=6)
     draws = {draw_block(p, "measured", b) for p in (plan, changed) for b in range(1, 9)}
     assert len(draws) == 16
 
@@ -63,15 +63,15 @@ def test_the_environment_size_is_drawn_per_block_within_one_page() -> None:
 
 def test_the_environment_size_can_be_held() -> None:
     plan = plan_of(seed=8)
-    held = dataclasses.replace(
-        plan, measure=dataclasses.replace(plan.measure, vary_environment_size=False)
+    held = msgspec.structs.replace(
+        plan, measure=msgspec.structs.replace(plan.measure, vary_environment_size=False)
     )
     assert {draw_block(held, "measured", block).padding_bytes for block in range(20)} == {0}
     assert draw_block(held, "measured", 1).order == draw_block(plan, "measured", 1).order
 
 
 def with_layouts_of(plan: Plan, count: int) -> Plan:
-    return dataclasses.replace(plan, layouts=draw_layouts(plan.seed, count, "drawn"))
+    return msgspec.structs.replace(plan, layouts=draw_layouts(plan.seed, count, "drawn"))
 
 
 def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import stat
 import sys
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.design.commands import CompareOptions, conditions_of, parameter_list, parameter_scan
@@ -21,7 +21,7 @@ ECHO = shutil.which("echo")
 
 def conditions(*commands: str, **asked: object) -> tuple[Condition, ...]:
     return conditions_of(
-        dataclasses.replace(CompareOptions(commands=commands), **asked),  # type: ignore[arg-type]
+        msgspec.structs.replace(CompareOptions(commands=commands), **asked),
         NOWHERE,
     )
 

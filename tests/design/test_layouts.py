@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.design.layouts import longer_path, parse_compilation, with_layouts
@@ -34,16 +34,16 @@ def test_too_few_blocks_are_refused_with_the_number_that_is_needed() -> None:
 
 def test_a_server_has_no_layouts() -> None:
     plan = plan_of()
-    served = dataclasses.replace(plan.conditions[0], server=Server(("/bin/serve",)))
+    served = msgspec.structs.replace(plan.conditions[0], server=Server(("/bin/serve",)))
     with pytest.raises(UnusableInput, match="a is a server"):
-        with_layouts(dataclasses.replace(plan, conditions=(served,)), 4)
+        with_layouts(msgspec.structs.replace(plan, conditions=(served,)), 4)
 
 
 def test_programs_of_their_own_are_warmed_up_in_each_layout() -> None:
     plan = plan_of()
     assert with_layouts(plan, 6).warmup_blocks == 1
     linked = Condition("p", ("/p/layout-{layout}",))
-    plan = dataclasses.replace(plan, conditions=(linked, plan.conditions[1]))
+    plan = msgspec.structs.replace(plan, conditions=(linked, plan.conditions[1]))
     assert plan.warmup_blocks == 1
     assert with_layouts(plan, 6).warmup_blocks == 6
 

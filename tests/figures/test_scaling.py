@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.figures.scaling import size_normalised
 from tests.documents import document_of, sized_document

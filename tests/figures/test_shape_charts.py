@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions

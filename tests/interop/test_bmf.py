@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import jsonschema
+from msgspec.structs import replace
 
 from equipoise.interop.bmf import to_bmf
 from tests.documents import HOSTILE, document_of

@@ -8,11 +8,11 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.interop.formats.hyperfine import to_csv, to_json, to_markdown
 from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow

@@ -7,12 +7,12 @@ import math
 import re
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
+import msgspec.structs
 import psutil
 
 from equipoise.measure.environment import CovariateReader
@@ -29,7 +29,7 @@ class Stage:
     def run(self, command: tuple[str, ...], server: Server) -> TrialReport:
         """One trial."""
         condition = Condition("served", command, server=server)
-        plan: Plan = dataclasses.replace(plan_of(), conditions=(condition,))
+        plan: Plan = msgspec.structs.replace(plan_of(), conditions=(condition,))
         with CovariateReader() as beside:
             runner = TrialRunner(
                 plan, self.client, self.scratch, own_environment(), beside, servers=self.servers

@@ -1,4 +1,4 @@
-"""A revision is built by a line for the shell; what fails is told with its hint."""
+"""Building programs of levels, of revisions, and in several layouts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from equipoise.measure.abandoned import BUILD_VARIABLE
 from equipoise.measure.builds import build_levels, build_revision
-from equipoise.model.errors import ConditionFailed
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from tests.payloads import LONG, PAYLOADS
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -99,3 +100,37 @@ def test_a_level_that_fails_to_build_does_not_wait_for_its_background(tmp_path: 
             {"much": BACKGROUND + "exit 5"}, tmp_path / "builds", os.environ, str(tmp_path)
         )
     assert not any(map(lives, background_of(tmp_path)))
+
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+AS_A_FOLDER = [name for name in PAYLOADS if "/" not in name and name not in (".", "..")]
+
+
+def test_a_folder_that_a_shell_would_obey_is_in_no_line(tmp_path: Path) -> None:
+    tried = 0
+    for name in AS_A_FOLDER:
+        home = tmp_path / name
+        try:
+            builds = build_levels({"a": ": {build}"}, home, ENVIRONMENT, str(tmp_path))
+        except UnusableInput as refusal:
+            assert "{build} stands for" in refusal.what
+            assert "$EQUIPOISE_BUILD" in (refusal.hint or "")
+            tried += 1
+        else:
+            assert builds["a"].startswith(f"{home}/")
+    assert tried > len(AS_A_FOLDER) / 2
+    assert not list(tmp_path.rglob("made"))
+
+
+def test_in_such_a_folder_the_variable_still_names_it(tmp_path: Path) -> None:
+    home = tmp_path / "$(touch made)"
+    line = 'touch "$EQUIPOISE_BUILD/program"'
+    builds = build_levels({"a": line}, home, ENVIRONMENT, str(tmp_path))
+    assert (Path(builds["a"]) / "program").is_file()
+    assert not list(tmp_path.rglob("made"))
+
+
+@pytest.mark.parametrize("level", ["../../a b", LONG, "größer" * 60, "-n", "\x1b[31m"])
+def test_any_name_of_a_level_has_a_folder_of_its_own(level: str, tmp_path: Path) -> None:
+    builds = build_levels({level: "true"}, tmp_path, ENVIRONMENT, str(tmp_path))
+    assert Path(builds[level]).parent == tmp_path

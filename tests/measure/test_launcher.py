@@ -1,8 +1,7 @@
-"""The launcher, through the real program: what it starts, hands over and reports."""
+"""The launcher, through the real program."""
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import signal
@@ -10,12 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
+import pexpect
 import pytest
 
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
-from equipoise.measure.trials import accounting_of
+from equipoise.measure.trials import accounting_of, failure_of
 from equipoise.model.errors import EquipoiseError
-from equipoise.model.plan import Output
+from equipoise.model.plan import Output, Process
 
 
 def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) -> None:
@@ -32,7 +33,7 @@ def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) ->
 def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
     report = run("kill -9 $$")
     may_be_absent = {"exit", "signal", "stopped_by", "could_not_start", "start_errno"}
-    for field in report.__slots__:
+    for field in report.__struct_fields__:
         if getattr(report, field) is None and field not in may_be_absent:
             assert report.unknown[field]
 
@@ -117,7 +118,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
         kept.append(sum(file.stat().st_blocks * 512 for file in files))
 
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 2")
-    report = launcher.run(dataclasses.replace(flood, output=Output("count")), look)
+    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
     assert report.exit == 0
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
@@ -129,7 +130,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 def test_output_that_never_ends_does_not_outlive_the_timeout(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    flood = dataclasses.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
+    flood = msgspec.structs.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
     report = launcher.run(flood)
     assert report.timed_out
     assert report.output_bytes is not None
@@ -141,7 +142,7 @@ def test_output_goes_into_a_file_emptied_first(
     launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
 ) -> None:
     (tmp_path / "out").write_text("much longer than what comes")
-    launcher.run(dataclasses.replace(shell("printf new"), output=Output("file", "out")))
+    launcher.run(msgspec.structs.replace(shell("printf new"), output=Output("file", "out")))
     assert (tmp_path / "out").read_text() == "new"
 
 
@@ -157,7 +158,7 @@ def test_inherited_output_reaches_the_caller(
             launcher_program, containment=containment, inherit_stdout=caller.fileno()
         ) as launcher,
     ):
-        launcher.run(dataclasses.replace(shell("echo to the caller"), output=Output("inherit")))
+        launcher.run(msgspec.structs.replace(shell("echo to the caller"), output=Output("inherit")))
     assert (tmp_path / "caller").read_text() == "to the caller\n"
 
 
@@ -270,3 +271,128 @@ def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> N
     assert kept.output_bytes is None
     assert "output_bytes" in kept.unknown
     assert "cgroup" not in kept.unknown
+
+
+@pytest.fixture
+def said(
+    launcher: Launcher, shell: Callable[[str], Request], tmp_path: Path
+) -> Callable[[str, Process], str]:
+    """What a shell script says under the given settings."""
+
+    def run(script: str, process: Process) -> str:
+        output = Output("file", str(tmp_path / "said"))
+        request = msgspec.structs.replace(shell(script), process=process, output=output)
+        report = launcher.run(request)
+        assert report.exit == 0, (report.could_not_start, report.error_tail)
+        return (tmp_path / "said").read_text()
+
+    return run
+
+
+STACK = "grep -F '[stack]' /proc/self/maps"
+FLAGS = "grep THP_enabled /proc/self/status"
+
+
+def test_addresses_are_the_same_where_they_are_not_drawn(said: Callable[..., str]) -> None:
+    fixed = {said(STACK, Process(random_addresses=False)) for _ in range(3)}
+    assert len(fixed) == 1
+    assert len({said(STACK, Process(random_addresses=True)) for _ in range(5)}) > 1
+    assert len({said(STACK, Process()) for _ in range(5)}) > 1
+
+
+def test_it_runs_on_the_cpus_that_were_asked_for(said: Callable[..., str]) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    last = allowed[-1]
+    found = said("grep Cpus_allowed_list /proc/self/status", Process(cpus=(last,)))
+    assert found.split() == ["Cpus_allowed_list:", str(last)]
+    assert said("nproc", Process()).strip() == str(len(allowed))
+
+
+def test_a_cpu_that_is_not_there_stops_the_trial(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(1000,)))
+    report = launcher.run(request)
+    assert report.could_not_start == "CPUs [1000]: Invalid argument"
+    assert launcher.run(shell("exit 0")).exit == 0
+
+
+def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launcher(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
+    report = launcher.run(request)
+    assert report.could_not_start == (
+        "CPUs [0, 1024]: CPU 1024 is out of range: Equipoise supports CPUs 0 to 1023"
+    )
+    assert launcher.run(shell("exit 0")).exit == 0
+
+
+def test_huge_pages_are_forbidden_to_one_trial_and_not_to_the_next(
+    said: Callable[..., str],
+) -> None:
+    before = said(FLAGS, Process())
+    assert said(FLAGS, Process(huge_pages=False)).split() == ["THP_enabled:", "0"]
+    assert said(FLAGS, Process(huge_pages=True)).split() == ["THP_enabled:", "1"]
+    assert said(FLAGS, Process()) == before
+
+
+PATIENCE_S = 60
+ASKS_THE_TERMINAL = """
+import sys
+from pathlib import Path
+from equipoise.measure.launcher import Launcher, Request
+with Launcher(Path(sys.argv[1])) as launcher:
+    words = (sys.argv[2], "-c", "stty sane </dev/tty")
+    report = launcher.run(Request(words, {"PATH": sys.argv[3]}, "/", timeout_s=20.0))
+    print("said:", report.timed_out, report.exit, report.error_tail)
+"""
+
+
+def test_a_trial_has_no_terminal_and_fails_at_once_where_it_wants_one(
+    launcher_program: Path, program: Callable[[str], str]
+) -> None:
+    arguments = [str(launcher_program), program("sh"), os.environ["PATH"]]
+    terminal = pexpect.spawn(
+        sys.executable,
+        ["-c", ASKS_THE_TERMINAL, *arguments],
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+    )
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    said = terminal.before
+    assert said is not None
+    words = said.split("said: ")[1].split(maxsplit=2)
+    assert (words[0], words[1] != "0") == ("False", True), said
+    assert "/dev/tty: No such device or address" in words[2]
+
+
+@pytest.mark.parametrize("name", ["TTOU", "TTIN", "TSTP"])
+def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
+    run: Callable[[str], Report], name: str
+) -> None:
+    report = run(f"kill -{name} $$; exit 0")
+    number = signal.Signals[f"SIG{name}"]
+    assert (report.stopped_by, report.timed_out, report.signal) == (number, False, signal.SIGKILL)
+    # It did not run to its end: it has no time, also where failures are ignored.
+    assert report.wall_ns is None
+    assert "it was stopped" in report.unknown["wall_ns"]
+    assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0))
+
+
+def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_said(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)
+    report = launcher.run(request)
+    assert (report.timed_out, report.stopped_by) == (True, signal.SIGSTOP)
+    assert failure_of(report, 0.3) == "timed out after 0.3 s, stopped by SIGSTOP"
+
+
+def test_a_trial_that_is_stopped_and_continued_runs_to_its_end(
+    run: Callable[[str], Report],
+) -> None:
+    report = run("(sleep 0.3; kill -CONT $$) & kill -STOP $$; wait; exit 5")
+    assert (report.exit, report.stopped_by) == (5, None)
+    assert report.wall_ns is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import signal
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 import equipoise
@@ -57,7 +57,7 @@ def test_a_timeout_ends_every_descendant(
         "sleep 300 & echo $! >> pids; setsid sleep 300 & echo $! >> pids;"
         "sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 300; :' & wait"
     )
-    report = launcher.run(dataclasses.replace(shell(script), timeout_s=1.5))
+    report = launcher.run(msgspec.structs.replace(shell(script), timeout_s=1.5))
     assert report.timed_out
     assert (report.exit, report.signal) == (None, signal.SIGKILL)
     assert report.left_behind >= 3
@@ -217,7 +217,7 @@ def test_what_a_trial_started_ends_with_the_error_if_only_the_launcher_is_killed
         skip_without(containment, launcher, shell("exit 0"))
         request = shell(daemon(containment))
         named = {**request.environment, METRICS_VARIABLE: f"{scratch}/metrics.jsonl"}
-        launcher.begin(dataclasses.replace(request, environment=named))
+        launcher.begin(msgspec.structs.replace(request, environment=named))
         wait_until((tmp_path / "pids").exists, "the daemon starts")
         os.kill(launcher.pid, signal.SIGKILL)
         with pytest.raises(EquipoiseError, match="the launcher died during a trial"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.measure.environment import CovariateReader, Host
@@ -45,8 +45,8 @@ def test_a_trial_gets_the_callers_environment_its_own_settings_and_the_padding(
     tmp_path: Path,
 ) -> None:
     plan = plan_of()
-    second = dataclasses.replace(plan.conditions[1], environment={"HOME": "/tmp", "A": "1"})
-    plan = dataclasses.replace(plan, conditions=(plan.conditions[0], second))
+    second = msgspec.structs.replace(plan.conditions[1], environment={"HOME": "/tmp", "A": "1"})
+    plan = msgspec.structs.replace(plan, conditions=(plan.conditions[0], second))
     starter = ScriptedStarter()
     runner(starter, plan, tmp_path).run_place(DRAW, 0)[0]()
     request = starter.requests[0]
@@ -77,8 +77,8 @@ def test_input_output_folder_and_timeout_are_those_of_the_plan(tmp_path: Path) -
 def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     plan = plan_of(measure=Measure("/srv", output=Output("file", "/tmp/out")))
     first, second = plan.conditions
-    second = dataclasses.replace(second, output=Output("discard"))
-    plan = dataclasses.replace(plan, conditions=(first, second))
+    second = msgspec.structs.replace(second, output=Output("discard"))
+    plan = msgspec.structs.replace(plan, conditions=(first, second))
     starter = ScriptedStarter()
     for place in (0, 1):
         runner(starter, plan, tmp_path).run_place(DRAW, place)[0]()
@@ -127,18 +127,18 @@ def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
     ("report", "words"),
     [
         (FINISHED, None),
-        (dataclasses.replace(FINISHED, exit=3), "exit status 3"),
-        (dataclasses.replace(FINISHED, exit=None, signal=11), "signal 11 (SIGSEGV)"),
+        (msgspec.structs.replace(FINISHED, exit=3), "exit status 3"),
+        (msgspec.structs.replace(FINISHED, exit=None, signal=11), "signal 11 (SIGSEGV)"),
         (
-            dataclasses.replace(FINISHED, exit=None, signal=9, timed_out=True),
+            msgspec.structs.replace(FINISHED, exit=None, signal=9, timed_out=True),
             "timed out after 2.5 s",
         ),
         (
-            dataclasses.replace(FINISHED, exit=None, could_not_start="/x: Exec format error"),
+            msgspec.structs.replace(FINISHED, exit=None, could_not_start="/x: Exec format error"),
             "could not be started: /x: Exec format error",
         ),
         (
-            dataclasses.replace(FINISHED, exit=None, signal=9, out_of_memory=True),
+            msgspec.structs.replace(FINISHED, exit=None, signal=9, out_of_memory=True),
             "signal 9 (SIGKILL): out of memory",
         ),
     ],
@@ -153,7 +153,7 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
 
     hooks = Hooks(note("setup"), note("prepare"), note("conclude"), note("cleanup"))
     plan = plan_of(measure=Measure(str(tmp_path)))
-    plan = dataclasses.replace(
+    plan = msgspec.structs.replace(
         plan, conditions=(Condition("a", ("/bin/a",), hooks=hooks), plan.conditions[1])
     )
 
@@ -175,22 +175,24 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
 
 def test_a_workload_that_the_machine_forbids_is_told_from_one_that_is_broken() -> None:
     said = '{"unavailable": "seccomp forbids fork"}\n'
-    forbidden = dataclasses.replace(FINISHED, exit=69, error_tail=said)
+    forbidden = msgspec.structs.replace(FINISHED, exit=69, error_tail=said)
     assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
-    broken = dataclasses.replace(FINISHED, exit=69, error_tail="out of forks\n")
+    broken = msgspec.structs.replace(FINISHED, exit=69, error_tail="out of forks\n")
     assert failure_of(broken, 1.0) == "exit status 69"
 
 
 def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path: Path) -> None:
     plan = plan_of()
-    linked = dataclasses.replace(plan.conditions[1], command=("/bin/b-{layout}", "x", "{layout}"))
-    held = dataclasses.replace(plan.conditions[0], process=Process(random_addresses=True))
-    plan = dataclasses.replace(
+    linked = msgspec.structs.replace(
+        plan.conditions[1], command=("/bin/b-{layout}", "x", "{layout}")
+    )
+    held = msgspec.structs.replace(plan.conditions[0], process=Process(random_addresses=True))
+    plan = msgspec.structs.replace(
         plan, conditions=(held, linked), layouts=(Layout(9, 9, True), Layout(7, 3, False))
     )
     starter = ScriptedStarter()
     trials = runner(starter, plan, tmp_path)
-    draw = dataclasses.replace(DRAW, layout=2)
+    draw = msgspec.structs.replace(DRAW, layout=2)
     for place in range(2):
         for run in trials.run_place(draw, place):
             run()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -189,5 +189,5 @@ def test_the_rows_of_another_version_are_counted() -> None:
 
 def test_the_document_is_frozen_data() -> None:
     found = observed(loaded_log(150))
-    assert dataclasses.replace(found) == found
+    assert msgspec.structs.replace(found) == found
     assert found.question.covariates == ("load",)

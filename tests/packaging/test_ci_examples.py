@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from equipoise.cli.gate import command
-from equipoise.report.gate import MARK
+from equipoise.cli.gate import MARK, command
 from equipoise.revisions.benchmarks import read_suite
 from tests.repositories import repository
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
 from tests.documents import document_of, sized_document

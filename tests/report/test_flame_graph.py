@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExtraTime

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec.structs import replace
 
+from equipoise.cli.gate import MARK
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import GateOutcome, GateResult, GateRow, ResultDocument
 from equipoise.model.safe_text import visible
+from equipoise.report.builders.gate import gate_document
 from equipoise.report.builders.result import CampaignReport
-from equipoise.report.gate import MARK, to_comment, to_markdown
+from equipoise.report.renderers import markdown as renderer
 from tests.documents import document_of
 from tests.payloads import PAYLOADS
 from tests.report.forms import page, print_result
@@ -27,6 +29,10 @@ HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_i
 
 NOTHING = "<!-- -->"
 """Stands where a forge would make a link of text."""
+
+
+def to_markdown(document: ResultDocument) -> str:
+    return renderer.to_markdown(gate_document(document))
 
 
 def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) -> GateRow:
@@ -87,9 +93,8 @@ def test_what_passes_is_folded_away_where_it_is_much() -> None:
 @pytest.mark.parametrize("outcome", ["slower", "passes"])
 def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateOutcome) -> None:
     rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
-    comment = to_comment(gated(row("first", "slower", 1.05, 1.2), *rows))
-    assert len(comment) < 65_536
-    assert comment.endswith(f"\n{MARK}\n")
+    comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
+    assert len(comment) + len(MARK) + 2 < 65_536
     assert "| first |" in comment
     told = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
     assert told is not None

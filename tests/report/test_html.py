@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.trial_values import EVERY_TRIAL

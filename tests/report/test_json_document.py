@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
@@ -145,9 +145,9 @@ def _validate(encoded: bytes) -> None:
 
 def test_fields_stand_in_the_order_of_the_data_classes() -> None:
     decoded = json.loads(encode(_document()))
-    assert list(decoded) == [field.name for field in fields(ResultDocument)]
-    assert list(decoded["comparisons"][0]) == [field.name for field in fields(Comparison)]
-    assert list(decoded["trials"][0]) == [field.name for field in fields(TrialRow)]
+    assert list(decoded) == list(ResultDocument.__struct_fields__)
+    assert list(decoded["comparisons"][0]) == list(Comparison.__struct_fields__)
+    assert list(decoded["trials"][0]) == list(TrialRow.__struct_fields__)
 
 
 def test_mappings_keep_their_own_order() -> None:
@@ -254,7 +254,7 @@ def test_bytes_of_a_command_line_that_are_no_text_are_shown_as_escapes() -> None
     decoded = json.loads(encoded)
     assert decoded["conditions"][0]["command"] == ["ls", r"\udcff"]
     assert decoded["trials"][0]["condition"] == r"ls \udcff"
-    assert list(decoded) == [field.name for field in fields(ResultDocument)]
+    assert list(decoded) == list(ResultDocument.__struct_fields__)
     _validate(encoded)
 
 
@@ -294,10 +294,10 @@ def test_the_schema_refuses_what_is_no_such_document(
 
 def test_the_schema_asks_for_every_field() -> None:
     complete = json.loads(encode(_document()))
-    for name in (field.name for field in fields(ResultDocument)):
+    for name in ResultDocument.__struct_fields__:
         with pytest.raises(jsonschema.ValidationError):
             _validate(json.dumps({k: v for k, v in complete.items() if k != name}).encode())
-    for name in (field.name for field in fields(TrialRow)):
+    for name in TrialRow.__struct_fields__:
         row = {key: value for key, value in complete["trials"][0].items() if key != name}
         with pytest.raises(jsonschema.ValidationError):
             _validate(json.dumps({**complete, "trials": [row]}).encode())

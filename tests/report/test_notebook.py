@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas
 import pytest
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.api import Result

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.model.result import MetricSummary, Mode, ModeAssociation, State

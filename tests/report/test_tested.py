@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
+import msgspec.structs
 from rich.console import Console
 
 from equipoise.model import why
@@ -16,8 +16,10 @@ from tests import documents
 from tests.documents import HOSTILE, document_of, explanation_of
 from tests.report.forms import page
 
-CLOSED = dataclasses.replace(documents.CLOSED, advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work")
-UNKNOWN = dataclasses.replace(
+CLOSED = msgspec.structs.replace(
+    documents.CLOSED, advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"
+)
+UNKNOWN = msgspec.structs.replace(
     CLOSED,
     intervention="jemalloc",
     summary="jemalloc",
@@ -35,10 +37,10 @@ UNKNOWN = dataclasses.replace(
 def changed(*each: why.InterventionOutcome) -> ResultDocument:
     """A document in which two causes have the same interventions."""
     causes = tuple(
-        dataclasses.replace(explanation_of("a cause"), tested=each, status="confirmed")
+        msgspec.structs.replace(explanation_of("a cause"), tested=each, status="confirmed")
         for _ in range(2)
     )
-    return dataclasses.replace(document_of("usual", "policy"), why=causes)
+    return msgspec.structs.replace(document_of("usual", "policy"), why=causes)
 
 
 def printed(document: ResultDocument) -> str:
@@ -75,19 +77,19 @@ def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
 
 
 def test_what_a_few_blocks_left_undecided_is_not_called_open_for_good() -> None:
-    begun = dataclasses.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
+    begun = msgspec.structs.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
     said = printed(changed(begun, UNKNOWN))
     assert TOO_FEW_BLOCKS.split(":")[0] in said
     assert STAYS_OPEN not in said
 
 
 def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
-    half = dataclasses.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
+    half = msgspec.structs.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
     assert STAYS_OPEN in printed(changed(half))
 
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
-    hostile = dataclasses.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
+    hostile = msgspec.structs.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
     made = page([CampaignReport(changed(hostile, UNKNOWN), {}, None)])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
@@ -96,6 +98,6 @@ def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
 
 def test_what_runs_a_test_again_names_its_campaign() -> None:
     document = document_of("usual", "policy")
-    run = dataclasses.replace(document.run, study="why")
-    made = page([CampaignReport(dataclasses.replace(document, run=run), {}, None)])
+    run = msgspec.structs.replace(document.run, study="why")
+    made = page([CampaignReport(msgspec.structs.replace(document, run=run), {}, None)])
     assert f"equipoise why {run.id} --again --seed 7" in made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
+import msgspec.structs
 import pytest
 from rich.console import Console
 
@@ -48,7 +48,7 @@ def explained(name: str = "new") -> ResultDocument:
         seconds=0.48,
         seconds_ci=(0.4, 0.5),
     )
-    return validated(dataclasses.replace(document, extra_time=extra, why=(cause,)))
+    return validated(msgspec.structs.replace(document, extra_time=extra, why=(cause,)))
 
 
 def printed(document: ResultDocument, width: int = 120) -> str:
@@ -70,7 +70,7 @@ def test_the_screen_says_where_the_extra_time_is_and_why() -> None:
 
 
 def test_without_a_cause_that_is_said() -> None:
-    assert "No rule finds a cause" in printed(dataclasses.replace(explained(), why=()))
+    assert "No rule finds a cause" in printed(msgspec.structs.replace(explained(), why=()))
 
 
 def test_what_was_not_observed_is_not_mentioned() -> None:

@@ -1,16 +1,24 @@
-"""What an intervention did to a gap: the guards of verdict.md §7."""
+"""The fraction of a gap that an intervention explains, and the verdict on the cause."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 
+import msgspec.structs
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.intervention import InterventionBlocks, InterventionEffect, is_final
+from equipoise.stats.intervention import (
+    ExplainedFraction,
+    InterventionBlocks,
+    InterventionEffect,
+    describe_fraction,
+    is_final,
+)
 
 BLOCKS = 40
 LEVEL = 0.05
@@ -82,10 +90,10 @@ def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
 
 def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
     found = judged((0.010, 0.024, 0.010, 0.010))
-    wide = dataclasses.replace(found.logs, pieces=((0.52, 1.3),))
+    wide = msgspec.structs.replace(found.logs, pieces=((0.52, 1.3),))
     assert found.outcome == "confirmed"
     assert is_final(found)
-    assert not is_final(dataclasses.replace(found, logs=wide))
+    assert not is_final(msgspec.structs.replace(found, logs=wide))
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:
@@ -107,3 +115,153 @@ def test_a_level_or_a_cost_that_is_none_is_refused() -> None:
         InterventionBlocks(1.0)
     with pytest.raises(UnusableInput, match="cost -1"):
         InterventionBlocks(LEVEL).append(1.0, 1.0, -1.0, 1.0)
+
+
+CAMPAIGNS = 200
+
+
+def gaps_of(
+    generator: np.random.Generator, *, gap: float, share: float, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gaps without and with the intervention; ``noise`` of shape (4, n) in drawn order."""
+    shuffled = generator.permuted(noise, axis=0)
+    without = gap + shuffled[1] - shuffled[0]
+    with_it = (1.0 - share) * gap + shuffled[3] - shuffled[2]
+    return without, with_it
+
+
+def sequence_of(gaps: FloatArray, gaps_with: FloatArray) -> FractionSequence:
+    sequence = FractionSequence(LEVEL)
+    for gap, gap_with in zip(gaps, gaps_with, strict=True):
+        sequence.push(float(gap), float(gap_with))
+    return sequence
+
+
+def explained_fraction(gaps: FloatArray, gaps_with: FloatArray) -> ExplainedFraction:
+    sequence = sequence_of(gaps, gaps_with)
+    return ExplainedFraction(sequence.estimate(), tuple(sequence.exact_set()))
+
+
+def normal(generator: np.random.Generator) -> FloatArray:
+    return generator.normal(0.0, 0.03, (4, BLOCKS))
+
+
+def heavy(generator: np.random.Generator) -> FloatArray:
+    values: FloatArray = 0.02 * generator.standard_t(2, (4, BLOCKS))
+    return values
+
+
+def drifting(generator: np.random.Generator) -> FloatArray:
+    """Each trial 1 % slower than the one before, and the second place of a block 5 % more."""
+    trial = np.arange(4 * BLOCKS).reshape(BLOCKS, 4).T
+    slot = np.array([0.0, 0.05, 0.0, 0.0])[:, None]
+    values: FloatArray = 0.01 * trial + slot + generator.normal(0.0, 0.02, (4, BLOCKS))
+    return values
+
+
+@pytest.mark.parametrize("noise", [normal, heavy, drifting])
+@pytest.mark.parametrize("share", [0.0, 0.8])
+def test_the_set_after_every_block_holds_the_true_share(noise: object, share: float) -> None:
+    assert callable(noise)
+    generator = np.random.default_rng(7)
+    missed = 0
+    for _ in range(CAMPAIGNS):
+        without, with_it = gaps_of(generator, gap=0.1, share=share, noise=noise(generator))
+        missed += not sequence_of(without, with_it).fits(share)
+    assert missed <= binom.ppf(0.999, CAMPAIGNS, LEVEL)
+
+
+def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
+    """verdict.md §7: a gap of 10 %, sd 3 %, share 0.8 gives about [0.60, 0.95]."""
+    generator = np.random.default_rng(8)
+    ends = []
+    for _ in range(20):
+        without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
+        found = explained_fraction(without, with_it)
+        assert len(found.pieces) == 1
+        ends.append((found.low, found.high))
+    low, high = np.median(np.array(ends, dtype=float), axis=0)
+    assert 0.5 < low < 0.7
+    assert 0.9 < high < 1.05
+
+
+def test_shares_inside_the_set_fit_and_those_outside_do_not() -> None:
+    generator = np.random.default_rng(9)
+    without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
+    found = explained_fraction(without, with_it)
+    assert found.low is not None
+    assert found.high is not None
+    assert sequence_of(without, with_it).fits(found.low + 1e-4)
+    assert sequence_of(without, with_it).fits(found.high - 1e-4)
+    assert not sequence_of(without, with_it).fits(found.low)
+    assert not sequence_of(without, with_it).fits(found.high)
+
+
+def test_a_gap_that_is_lost_in_noise_bounds_no_share() -> None:
+    generator = np.random.default_rng(10)
+    without, with_it = gaps_of(generator, gap=0.0, share=0.5, noise=normal(generator))
+    found = explained_fraction(without, with_it)
+    assert found.low is None
+    assert found.high is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.9734, 1.0])
+def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None:
+    """A gap of a hundred times, as a cache or a sync makes it, beside a noise of 1 %."""
+    generator = np.random.default_rng(12)
+    noise = generator.normal(0.0, 0.01, (4, BLOCKS))
+    without, with_it = gaps_of(generator, gap=math.log(100.0), share=share, noise=noise)
+    found = explained_fraction(without, with_it)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < share < found.high < found.low + 0.01
+
+
+def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
+    generator = np.random.default_rng(13)
+    without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
+    sequence = sequence_of(without, with_it)
+    exactly = explained_fraction(without, with_it)
+    rounded = ExplainedFraction(sequence.estimate(), tuple(sequence.rounded_set()))
+    assert rounded.estimate == exactly.estimate
+    assert rounded.low is not None
+    assert rounded.high is not None
+    assert exactly.lies_within(rounded.low, rounded.high)
+    assert rounded.high - rounded.low < 0.05 + (exactly.high or 0.0) - (exactly.low or 0.0)
+
+
+def test_no_block_says_nothing() -> None:
+    found = explained_fraction(np.array([]), np.array([]))
+    assert found.estimate is None
+    assert found.pieces == ((None, None),)
+
+
+def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
+    generator = np.random.default_rng(11)
+    without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
+    nothing = np.full(5, math.nan)
+    longer = explained_fraction(
+        np.concatenate((without, nothing)), np.concatenate((with_it, nothing))
+    )
+    assert longer == explained_fraction(without, with_it)
+
+
+def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
+    found = explained_fraction(np.full(30, math.inf), np.full(30, 0.001))
+    assert found.pieces == ()
+    assert found.estimate is None
+    assert not found.lies_within(-1.0, 2.0)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_a_level_that_is_none_is_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="a level lies between 0 and 1"):
+        FractionSequence(level)
+
+
+def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:
+    assert describe_fraction(0.97, (0.944, 0.99)) == "97 % [94, 99]"
+    assert describe_fraction(-0.001, (-0.03, 0.02)) == "0 % [-3, 2]"
+    assert describe_fraction(0.5, (None, 0.75)) == "50 % […, 75]"
+    assert describe_fraction(0.5, (None, None)) == "about 50 %"
+    assert describe_fraction(None, (None, None)) == "unknown"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.measure.probes import probe_program, probe_rows
 from equipoise.model.primitives import LATENCY

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.compilers.analysis import findings, over_layouts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.plans import study_plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pwd
 import re
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec.structs
 import psutil
 import pytest
 
@@ -346,8 +346,8 @@ def test_the_study_predicts_starts_the_same_server_as_the_study_database() -> No
     chosen = ("memory=glibc", "placement=across_cpus")
     database = built_in("database", "server=mariadb", "threads=1", "setting=glibc,tcp")
     predicts = [one for one in built_in("predicts", *chosen) if one.server is not None]
-    wanted = [dataclasses.replace(one.server, prepare=None) for one in database if one.server]
-    found = [dataclasses.replace(one.server, prepare=None) for one in predicts if one.server]
+    wanted = [msgspec.structs.replace(one.server, prepare=None) for one in database if one.server]
+    found = [msgspec.structs.replace(one.server, prepare=None) for one in predicts if one.server]
     assert found == wanted
     lines = [
         one.server.prepare[2] for one in (*database, *predicts) if one.server and one.server.prepare

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import iteration_figures

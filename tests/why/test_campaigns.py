@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec.structs
 import numpy as np
 import pytest
 
@@ -24,14 +23,14 @@ def experiment(name: str, *, blocks: int = 30) -> RunRecord:
     """A campaign that confirms its only cause."""
     plan, seconds = plan_and_seconds(2.4, [Truth(1.0)], stopping=Stopping(blocks=blocks), seed=2)
     made = campaign(plan, seconds, NOISES["normal"], np.random.default_rng(3))
-    return dataclasses.replace(made, id=name)
+    return msgspec.structs.replace(made, id=name)
 
 
 def explained() -> RunRecord:
     """The same two conditions, compared before."""
     made = experiment("explained")
-    plan = dataclasses.replace(made.plan, explains=None, study="compare")
-    return dataclasses.replace(made, plan=plan)
+    plan = msgspec.structs.replace(made.plan, explains=None, study="compare")
+    return msgspec.structs.replace(made, plan=plan)
 
 
 class Shelf:
@@ -48,7 +47,7 @@ class Shelf:
 
 
 def test_the_newest_with_a_complete_block_counts() -> None:
-    begun = dataclasses.replace(experiment("begun"), trials=())
+    begun = msgspec.structs.replace(experiment("begun"), trials=())
     newer, older = experiment("newer"), experiment("older")
     found = latest_experiment(explained(), Shelf(begun, newer, older))
     assert found is newer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.observation import Observation

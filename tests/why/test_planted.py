@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.differences.changes import Change, Difference

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign import conduct
@@ -26,8 +26,7 @@ CALLED_DIFFERENT = ("faster", "slower", "mixed")
 MINUTE_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class CertifyOptions:
+class CertifyOptions(Struct, frozen=True):
     """How a host is certified; the programs are the package's own workload ``spin``."""
 
     campaigns: int = 60

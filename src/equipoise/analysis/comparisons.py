@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
@@ -29,8 +30,7 @@ CONTROLLED = 0
 Blocks = dict[int, tuple[Trial, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """One candidate and its baseline on one metric."""
 
     metric: str

@@ -7,12 +7,12 @@ as on any other metric (docs/nondeterminism.md).
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, is_more_better, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
@@ -37,8 +37,7 @@ from equipoise.stats.warm_up import (
 ESTIMAND = "typical within-block ratio of the means of the steady states"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassedTrial:
+class ClassedTrial(Struct, frozen=True):
     """One analysed trial on one metric."""
 
     trial: Trial
@@ -54,8 +53,7 @@ class ClassedTrial:
         return None if self.shape is None else self.shape.late
 
 
-@dataclass(frozen=True, slots=True)
-class ClassedCondition:
+class ClassedCondition(Struct, frozen=True):
     """The analysed trials of one condition on one metric."""
 
     trials: tuple[ClassedTrial, ...]
@@ -184,7 +182,7 @@ def _is_classed(classed: Classed, place: int, metric: str) -> bool:
 
 def _given(judged: Comparison) -> SteadyComparison:
     summary = f"In the steady state: {judged.summary}"
-    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=summary)
+    comparison = replace(judged, estimand=ESTIMAND, summary=summary)
     return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, summary)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
@@ -68,7 +68,7 @@ def ratios_by_level(
     # Read once: there may be very many comparisons.
     read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
     return tuple(
-        dataclasses.replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
+        replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
         for one, contrast in zip(comparisons, plan.contrasts, strict=True)
     )
 
@@ -96,8 +96,7 @@ def pooled_by_level(
         blocks = complete_blocks(record.draws, record.trials)
         read = [_read(metric, block, draws[at]) for at, block in blocks.items()]
         units.extend(
-            dataclasses.replace(one, places=(host, boot, number, *one.places))
-            for one in _pairs(contrast, read)
+            replace(one, places=(host, boot, number, *one.places)) for one in _pairs(contrast, read)
         )
     return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
 
@@ -108,8 +107,7 @@ def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """Logarithms and seconds of a block, or of one trial."""
 
     places: tuple[int, int]
@@ -122,8 +120,7 @@ class _Read:
     """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     """One trial, or the two trials of a ratio."""
 
     logarithms: FloatArray

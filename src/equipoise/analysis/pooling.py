@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.analysis.comparisons import primary_ratios
 from equipoise.analysis.levels import pooled_by_level
@@ -72,8 +72,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
 
 
-@dataclass(frozen=True, slots=True)
-class _Campaign:
+class _Campaign(Struct, frozen=True):
     """Facts that pooling needs of one campaign: much less than its result document."""
 
     campaign: PooledCampaign

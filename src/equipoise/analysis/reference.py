@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
@@ -31,8 +32,7 @@ from equipoise.stats.sessions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """One row of a result: its costs, and its median as it was reported."""
 
     metric: str

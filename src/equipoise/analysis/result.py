@@ -6,15 +6,14 @@ campaign's own seed.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import (
     Blocks,
@@ -43,7 +42,7 @@ from equipoise.campaign.blocks import (
     known_values,
     left_out_because,
 )
-from equipoise.model.bulk import make_many, paused_garbage_collector
+from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
@@ -135,8 +134,7 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TrialsByCondition:
+class _TrialsByCondition(Struct, frozen=True):
     """Trials, failures and draws of all conditions, collected in one pass."""
 
     analysed: Mapping[int, list[Trial]]
@@ -184,7 +182,7 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
     primary = plan.judgement.primary_metric
     if primary in metrics:
         found = cost_by_level(plan, analysed, by_condition.draws)
-        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
+        metrics[primary] = replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -208,18 +206,12 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
 def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
     layouts = {(one.phase, one.block): one.layout for one in record.draws}
     return tuple(
-        make_many(
-            TrialRow,
-            (
-                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
-                for trial in record.trials
-            ),
-        )
+        _row(plan, trial, blocks, layouts.get((trial.phase, trial.block)))
+        for trial in record.trials
     )
 
 
-def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """Return the fields of a ``TrialRow``, in its order, without its layout."""
+def _row(plan: Plan, trial: Trial, blocks: Blocks, layout: int | None) -> TrialRow:
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]
@@ -227,7 +219,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
     reported = iterations_in(trial.samples) if trial.samples else {}
-    return (
+    return TrialRow(
         trial.block,
         trial.position,
         condition.name,
@@ -248,6 +240,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         trial.covariates,
         own_values,
         {metric: [one.value for one in samples] for metric, samples in reported.items()},
+        layout,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.campaign.blocks import QUANTA, is_unavailable
 from equipoise.model.plan import Plan
@@ -56,11 +56,11 @@ def shape_of(
         beside = observed_covariates(trials)
         if plan.imported is None:
             beside = [*_observed(trials), *_drawn(plan, trials, draws)]
-        summary = dataclasses.replace(summary, companions=companions(modes, beside))
+        summary = replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
     changes = states(values) if len(values) >= LEAST_TRIALS else None
-    return dataclasses.replace(summary, states=changes)
+    return replace(summary, states=changes)
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:

@@ -9,10 +9,10 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from operator import attrgetter
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
@@ -35,7 +35,7 @@ TIMED_OUT = math.inf
 (rule 1)."""
 
 
-ACCOUNTABLE = (frozenset(field.name for field in fields(Accounting)) | {"cpu_s"}) - {
+ACCOUNTABLE = (frozenset(Accounting.__struct_fields__) | {"cpu_s"}) - {
     "counters",
     "unknown",
 }
@@ -167,8 +167,7 @@ def as_cost(sample: Sample) -> float:
     return 1.0 / sample.value if sample.value else TIMED_OUT
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRead:
+class BlockRead(Struct, frozen=True):
     """Cost and place of each condition in one block, on one metric."""
 
     costs: dict[int, float]
@@ -218,8 +217,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
         )
 
 
-@dataclass(frozen=True, slots=True)
-class BlockCosts:
+class BlockCosts(Struct, frozen=True):
     """Place and cost of each condition in each complete block.
 
     Shapes: ``numbers`` (n,), ``places`` and ``costs`` (n, k), ``ends`` (n, 2), for n blocks of up

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.interim import InterimAnalysis
@@ -233,7 +234,7 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
     return {
         **host,
         "certificate": None if certificate is None else certificate.summary(),
-        "mapped": {name: dataclasses.asdict(one) for name, one in mapped.items()},
+        "mapped": {name: asdict(one) for name, one in mapped.items()},
     }
 
 
@@ -247,8 +248,7 @@ def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[obje
         return nullcontext()
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
+class _Segment(Struct, frozen=True):
     """A segment before its first trial."""
 
     run_id: str
@@ -272,7 +272,7 @@ def _conduct(
     now: Callable[[], float],
 ) -> None:
     plan, stopping = segment.plan, segment.stopping
-    extended = dataclasses.replace(plan, stopping=stopping)
+    extended = replace(plan, stopping=stopping)
     listener.segment_started(segment.run_id, extended, judge.earliest_block(), segment.blocks)
     reason: str = INTERRUPTED
     try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.progress import ComparisonStatus
@@ -16,8 +17,7 @@ from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise,
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 
-@dataclass(frozen=True, slots=True)
-class _Interim:
+class _Interim(Struct, frozen=True):
     """One comparison after an analysis, and whether its question is answered."""
 
     judged: ComparisonVerdict

@@ -7,9 +7,10 @@ same error in both.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import CompareOptions, conditions_of, with_control

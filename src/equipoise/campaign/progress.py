@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import Plan
@@ -14,8 +14,7 @@ from equipoise.model.result import Verdict
 from equipoise.model.why import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonStatus:
+class ComparisonStatus(Struct, frozen=True):
     """Status of one comparison, or of one intervention, after the latest block."""
 
     candidate: str
@@ -29,8 +28,7 @@ class ComparisonStatus:
     """Sentence on the part of a gap that an intervention closes; then there is no ratio."""
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignProgress:
+class CampaignProgress(Struct, frozen=True):
     """Progress of a campaign after a block."""
 
     blocks: int
@@ -78,8 +76,7 @@ _REACH = 2.0
 hundredfold (tests/campaign/test_progress.py)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockForecast:
+class BlockForecast(Struct, frozen=True):
     """Forecast of a block's time, in seconds."""
 
     block_s: float

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.design.coin import draw_block
@@ -59,8 +60,7 @@ class Judge(Protocol):
         """Return the number of the first block after which a verdict is possible."""
 
 
-@dataclass(slots=True)
-class SegmentInProgress:
+class SegmentInProgress(Struct):
     """Runs blocks until there is a reason to stop.
 
     Parameters

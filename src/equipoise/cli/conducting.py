@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
@@ -62,8 +63,7 @@ def measuring(
             raise KeyboardInterrupt from None
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignResult:
+class CampaignResult(Struct, frozen=True):
     """Result of a campaign that ran to its stop."""
 
     record: RunRecord

@@ -6,11 +6,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
@@ -25,7 +26,8 @@ from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
-from equipoise.report.gate import to_comment, to_markdown
+from equipoise.report.builders.gate import gate_document
+from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.checkout import (
     Repository,
@@ -40,6 +42,8 @@ from equipoise.revisions.plan import GateRequest, check_out_and_build, gate_plan
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable that names the file to which a step of GitHub Actions appends its summary."""
+MARK = "<!-- equipoise gate -->"
+"""Ends what becomes a comment, unseen: by it the next run finds the comment and replaces it."""
 
 
 @click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
@@ -134,8 +138,7 @@ def _gate_status(result: CampaignResult) -> int:
     return EXIT_DONE if known else exit_status(result)
 
 
-@dataclass(frozen=True, slots=True)
-class _SummaryFiles:
+class _SummaryFiles(Struct, frozen=True):
     """Files that get the summary, beside stdout."""
 
     own: Path | None
@@ -151,9 +154,9 @@ def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
 
 
 def _summarise(document: ResultDocument, files: _SummaryFiles, output: OutputOptions) -> None:
-    summary = to_markdown(document)
+    summary = to_markdown(gate_document(document))
     if files.own is not None:
-        write_file(files.own, to_comment(document).encode())
+        write_file(files.own, f"{summary}\n{MARK}\n".encode())
     if files.of_step is not None:
         try:
             with files.of_step.open("a", encoding="utf-8") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -110,7 +110,7 @@ def command(**arguments: Any) -> int:
 
 def strata_document(result: MatchByResult) -> dict[str, Any]:
     """Return the strata and their factors as JSON has them."""
-    strata = [dataclasses.asdict(stratum) for stratum in result.strata]
+    strata = [asdict(stratum) for stratum in result.strata]
     for stratum in strata:
         stratum["values"] = [
             value if isinstance(value, str | int | float) else str(value)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli.options import FiniteRange, names_in
 from equipoise.model.errors import UnusableInput
@@ -127,8 +127,7 @@ matching_options = options_of(
 """The options of a match by fixed weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class MatchTable:
+class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates
@@ -140,13 +139,7 @@ class MatchTable:
 
 
 def read_match_table(arguments: dict[str, Any]) -> MatchTable:
-    """Read the columns that the options name.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the file's column, or the options that do not go together.
-    """
+    """Read the columns that the options name."""
     formula, treatment, names = (
         arguments[option] for option in ("formula", "treatment", "covariates")
     )
@@ -197,13 +190,7 @@ def read_match_table(arguments: dict[str, Any]) -> MatchTable:
 
 
 def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
-
-    Raises
-    ------
-    UnusableInput
-        An option names another column, or has not one number for each.
-    """
+    """Return the arguments of ``match`` and ``gen_match`` for columns of these names."""
     exact = None
     if arguments["exact"]:
         unknown = [name for name in arguments["exact"] if name not in names]
@@ -235,13 +222,7 @@ def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
-    """Match as the options say; ``more`` goes to ``match`` as it is.
-
-    Raises
-    ------
-    UnusableInput
-        The input cannot be matched.
-    """
+    """Match as the options say; ``more`` goes to ``match`` as it is."""
     if arguments["by"] and arguments["common_support"]:
         raise UnusableInput(
             "--by and --common-support do not go together",

@@ -51,13 +51,7 @@ def output_options(plot_help: str) -> Callable[[Decorated], Decorated]:
 
 
 def check_outputs(arguments: Mapping[str, Any]) -> None:
-    """Check that the files can be written, before the work for them is done.
-
-    Raises
-    ------
-    UnusableInput
-        A folder is missing, an ending is of no form, or nothing can be drawn here.
-    """
+    """Check that the files can be written, before the work for them is done."""
     if arguments["plot_file"] is not None:
         from equipoise.figures.save import require_figures
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
@@ -35,8 +35,7 @@ ACCOUNTED = (
 PREFIX = "environment_"
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedLog:
+class ObservedLog(Struct, frozen=True):
     """Columns of a log, and what differs between the environments of its campaigns."""
 
     source: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.design.limits import (
     GATE_BLOCKS,
@@ -247,8 +247,7 @@ def layout_options(function: Decorated) -> Decorated:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class _Defaults:
+class _Defaults(Struct, frozen=True):
     """Defaults of options, as their help shows them."""
 
     blocks: str
@@ -319,7 +318,7 @@ def _stopping_options(function: Decorated, defaults: _Defaults) -> Decorated:
 
 def limits_of(given: Mapping[str, Any]) -> CampaignLimits:
     """Return the numbers that limit and judge a campaign, from the options of a command."""
-    return CampaignLimits(**{one.name: given.get(one.name) for one in fields(CampaignLimits)})
+    return CampaignLimits(**{name: given.get(name) for name in CampaignLimits.__struct_fields__})
 
 
 def seed_option(function: Decorated) -> Decorated:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from equipoise.cli.load_result import reported_document
 from equipoise.cli.output_files import check_folder, write_file
@@ -19,8 +20,7 @@ from equipoise.report.json_document import read_document
 from equipoise.report.renderers import terminal
 
 
-@dataclass(frozen=True, slots=True)
-class OutputOptions:
+class OutputOptions(Struct, frozen=True):
     """What the user wants of a result, and where it goes."""
 
     ledger: Path

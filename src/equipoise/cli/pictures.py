@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli.output_files import check_folder, write_file
 from equipoise.model.record import RunRecord
@@ -21,8 +21,7 @@ from equipoise.why.gap import choose_gap
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
+class Pictures(Struct, frozen=True):
     """Where each one goes; ``None`` for nowhere."""
 
     flame_graph: Path | None

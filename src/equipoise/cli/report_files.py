@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.output_files import check_folder, write_file
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from equipoise.report.document import Document
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedCampaign:
+class ReportedCampaign(Struct, frozen=True):
     """One campaign that is reported."""
 
     document: ResultDocument

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.load_result import load_result, reported, reported_records
@@ -56,8 +57,7 @@ def command(**given: Any) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A campaign as the ledger has it."""
 
     record: RunRecord

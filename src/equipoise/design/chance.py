@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.model.plan import PADDING_VARIABLE, Condition
 from equipoise.model.record import CampaignWarning
@@ -14,8 +16,7 @@ HELD = "held"
 NOTHING, EVERYTHING = "nothing", "everything"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A source of chance: drawn anew in each trial, unless it is held."""
 
     name: str

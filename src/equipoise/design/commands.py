@@ -13,10 +13,12 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
@@ -26,8 +28,7 @@ from equipoise.model.plan import LAYOUT, PRIMARY_METRIC, Condition, Hooks
 MOST_CONDITIONS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
+class CompareOptions(Struct, frozen=True):
     """What the user wants to compare, and how; not yet checked but for its numbers."""
 
     commands: tuple[str | tuple[str, ...], ...]
@@ -129,8 +130,7 @@ def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return (*conditions, replace(conditions[0], name=name))
 
 
-@dataclass(frozen=True, slots=True)
-class _FilledCommand:
+class _FilledCommand(Struct, frozen=True):
     """One command with its parameters filled in."""
 
     text: str

@@ -6,7 +6,8 @@ import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
@@ -19,8 +20,7 @@ _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Conditions of a study, and which are compared."""
 
     conditions: tuple[Condition, ...]

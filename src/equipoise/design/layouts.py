@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, draw_layouts
 from equipoise.model.errors import UnusableInput
@@ -72,8 +74,7 @@ _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _TAKES_NEXT = frozenset({"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "-x", "-Xlinker"})
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
+class Compilation(Struct, frozen=True):
     """A command line that compiles and links a program, in its parts."""
 
     compiler: str

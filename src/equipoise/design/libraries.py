@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 
 
-@dataclass(frozen=True, slots=True)
-class Allocator:
+class Allocator(Struct, frozen=True):
     """An allocator that is preloaded."""
 
     name: str
@@ -74,8 +74,7 @@ _AVX2 = ("avx2", "fma")
 _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
 
-@dataclass(frozen=True, slots=True)
-class CoreType:
+class CoreType(Struct, frozen=True):
     """A kind of processor that a library can be set to."""
 
     value: str
@@ -87,8 +86,7 @@ class CoreType:
     that uses the library ends with SIGILL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Blas:
+class Blas(Struct, frozen=True):
     """A BLAS library, and the variables that set its threads and its kind of processor."""
 
     name: str

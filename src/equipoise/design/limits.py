@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.coin import LARGEST_SEED
 from equipoise.model.errors import UnusableInput
@@ -26,8 +28,7 @@ GATE_MIN_EFFECT = 2.0
 MOST_BLOCKS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class NumberRange:
+class NumberRange(Struct, frozen=True):
     """Numbers that an option accepts."""
 
     low: float
@@ -103,8 +104,7 @@ def check_number(name: str, value: Any) -> Any:
     return None if value is None else RANGES[name].read(value, f"{name}={value}")
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignLimits:
+class CampaignLimits(Struct, frozen=True):
     """Numbers of a campaign as the user gave them; ``None`` means the default.
 
     Raises
@@ -131,12 +131,12 @@ class CampaignLimits:
 
     def __post_init__(self) -> None:
         """Check every number."""
-        for field in fields(self):
-            check_number(field.name, getattr(self, field.name))
+        for name in self.__struct_fields__:
+            check_number(name, getattr(self, name))
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these numbers, with those that are not given taken from ``defaults``."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
         return replace(defaults, **{name: one for name, one in given.items() if one is not None})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
@@ -19,8 +20,7 @@ ALPHA, MIN_EFFECT = 0.05, 5.0
 """Defaults of `equipoise os`; the effect in percent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batching:
+class Batching(Struct, frozen=True):
     """Amount that one process of a probe measures."""
 
     batches: int
@@ -33,8 +33,7 @@ class Batching:
         return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """Amount that a campaign measures."""
 
     batching: Batching

@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from equipoise.model.record import CampaignWarning
 
@@ -20,8 +22,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """What this room knows of the host."""
 
     native_programs: Path
@@ -35,8 +36,7 @@ class Site:
     """CPUs that we may use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Something that a level needs and this host lacks."""
 
     what: str
@@ -179,8 +179,7 @@ def _is_baseline(level: Level, factor: Factor, study: Study) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """A program that is not installed."""
 
     program: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.figures.building import (
@@ -120,8 +120,7 @@ def love_plot(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """Percentages of the controls and of the treated that have one of two values."""
 
     label: str
@@ -267,16 +266,14 @@ def qq_plot(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Weighted:
+class Weighted(Struct, frozen=True):
     """Values with their weights; ``None`` for equal weights."""
 
     values: Floats
     weights: Floats | None
 
 
-@dataclass(frozen=True, slots=True)
-class Arms:
+class Arms(Struct, frozen=True):
     """Values of one covariate in both groups."""
 
     treated: Weighted

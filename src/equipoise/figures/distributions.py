@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.figures.building import (
@@ -89,8 +89,7 @@ def distributions(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
+class _Panel(Struct, frozen=True):
     """The values of each condition, a row each, and the axes that all layers share."""
 
     document: ResultDocument

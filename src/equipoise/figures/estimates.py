@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import altair as alt
+from msgspec import Struct
 
 from equipoise.figures.balance import HOW_TO_READ_LOVE_PLOT, love_plot
 from equipoise.figures.building import (
@@ -32,8 +32,7 @@ HOW_TO_READ_EFFECTS = (
 _KINDS = ("naive", "comparable", "by time", "placebo")
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """One row of the figure; ``interval`` is ``None`` for a mark alone."""
 
     label: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
 from equipoise.model.primitives import PRIMITIVE_METRICS
@@ -24,8 +25,7 @@ _MAX_NAME = 80
 _NO_WORD = re.compile("[^A-Za-z0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A chart and how to read it."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
+from msgspec import Struct
 
 from equipoise.figures.building import Rows, chart_of, frame, place_of, plain_scale
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
@@ -27,8 +27,7 @@ _LOGARITHMIC_FROM = 3.0
 _MARGIN = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """Values of one trial, and its shape; ``None`` if it was not classified."""
 
     block: int

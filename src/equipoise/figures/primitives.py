@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 
 import altair as alt
+from msgspec.structs import replace
 
 from equipoise.figures.building import (
     Rows,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import altair as alt
+from msgspec import Struct
 
 from equipoise.figures.building import (
     Rows,
@@ -238,8 +238,7 @@ def shift(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RatioAxis:
+class RatioAxis(Struct, frozen=True):
     """An axis for ratios of costs: in percent near 1, in times beyond."""
 
     low: float
@@ -308,8 +307,7 @@ def _ratio_tooltips() -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     label: str
     kind: str
     ratio: float | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.primitives import LATENCY
@@ -15,11 +15,10 @@ from equipoise.model.result import Comparison, ResultDocument, TrialRow
 EVERY_TRIAL = 5000
 """Largest number of trials that are drawn one by one; more are binned, and the figure says so."""
 TIMED_OUT = math.inf
-_ACCOUNTED = frozenset(field.name for field in fields(TrialRow)) | {"cpu_s"}
+_ACCOUNTED = frozenset(TrialRow.__struct_fields__) | {"cpu_s"}
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Costs of two conditions in the same blocks; shape ``(blocks,)`` each."""
 
     baseline: NDArray[np.float64]

@@ -152,13 +152,7 @@ def _no_password() -> str:
 
 
 def _greet(host: str, port: int, context: ssl.SSLContext | None, timeout_s: float) -> None:
-    """Find out whether a scheduler is there: Dask waits for ever for other servers.
-
-    Raises
-    ------
-    OSError, ValueError
-        Nobody answers in time, or somebody else does.
-    """
+    """Find out whether a scheduler is there: Dask waits for ever for other servers."""
     with socket.create_connection((host, port), timeout_s) as plain:
         connection = plain if context is None else context.wrap_socket(plain, server_hostname=host)
         with connection, connection.makefile("rb") as stream:

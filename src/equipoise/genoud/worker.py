@@ -93,13 +93,7 @@ Outcome = Floats | Failed | Missing
 
 
 def pack(evaluate: Evaluate) -> Payload:
-    """Pack the evaluator for other processes.
-
-    Raises
-    ------
-    UnusableInput
-        It cannot be pickled.
-    """
+    """Pack the evaluator for other processes."""
     try:
         data = pickle.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL)
         fault: Exception | None = None
@@ -145,14 +139,7 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
 
 
 def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
-    """Return the values, shape (candidates, criteria).
-
-    Raises
-    ------
-    EvaluationFailed
-        The evaluator raised, named with the parameters that made it do so, or it returned
-        something else than a row for each candidate.
-    """
+    """Return the values, shape (candidates, criteria)."""
     # A copy: what comes out of a cluster's buffers is read-only.
     copy = np.array(candidates, dtype=np.float64, order="C")
     try:

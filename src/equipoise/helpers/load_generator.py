@@ -6,7 +6,8 @@ import resource
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.helpers.equipoise_metrics import report
 
@@ -14,8 +15,7 @@ PERCENTILES = (50, 95, 99)
 _SAID_LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """One interval of a run, mostly of a second."""
 
     throughput_per_s: float
@@ -23,8 +23,7 @@ class Interval:
     """``None`` if nothing ended in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Service that clients got from a server; times in seconds.
 
     At a fixed rate a latency runs from when a request was due, not from when a client was free

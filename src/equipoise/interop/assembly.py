@@ -6,11 +6,12 @@ every field of a trial that the file does not have is unknown, for that reason.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.interop.reading import BENCHMARK, Process, Reading, quoted
 from equipoise.model.errors import UnusableInput
@@ -45,8 +46,7 @@ _LARGEST_WHOLE = 2.0**63
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """One file that was read."""
 
     file: str
@@ -57,8 +57,7 @@ class Named:
     reading: Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """A run that another tool measured, as the ledger takes it."""
 
     plan: Plan
@@ -68,8 +67,7 @@ class Imported:
     notices: tuple[CampaignWarning, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(Struct, frozen=True):
     """A process at its place: the number of its block and of its condition."""
 
     process: Process
@@ -113,7 +111,7 @@ def assemble(
         conditions=conditions,
         measure=Measure(working_folder=folder, warmup=0, vary_environment_size=False),
         stopping=Stopping(),
-        judgement=dataclasses.replace(judgement, primary_metric=metric),
+        judgement=replace(judgement, primary_metric=metric),
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
         imported=ImportSource(
@@ -131,7 +129,7 @@ def assemble(
     )
     hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
     return Imported(
-        plan=dataclasses.replace(plan, chosen_contrasts=contrasts),
+        plan=replace(plan, chosen_contrasts=contrasts),
         environment=_environment(named, hosts),
         draws=_draws(placed),
         trials=tuple(_trials(placed, hosts, now)),

@@ -8,12 +8,12 @@ import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 
@@ -28,8 +28,7 @@ NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON from bytes that are none."""
 
 
-@dataclass(frozen=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """One file as it was read, or a folder."""
 
     name: str
@@ -79,8 +78,7 @@ class SourceFile:
         return UnusableInput(f"{self.name}: {what}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One process of one benchmark: what becomes a trial."""
 
     benchmark: str
@@ -98,8 +96,7 @@ class Process:
     host: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """The content of one file."""
 
     tool: str | None
@@ -117,8 +114,7 @@ class Reading:
     """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One tool's form of a file."""
 
     name: str

@@ -6,8 +6,9 @@ import importlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from equipoise.interop.reading import as_unicode
 from equipoise.model.csv_text import csv_text
@@ -41,8 +42,7 @@ _SPREAD = {"covariates": "covariate", "metrics": "metric", "iterations": "iterat
 """Fields whose entries become columns, and what the name of such a column begins with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column: every cell is of its kind or ``None``."""
 
     name: str

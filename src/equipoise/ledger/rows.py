@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan, Process
 from equipoise.model.record import (
@@ -165,10 +164,9 @@ _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-_make_accounting = fast_maker(Accounting)
-_make_draw = fast_maker(Draw)
-_make_sample = fast_maker(Sample)
-_make_trial = fast_maker(Trial)
+# mypy cannot know how many values a slice of a row has.
+_make_accounting: Callable[..., Accounting] = Accounting
+_make_trial: Callable[..., Trial] = Trial
 _whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*_WHOLE_NUMBERS)
 
 
@@ -276,7 +274,7 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
             for begun, document, ended, because in rows(_SELECT_SITTINGS)
         ),
         draws=tuple(
-            _make_draw(phase, block, orders[conditions], padding, layout)
+            Draw(phase, block, orders[conditions], padding, layout)
             for phase, block, conditions, padding, layout in rows(_SELECT_DRAWS)
         ),
         trials=_trials(rows(_SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
@@ -292,7 +290,7 @@ def _samples(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
     collected: dict[int, list[Sample]] = {}
     for trial, metric, value, *rest in rows:
         known = float("nan") if value is None else value
-        collected.setdefault(trial, []).append(_make_sample(metric, known, *rest))
+        collected.setdefault(trial, []).append(Sample(metric, known, *rest))
     return {trial: tuple(samples) for trial, samples in collected.items()}
 
 

@@ -76,11 +76,6 @@ def matrix_of(table: Any) -> tuple[tuple[str, ...], Values]:
     """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
     Columns of an array are called ``x0``, ``x1``, ….
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and rows that are no finite numbers.
     """
     columns = columns_of(table)
     if columns is None:
@@ -139,13 +134,7 @@ def numbers_of(column: Any, name: str) -> Values:
 
 
 def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
-    """Return who was treated, from 0 and 1 or false and true.
-
-    Raises
-    ------
-    UnusableInput
-        There are other values, naming the rows, or all rows are the same.
-    """
+    """Return who was treated, from 0 and 1 or false and true."""
     columns = columns_of(table)
     if columns is None:
         columns = {name: np.asarray(table)}
@@ -252,13 +241,7 @@ def _widest(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_present(column: NDArray[Any], name: str) -> None:
-    """Refuse a column of any kind with missing values.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and its rows, counted from 0.
-    """
+    """Refuse a column of any kind with missing values."""
     if column.dtype.kind == "f":
         missing = np.isnan(column)
     else:

@@ -100,13 +100,7 @@ def ks_tests(
 
 
 def check_boot(boot: int) -> None:
-    """Refuse a number of bootstrap samples that is too small or too large.
-
-    Raises
-    ------
-    UnusableInput
-        It is negative, between 1 and 9, or more than a million.
-    """
+    """Refuse a number of bootstrap samples that is too small or too large."""
     if boot and boot < 10:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
@@ -118,13 +112,7 @@ def check_boot(boot: int) -> None:
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """Return the random numbers of the bootstrap.
-
-    Raises
-    ------
-    UnusableInput
-        ``seed`` is no whole number from 0 up.
-    """
+    """Return the random numbers of the bootstrap."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:

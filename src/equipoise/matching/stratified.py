@@ -270,11 +270,6 @@ def factors_of(by: Any, rows: int) -> Factors:
     by
         Shape (rows,) or (rows, factors), a frame, or a mapping of names to columns; numbers,
         texts or categories.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the factor and its rows: a value is missing, or there are too few or many.
     """
     columns = columns_of(by)
     if columns is None:

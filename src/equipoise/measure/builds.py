@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.design.commands import refuse_in_shell_line
 from equipoise.design.layouts import Compilation, Linker
@@ -143,8 +144,7 @@ def _run_build(
         return process.wait(), tail(output.fileno())
 
 
-@dataclass(frozen=True, slots=True)
-class Layouts:
+class Layouts(Struct, frozen=True):
     """Programs that differ only in their layout."""
 
     programs: tuple[Path, ...]

@@ -8,15 +8,15 @@ docs/doctor.md says what is left out, and what counting costs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Struct, frozen=True):
     """One thing that can be counted."""
 
     unit: str | None

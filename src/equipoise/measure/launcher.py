@@ -6,24 +6,23 @@ must not be in the measurement (rule 4): one launcher serves a whole campaign, o
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import secrets
 import select
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Literal, Protocol, Self
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
 from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.counters import check_names
 from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
+from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
 
@@ -37,16 +36,14 @@ _CLOSING_S = 30.0
 """Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A user and its group."""
 
     uid: int
     gid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One trial to run.
 
     Strings that come from the system may hold any bytes, as ``os.fsdecode`` gives them.
@@ -73,8 +70,7 @@ class Request:
     """User to run as; by default the launcher's. Only root may set it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Report of one trial that ran or could not start; ``None`` stands for what is unknown."""
 
     pid: int | None
@@ -206,12 +202,7 @@ class Launcher:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
         self.close()
 
@@ -298,13 +289,12 @@ class Launcher:
         return bytes(answer)
 
     def _death(self) -> EquipoiseError:
-        # What it says last is a line at most, so that it never blocks on this pipe.
-        said = os.read(_pipe(self._process.stderr).fileno(), _CHUNK_BYTES)
-        status = self._process.wait()
-        how = _signal_name(-status) if status < 0 else f"exit status {status}"
-        words = said.decode("utf-8", "replace").strip()
+        # Its last output is a line at most, so that the launcher never blocks on this pipe.
+        output = os.read(_pipe(self._process.stderr).fileno(), _CHUNK_BYTES)
+        end = describe_status(self._process.wait())
+        reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
-            f"the launcher died during a trial ({how}){': ' + words if words else ''}",
+            f"the launcher died during a trial ({end}){': ' + reason if reason else ''}",
             hint="finished trials are in the ledger: go on with `equipoise resume`",
         )
 
@@ -333,13 +323,6 @@ def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Pop
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None, "every standard stream of the launcher is a pipe"
     return pipe
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return f"signal {number} ({signal.Signals(number).name})"
-    except ValueError:
-        return f"signal {number}"
 
 
 def _encode(request: Request) -> bytes:
@@ -386,7 +369,7 @@ def _decode(answer: bytes) -> Report:
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start
-    return dataclasses.replace(
+    return replace(
         report,
         error_tail=_readable(report.error_tail),
         could_not_start=None if reason is None else _readable(reason),

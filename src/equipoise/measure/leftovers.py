@@ -16,8 +16,9 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
@@ -29,6 +30,7 @@ from equipoise.measure.scratch import (
     Record,
     StateFolderUnusable,
     open_state_folder,
+    opened,
     read_identity,
     read_record,
     remove_folder,
@@ -42,8 +44,7 @@ _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
 """Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cleared:
+class Cleared(Struct, frozen=True):
     """Scratch folder of a killed campaign that was removed."""
 
     folder: str
@@ -58,8 +59,7 @@ class Cleared:
         return f"removed the folder of a killed campaign: {self.folder}{ended}"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """Folder or record that may be a leftover and was not touched."""
 
     path: str
@@ -71,8 +71,7 @@ class Kept:
         return f"left alone: {self.path}: {self.reason}\n  hint: {self.hint}"
 
 
-@dataclass(frozen=True, slots=True)
-class Clearance:
+class Clearance(Struct, frozen=True):
     """Outcome of clearing away leftovers."""
 
     cleared: tuple[Cleared, ...] = ()
@@ -160,13 +159,7 @@ def _clear_finished(record: Record) -> tuple[bool, int]:
 
 @contextmanager
 def _locked_record(records: int, name: str) -> Iterator[Record | None]:
-    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty.
-
-    Raises
-    ------
-    _Doubt
-        The file is no record of Equipoise.
-    """
+    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty."""
     try:
         descriptor = os.open(name, OPEN_UNTRUSTED, dir_fd=records)
     except FileNotFoundError:
@@ -192,13 +185,7 @@ def _locked_record(records: int, name: str) -> Iterator[Record | None]:
 
 @contextmanager
 def _proven_folder(record: Record) -> Iterator[int | None]:
-    """Yield the opened folder of a record; ``None`` if it is gone.
-
-    Raises
-    ------
-    _Doubt
-        The folder is not the recorded one, or still in use.
-    """
+    """Yield the opened folder of a record; ``None`` if it is gone."""
     with contextlib.ExitStack() as stack:
         try:
             folder = os.open(record.path, OPEN_FOLDER)
@@ -252,38 +239,31 @@ def _refuse_where_somebody_works(record: Record) -> None:
 def _remove_unfinished(record: Record) -> bool:
     """Remove a folder that was recorded and not finished; return whether there was one."""
     try:
-        folder = os.open(record.path, OPEN_FOLDER)
+        with opened(record.path, flags=OPEN_FOLDER) as folder:
+            content = set(os.listdir(folder))
+            if os.fstat(folder).st_uid != os.geteuid() or content - {MARKER}:
+                raise _unproven(record, "it was recorded, but never finished")
+            if content:
+                _check_unfinished_marker(record, folder)
+            return remove_folder(folder, Path(record.path))
     except FileNotFoundError:
         return False
     except OSError as error:
         raise _unproven(record, error.strerror) from None
-    try:
-        status = os.fstat(folder)
-        content = set(os.listdir(folder))
-        if status.st_uid != os.geteuid() or content - {MARKER}:
-            raise _unproven(record, "it was recorded, but never finished")
-        if content:
-            _check_unfinished_marker(record, folder)
-        return remove_folder(folder, Path(record.path))
-    finally:
-        os.close(folder)
 
 
 def _check_unfinished_marker(record: Record, folder: int) -> None:
-    marker = os.open(MARKER, OPEN_UNTRUSTED, dir_fd=folder)
-    try:
+    with opened(MARKER, folder) as marker:
         is_empty = stat.S_ISREG(os.fstat(marker).st_mode) and not os.fstat(marker).st_size
         if not is_empty and read_identity(marker) != record.identity:
             raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
-    finally:
-        os.close(marker)
 
 
 def _recorded_paths() -> set[str]:
     paths: set[str] = set()
     with contextlib.suppress(StateFolderUnusable), open_state_folder(RECORDS) as records:
         for name in os.listdir(records):
-            with contextlib.suppress(OSError), _opened(name, records) as descriptor:
+            with contextlib.suppress(OSError), opened(name, records) as descriptor:
                 record = read_record(descriptor, name)
                 if record is not None:
                     paths.add(record.path)
@@ -309,19 +289,10 @@ def _looks_abandoned(folder: Path) -> bool:
 
 def _lockable(path: Path, is_right: Callable[[int], bool]) -> bool:
     try:
-        with _opened(path, None) as descriptor:
+        with opened(path) as descriptor:
             return is_right(os.fstat(descriptor).st_mode) and _locks(descriptor)
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _opened(path: str | Path, around: int | None) -> Iterator[int]:
-    descriptor = os.open(path, OPEN_UNTRUSTED, dir_fd=around)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _locks(descriptor: int) -> bool:

@@ -17,10 +17,10 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
@@ -33,8 +33,7 @@ _RETRY_S = 1.0
 _OVERRIDE = "--allow-concurrent"
 
 
-@dataclass(frozen=True, slots=True)
-class LockOwner:
+class LockOwner(Struct, frozen=True):
     """The process that has the lock, as the kernel reports it."""
 
     process: int
@@ -64,12 +63,7 @@ class MeasurementLock:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
         self.release()
 

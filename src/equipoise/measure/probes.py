@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.measure.installation import native_programs
 from equipoise.measure.untimed import describe_signal, unavailable_reason
@@ -18,8 +18,7 @@ _LIST_S = 30.0
 _CHECK_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     name: str
     options: tuple[str, ...] = ()
 

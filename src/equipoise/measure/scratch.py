@@ -28,8 +28,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
@@ -52,11 +55,11 @@ _NAME_LETTERS = 10
 _NAME = re.compile(f"{PREFIX}[{_LETTERS}]{{{_NAME_LETTERS}}}")
 OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
+_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """Record of one campaign's scratch folder, as the state folder keeps it."""
 
     identity: str
@@ -82,27 +85,36 @@ def scratch_folder() -> Iterator[Path]:
     path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + _random_name())
     with _recorded(identity, path) as record:
         os.mkdir(path, 0o700)
-        folder = os.open(path, OPEN_FOLDER)
-        try:
-            marker = _written_marker(folder, identity)
+        with opened(path, flags=OPEN_FOLDER) as folder:
             try:
-                _append(record, _location(os.fstat(folder)))
-                yield path
+                marker = _written_marker(folder, identity)
+                try:
+                    status = os.fstat(folder)
+                    _append(record, {"device": status.st_dev, "inode": status.st_ino})
+                    yield path
+                finally:
+                    os.close(marker)
             finally:
-                os.close(marker)
-        finally:
-            remove_folder(folder, path)
-            os.close(folder)
+                remove_folder(folder, path)
 
 
 def identity_in(folder: Path) -> str | None:
     """Return the identity in the marker of a scratch folder; ``None`` if there is none."""
     try:
-        descriptor = os.open(folder / MARKER, OPEN_UNTRUSTED)
+        with opened(folder / MARKER) as marker:
+            return read_identity(marker)
     except OSError:
         return None
+
+
+@contextmanager
+def opened(
+    path: str | Path, around: int | None = None, flags: int = OPEN_UNTRUSTED
+) -> Iterator[int]:
+    """Open a file or folder, below the open folder ``around`` if one is given."""
+    descriptor = os.open(path, flags, dir_fd=around)
     try:
-        return read_identity(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -132,34 +144,19 @@ def read_record(descriptor: int, name: str) -> Record | None:
     Its first line is written before the folder is made, its second when the folder is there.
     """
     status = os.fstat(descriptor)
-    private = not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    private = not status.st_mode & _OPEN_TO_OTHERS
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not private:
         return None
     try:
         content: dict[str, object] = {}
         for line in os.pread(descriptor, _MOST_BYTES, 0).splitlines():
-            content.update(json.loads(line))
-        match content:
-            case {
-                "identity": str(identity),
-                "path": str(path),
-                "host": str(host),
-                "cgroup": (str() | None) as cgroup,
-                "created": float(created),
-            } if is_identity(identity) and name == record_name(identity):
-                if not os.path.isabs(path) or not _NAME.fullmatch(os.path.basename(path)):
-                    return None
-                device, inode = content.get("device"), content.get("inode")
-                return Record(
-                    identity=identity,
-                    path=_from_bytes(path),
-                    host=host,
-                    cgroup=None if cgroup is None else _from_bytes(cgroup),
-                    created=created,
-                    device=device if isinstance(device, int) else None,
-                    inode=inode if isinstance(inode, int) else None,
-                )
-    except (ValueError, TypeError, RecursionError):
+            content.update(msgspec.json.decode(line, type=dict[str, object]))
+        record = msgspec.convert(content, Record)
+        cgroup = None if record.cgroup is None else _from_bytes(record.cgroup)
+        own_name = os.path.isabs(record.path) and _NAME.fullmatch(os.path.basename(record.path))
+        if own_name and is_identity(record.identity) and name == record_name(record.identity):
+            return replace(record, path=_from_bytes(record.path), cgroup=cgroup)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
         # Equipoise never writes such a record.
         return None
     return None
@@ -195,8 +192,7 @@ def _random_name() -> str:
 
 
 def _written_marker(folder: int, identity: str) -> int:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    marker = os.open(MARKER, flags, 0o600, dir_fd=folder)
+    marker = os.open(MARKER, _NEW_FILE, 0o600, dir_fd=folder)
     fcntl.flock(marker, fcntl.LOCK_EX)
     os.write(marker, identity.encode("ascii"))
     return marker
@@ -236,8 +232,7 @@ def _recorded(identity: str, path: Path) -> Iterator[int | None]:
 def _new_record(records: int, name: str) -> int:
     """Make and lock the file of a record; another campaign may remove it before it is locked."""
     while True:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        record = os.open(name, flags, 0o600, dir_fd=records)
+        record = os.open(name, _NEW_FILE, 0o600, dir_fd=records)
         try:
             fcntl.flock(record, fcntl.LOCK_EX)
         except OSError:
@@ -247,10 +242,6 @@ def _new_record(records: int, name: str) -> int:
         if os.fstat(record).st_nlink:
             return record
         os.close(record)
-
-
-def _location(folder: os.stat_result) -> dict[str, object]:
-    return {"device": folder.st_dev, "inode": folder.st_ino}
 
 
 def _append(record: int | None, content: Mapping[str, object]) -> None:
@@ -284,7 +275,7 @@ def open_state_folder(name: str) -> Iterator[int]:
     StateFolderUnusable
         The folder cannot be made, or others could change or read what is in it.
     """
-    descriptor = _opened(state_home(), name)
+    descriptor = _open_folders(state_home(), name)
     try:
         yield descriptor
     finally:
@@ -322,7 +313,7 @@ def _belongs_to_another(folder: str) -> bool:
         return False
 
 
-def _opened(home: Path, name: str) -> int:
+def _open_folders(home: Path, name: str) -> int:
     path = home
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)

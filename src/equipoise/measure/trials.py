@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
@@ -25,8 +26,7 @@ _COVARIATES = ("cpu", "run_delay_s")
 """Covariates that the launcher reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialReport:
+class TrialReport(Struct, frozen=True):
     """A finished trial, and what the user should hear about it beside its numbers."""
 
     trial: Trial
@@ -210,22 +210,13 @@ def in_layout(request: Request, layout: Layout) -> Request:
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
     unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
-    kept = {field.name for field in dataclasses.fields(Accounting)}
+    kept = set(Accounting.__struct_fields__)
+    measured = {name: getattr(report, name) for name in kept - {"wall_s", "unknown"}}
     kept.update(report.counters, _COVARIATES)
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
-        user_s=report.user_s,
-        sys_s=report.sys_s,
-        max_rss_bytes=report.max_rss_bytes,
-        minor_faults=report.minor_faults,
-        major_faults=report.major_faults,
-        voluntary_switches=report.voluntary_switches,
-        involuntary_switches=report.involuntary_switches,
-        block_reads=report.block_reads,
-        block_writes=report.block_writes,
-        output_bytes=report.output_bytes,
-        counters=report.counters,
         unknown={name: why for name, why in unknown.items() if name in kept},
+        **measured,
     )
 
 

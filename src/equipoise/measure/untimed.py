@@ -11,10 +11,10 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.model.errors import ConditionFailed
 
@@ -24,8 +24,7 @@ UNAVAILABLE_STATUS = 69
 """Exit status of a workload that this machine cannot run (``EX_UNAVAILABLE`` of sysexits.h)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """One command line around the trials of a condition."""
 
     option: str
@@ -143,8 +142,7 @@ def describe_signal(number: int) -> str:
         return f"signal {number}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Unavailable:
+class _Unavailable(Struct, frozen=True):
     unavailable: str
 
 

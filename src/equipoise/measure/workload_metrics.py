@@ -15,11 +15,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
@@ -36,7 +37,7 @@ LARGEST_ITERATION = 2**53
 ALL_METRICS = "metrics"
 """Key under a trial's unknown values for all that it would have reported."""
 
-_MEASURED = frozenset(one.name for one in fields(Accounting))
+_MEASURED = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a trial may not report them itself."""
 _COMPUTED = _MEASURED | {"cpu_s"}
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -51,8 +52,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadMetrics:
+class WorkloadMetrics(Struct, frozen=True):
     """Samples that one trial reported, and what was wrong with its file."""
 
     samples: tuple[Sample, ...]
@@ -62,8 +62,7 @@ class WorkloadMetrics:
     """Reason why the whole file is left out; ``None`` if it was read, or is not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     metric: str
     value: float
     iteration: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ITERATION)] | None = None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FindingTable:
+class FindingTable(Struct, frozen=True):
     """A table of words; whoever shows it escapes and aligns them."""
 
     title: str
@@ -17,8 +16,7 @@ class FindingTable:
     """How its numbers are made, a line each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What the numbers of a study say."""
 
     tables: tuple[FindingTable, ...] = ()

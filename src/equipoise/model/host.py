@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Severity = Literal["disturbs", "weakens", "lacks"]
 """``disturbs``: trials are slowed by something else now. ``weakens``: a setting that adds noise
@@ -12,8 +13,7 @@ SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
 """Worst first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Disturbance:
+class Disturbance(Struct, frozen=True):
     """One thing that disturbs measurements: what, and the command that ends it (rule 8)."""
 
     code: str
@@ -22,8 +22,7 @@ class Disturbance:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Struct, frozen=True):
     """Result of an examination of a host."""
 
     disturbances: tuple[Disturbance, ...]
@@ -38,8 +37,7 @@ CERTIFICATE_STUDY = "certificate"
 """The study of the campaigns that a certificate rests on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """How often equal programs were called different here, and what can be seen.
 
     Times in seconds, effects and spreads in percent.

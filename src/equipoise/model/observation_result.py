@@ -5,7 +5,7 @@ Field names and their order are the outward form ``equipoise.observed/2`` of ``o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from equipoise.model.record import CampaignWarning
 
@@ -15,8 +15,7 @@ Bounds = tuple[float, float] | None
 """Ends of a 95 % interval; ``None`` where none can be given."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationQuestion:
+class ObservationQuestion(Struct, frozen=True):
     """The question, with every default filled in."""
 
     source: str
@@ -32,8 +31,7 @@ class ObservationQuestion:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowCounts:
+class RowCounts(Struct, frozen=True):
     """Numbers of rows: read, used for each version, and left out."""
 
     read: int
@@ -43,8 +41,7 @@ class RowCounts:
     """Number of unused rows by reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """Candidate compared with baseline: as a ratio, and as a difference.
 
     ``ratio`` is ``None`` where the outcome has no logarithm.
@@ -57,8 +54,7 @@ class Effect:
     """Interval in the unit of the outcome."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorEstimate:
+class ErrorEstimate(Struct, frozen=True):
     """Standard errors of the effect by one method, and the intervals that they give."""
 
     name: str
@@ -69,8 +65,7 @@ class ErrorEstimate:
     difference_ci: Bounds
 
 
-@dataclass(frozen=True, slots=True)
-class Clustering:
+class Clustering(Struct, frozen=True):
     """Clusters: groups of rows that are not independent of each other."""
 
     by: str
@@ -81,8 +76,7 @@ class Clustering:
     with_baseline: int
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedEffect:
+class MatchedEffect(Struct, frozen=True):
     """The effect among comparable rows."""
 
     effect: Effect
@@ -92,8 +86,7 @@ class MatchedEffect:
     errors: tuple[ErrorEstimate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchingSummary:
+class MatchingSummary(Struct, frozen=True):
     """How the rows were matched, and how many have a match."""
 
     method: str
@@ -112,8 +105,7 @@ class MatchingSummary:
     """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedMean:
+class DroppedMean(Struct, frozen=True):
     """Means of one column among the matched and among the dropped rows of the candidate."""
 
     column: str
@@ -121,8 +113,7 @@ class DroppedMean:
     dropped: float
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnBalance:
+class ColumnBalance(Struct, frozen=True):
     """Means of one column in both versions, and their difference in standard deviations."""
 
     column: str
@@ -135,8 +126,7 @@ class ColumnBalance:
     """Difference after matching; ``None`` where it is infinite: two different constants."""
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRows:
+class MissingRows(Struct, frozen=True):
     """Range of one column in which the log has too few baseline rows for a comparison."""
 
     column: str
@@ -148,8 +138,7 @@ class MissingRows:
     """Number of baseline rows with values between ``low`` and ``high``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Reason why no effect is reported."""
 
     code: str
@@ -158,8 +147,7 @@ class Refusal:
     needed: tuple[MissingRows, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GammaBound:
+class GammaBound(Struct, frozen=True):
     """Interval that remains if a hidden factor multiplies the odds of the candidate by gamma."""
 
     gamma: float
@@ -168,8 +156,7 @@ class GammaBound:
     """Ends of the 95 % interval: ratios, or differences where the outcome has no logarithm."""
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenBias:
+class HiddenBias(Struct, frozen=True):
     """Rosenbaum's bounds, on a match in pairs without replacement."""
 
     of: str
@@ -181,8 +168,7 @@ class HiddenBias:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Robustness:
+class Robustness(Struct, frozen=True):
     """Strength that a hidden factor needs to remove the effect (Cinelli and Hazlett 2020)."""
 
     value: float | None
@@ -194,8 +180,7 @@ class Robustness:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Placebo:
+class Placebo(Struct, frozen=True):
     """Estimate of an effect where the candidate cannot have one: a placebo outcome or period."""
 
     kind: str
@@ -210,8 +195,7 @@ class Placebo:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """The effect in one period of time."""
 
     begins: str
@@ -223,8 +207,7 @@ class Period:
     difference_ci: Bounds
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """Part of the naive difference that one column explains, by regression (Gelbach 2016)."""
 
     column: str
@@ -232,8 +215,7 @@ class Contribution:
     difference: float
 
 
-@dataclass(frozen=True, slots=True)
-class StratumResult:
+class StratumResult(Struct, frozen=True):
     """The effect in one stratum: the rows with one value of the strata column."""
 
     name: str
@@ -255,8 +237,7 @@ class StratumResult:
     """``None`` also where the stratum alone shows no effect, even without a hidden factor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strata:
+class Strata(Struct, frozen=True):
     """Every stratum of the log, each matched and estimated alone."""
 
     column: str
@@ -267,8 +248,7 @@ class Strata:
     """Number of clusters with rows in several strata; ``None`` without clusters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservationResult:
+class ObservationResult(Struct, frozen=True):
     """The whole document, in the order in which it is written."""
 
     schema: str

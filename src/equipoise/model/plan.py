@@ -6,8 +6,9 @@ is all that a verdict is computed from (rule 6).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from equipoise.model.why import Explanation
 
@@ -23,8 +24,7 @@ ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """Commands around the trials, run through a shell and never timed."""
 
     setup: str | None = None
@@ -37,8 +37,7 @@ class Hooks:
     """After the last trial of the condition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """Settings of a process beside its command; ``None`` leaves a setting as usual."""
 
     working_folder: str | None = None
@@ -51,8 +50,7 @@ class Process:
     """Whether it may have transparent huge pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Place of processes in memory: one level of the random factor ``layout``."""
 
     environment_bytes: int
@@ -63,8 +61,7 @@ class Layout:
     """Whether the kernel draws the addresses anew in each trial (ASLR)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(Struct, frozen=True):
     """A server and how it is dealt with; the condition's command is its client.
 
     In every command, and in the environment, ``{folder}`` is the server's own folder, new in each
@@ -101,8 +98,7 @@ class Server:
     """Length of a trial; the same for all servers of a plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """Destination of a trial's standard output; never a pipe that it could block on."""
 
     kind: OutputKind = "discard"
@@ -110,8 +106,7 @@ class Output:
     """The file, for the kind ``file``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One level of each factor: one thing that can be run."""
 
     name: str
@@ -146,8 +141,7 @@ class Condition:
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """Two conditions that are compared."""
 
     baseline: int
@@ -160,8 +154,7 @@ class Contrast:
     """The levels of the other factors, equal in both."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """How trials are run."""
 
     working_folder: str
@@ -180,8 +173,7 @@ class Measure:
     """Counters of each trial beside its usual accounting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(Struct, frozen=True):
     """When a campaign ends."""
 
     blocks: int = 200
@@ -196,8 +188,7 @@ class Stopping:
     """Whether only conditions with open comparisons run on, so that these get the budget."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """How the trials are judged."""
 
     alpha: float = 0.05
@@ -208,8 +199,7 @@ class Judgement:
     """Judged at the stop, with the false-discovery rate at alpha among them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
     Unless the contrasts are given, the first condition is the baseline and each other one but
@@ -260,8 +250,7 @@ WHY_STUDY = "why"
 """The study of every campaign that explains another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedIntervention:
+class PlannedIntervention(Struct, frozen=True):
     """One intervention: the places of its conditions in the plan."""
 
     intervention: str
@@ -282,8 +271,7 @@ class PlannedIntervention:
     """The option and its value that asked for it; ``None`` if a cause did."""
 
 
-@dataclass(frozen=True, slots=True)
-class OmittedIntervention:
+class OmittedIntervention(Struct, frozen=True):
     """One intervention that was left out."""
 
     intervention: str
@@ -293,8 +281,7 @@ class OmittedIntervention:
     """Reason, with the hint: ``libjemalloc2 is not installed``."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentPlan:
+class ExperimentPlan(Struct, frozen=True):
     """Which gap, what evidence suggested of it, and what is tried.
 
     Conditions 0 and 1 of the plan are the baseline and the candidate.
@@ -313,8 +300,7 @@ Order = Literal["in blocks", "one after the other", "mixed"]
 """How the trials of the conditions lay in time, as far as the files tell."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSource:
+class ImportSource(Struct, frozen=True):
     """The files of other tools that a run was imported from."""
 
     format: str
@@ -339,8 +325,7 @@ BENCHMARK_SUFFIX = " time_s"
 _SHOWN_DIGITS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """One revision as it was checked out."""
 
     asked: str
@@ -357,8 +342,7 @@ class Revision:
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
 
 
-@dataclass(frozen=True, slots=True)
-class GatePlan:
+class GatePlan(Struct, frozen=True):
     """Terms of a gate; every contrast on every metric shares one false-discovery rate."""
 
     baseline: Revision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 OS_STUDY = "os"
 """The study of the campaigns that ``equipoise os`` runs."""
@@ -18,8 +18,7 @@ CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 PROBE_PROGRAM = "equipoise-probe"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRow:
+class ProbeRow(Struct, frozen=True):
     """One row: a probe with certain options."""
 
     name: str

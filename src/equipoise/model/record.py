@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
@@ -19,8 +20,7 @@ UNAVAILABLE = "unavailable here: "
 """A failure that begins so is the machine's, not the workload's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
+class Draw(Struct, frozen=True):
     """One draw of the coin: the order of one block, in the ledger before its first trial.
 
     Blocks count from 1 within their phase, over interruptions.
@@ -36,8 +36,7 @@ class Draw:
     """The plan's layout, from 1, that every trial of the block runs in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One line that a workload reported itself (design.md §4, EQUIPOISE_METRICS)."""
 
     metric: str
@@ -47,8 +46,7 @@ class Sample:
     better: Better = "lower"
 
 
-@dataclass(frozen=True, slots=True)
-class Accounting:
+class Accounting(Struct, frozen=True):
     """Measurements of one trial by the launcher; ``None`` is what could not be read.
 
     Times in seconds, memory in bytes.
@@ -77,8 +75,7 @@ class Accounting:
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One execution of one condition in a fresh process."""
 
     phase: Phase
@@ -103,8 +100,7 @@ class Trial:
     samples: tuple[Sample, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignWarning:
+class CampaignWarning(Struct, frozen=True):
     """A warning: what, and what to do about it (rule 8)."""
 
     code: str
@@ -112,8 +108,7 @@ class CampaignWarning:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """One uninterrupted stretch of a campaign; a resumed campaign has several.
 
     ``ended_at`` and ``stopped_because`` are ``None`` for a segment that was killed.
@@ -125,8 +120,7 @@ class Segment:
     stopped_because: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """All that the ledger knows of one campaign, in the order in which it was written."""
 
     id: str
@@ -140,8 +134,7 @@ class RunRecord:
     """Observations of the instrumented runs that explain it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """One line of ``equipoise list runs``."""
 
     id: str

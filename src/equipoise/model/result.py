@@ -7,8 +7,9 @@ still infinite) is null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval
@@ -25,8 +26,7 @@ TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
 WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
 
     begin: int
@@ -35,8 +35,7 @@ class Stretch:
     """The mean, extremes drawn in, in the metric's unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialIterations:
+class TrialIterations(Struct, frozen=True):
     """The iterations of one analysed trial."""
 
     block: int
@@ -49,8 +48,7 @@ class TrialIterations:
     """The mean of the iterations from there on; null without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class IterationShape:
+class IterationShape(Struct, frozen=True):
     """The iterations of all analysed trials of one condition, on one metric."""
 
     kind: WorkloadClass | None
@@ -63,8 +61,7 @@ class IterationShape:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class EnvironmentDifference:
+class EnvironmentDifference(Struct, frozen=True):
     """One thing that is known of both environments and differs, or is known of one only."""
 
     name: str
@@ -73,8 +70,7 @@ class EnvironmentDifference:
     here: Any
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceRow:
+class ReferenceRow(Struct, frozen=True):
     """One condition in both results."""
 
     name: str
@@ -91,8 +87,7 @@ class ReferenceRow:
     unknown: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceComparison:
+class ReferenceComparison(Struct, frozen=True):
     """A result (here) beside a reference result (there)."""
 
     run: str
@@ -119,8 +114,7 @@ GateOutcome = Literal["slower", "passes", "undecided"]
 ``passes``: none of it does. ``undecided``: some of it does."""
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
+class GateRow(Struct, frozen=True):
     """One benchmark: the candidate revision against the baseline on one metric."""
 
     benchmark: str
@@ -136,8 +130,7 @@ class GateRow:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """Whether the gate lets the candidate through."""
 
     baseline: Revision
@@ -157,16 +150,14 @@ FIRST_SCHEMA = "equipoise.result/1"
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """A distinct value that a metric clusters at, and its ``share`` of the trials."""
 
     at: float
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModeAssociation:
+class ModeAssociation(Struct, frozen=True):
     """A mode, and a covariate or drawn factor that goes with it."""
 
     mode: int
@@ -180,8 +171,7 @@ class ModeAssociation:
     """Adjusted for all covariates and modes together."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """A stretch of trials on one level; a campaign that changed its state has several."""
 
     begin: int
@@ -190,16 +180,14 @@ class State:
     """The mean of its trials, extremes drawn in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """Change over the campaign: last third over first third of the trials, as a ratio."""
 
     ratio: float | None
     ratio_ci: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """The variance that one level adds."""
 
     level: str
@@ -213,8 +201,7 @@ class Component:
     """Fraction of the total variance; a negative variance counts as none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """How much narrower the interval gets if one level is measured for one minute more."""
 
     level: str
@@ -224,8 +211,7 @@ class Advice:
     """The share by which the interval across the highest level narrows, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceByLevel:
+class VarianceByLevel(Struct, frozen=True):
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
     Of a condition the logarithm is that of its cost, of a comparison that of the ratio within a
@@ -251,8 +237,7 @@ class VarianceByLevel:
     unknown_because: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricSummary:
+class MetricSummary(Struct, frozen=True):
     """The distribution of one metric over the analysed trials of one condition."""
 
     median: float
@@ -283,8 +268,7 @@ class MetricSummary:
     """Variance of the primary metric by level; null where trials are the only level."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionResult:
+class ConditionResult(Struct, frozen=True):
     """One condition: how often it ran and how its metrics are distributed."""
 
     name: str
@@ -302,8 +286,7 @@ class ConditionResult:
     """Class of each trial's iterations and of the condition, for each metric that has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CarryOver:
+class CarryOver(Struct, frozen=True):
     """How much more a trial takes if the candidate, not the baseline, ran before it."""
 
     ratio: float
@@ -312,8 +295,7 @@ class CarryOver:
     """Trials that stood first in their block, which the estimate rests on."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticAnswer:
+class StatisticAnswer(Struct, frozen=True):
     """Verdict that one statistic alone would have given."""
 
     statistic: str
@@ -323,8 +305,7 @@ class StatisticAnswer:
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost."""
 
     baseline: str
@@ -361,8 +342,7 @@ class Comparison:
     """Variance of the primary metric by level; null where trials are the only level."""
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyComparison:
+class SteadyComparison(Struct, frozen=True):
     """One candidate against its baseline in the steady state of what their trials repeat."""
 
     baseline: str
@@ -374,8 +354,7 @@ class SteadyComparison:
     """Sentence on the result, or on why there is no comparison."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControlResult:
+class ControlResult(Struct, frozen=True):
     """The second run of the baseline: it checks the tool and vetoes nothing."""
 
     condition: ConditionResult
@@ -396,8 +375,7 @@ class ControlResult:
         return max(high, 1 / low) if low and high else None
 
 
-@dataclass(frozen=True, slots=True)
-class SampleComparison:
+class SampleComparison(Struct, frozen=True):
     """Two conditions of an imported run by an ordinary fixed-n interval: no e-value, no verdict."""
 
     baseline: str
@@ -420,8 +398,7 @@ class SampleComparison:
     """The levels that both conditions share, where several pairs are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedResult:
+class ImportedResult(Struct, frozen=True):
     """Comparisons of trials that another tool ran."""
 
     source: ImportSource
@@ -431,8 +408,7 @@ class ImportedResult:
     """Sentence on what these comparisons are worth."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunInfo:
+class RunInfo(Struct, frozen=True):
     """Which campaign, and how it ended."""
 
     id: str
@@ -447,8 +423,7 @@ class RunInfo:
     """Layouts, one for each block; none if layout is no factor."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialRow:
+class TrialRow(Struct, frozen=True):
     """One finished trial as the document shows it."""
 
     block: int
@@ -480,8 +455,7 @@ class TrialRow:
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
-@dataclass(frozen=True, slots=True)
-class ResultDocument:
+class ResultDocument(Struct, frozen=True):
     """The whole document, in the order in which it is written."""
 
     schema: str
@@ -519,8 +493,7 @@ class ResultDocument:
 POOLED_SCHEMA = "equipoise.pooled/2"
 
 
-@dataclass(frozen=True, slots=True)
-class PooledEffect:
+class PooledEffect(Struct, frozen=True):
     """An effect over campaigns."""
 
     ratio: float
@@ -534,8 +507,7 @@ class PooledEffect:
     """Boots, if there are several; else campaigns."""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledCampaign:
+class PooledCampaign(Struct, frozen=True):
     """One of the pooled campaigns."""
 
     id: str
@@ -545,8 +517,7 @@ class PooledCampaign:
     blocks: int
 
 
-@dataclass(frozen=True, slots=True)
-class PooledComparison:
+class PooledComparison(Struct, frozen=True):
     """One comparison in every campaign, and over all of them."""
 
     baseline: str
@@ -559,8 +530,7 @@ class PooledComparison:
     """``None`` where no level is replicated."""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledCampaigns:
+class PooledCampaigns(Struct, frozen=True):
     """Campaigns as levels; the whole document, in the order in which it is written."""
 
     schema: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from equipoise.model.interval import Interval
 
@@ -26,8 +27,7 @@ Status = Literal["open", "confirmed", "refuted", "source", "not shown", "remaind
 """The first three are of causes of a gap; the others of sources of spread."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterventionOutcome:
+class InterventionOutcome(Struct, frozen=True):
     """One intervention that was tried on both conditions of a gap (verdict.md §7)."""
 
     intervention: str
@@ -54,8 +54,7 @@ class InterventionOutcome:
     """Line with which a user keeps the change; null if nobody can or should keep it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """One entry of ``why``."""
 
     cause: str
@@ -81,8 +80,7 @@ PartName = Literal["user", "system", "waiting", "queueing"]
 """``queueing``: the main thread could have run and waited for a processor."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimePart:
+class TimePart(Struct, frozen=True):
     """A part of the wall time of two conditions; seconds of the mean trial."""
 
     part: PartName
@@ -96,8 +94,7 @@ class TimePart:
     trial of the slower condition takes no longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraTime:
+class ExtraTime(Struct, frozen=True):
     """Where the extra time of the slower condition goes, by the accounts of the trials."""
 
     baseline: str

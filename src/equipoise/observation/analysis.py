@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.matching.univariate import Moments
 from equipoise.model.observation_result import (
@@ -44,8 +44,7 @@ from equipoise.observation.sample import Arms, Sample, Scales, read_sample
 from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedSample:
+class MatchedSample(Struct, frozen=True):
     """A sample with its match, and the effect over the pairs on each scale."""
 
     sample: Sample
@@ -89,7 +88,7 @@ def observe(
     if refusal is None:
         return _answer(result, match, progress)
     summary = refusal_sentences(result.question, result.naive, refusal)
-    return dataclasses.replace(result, summary=summary, refusal=refusal)
+    return replace(result, summary=summary, refusal=refusal)
 
 
 def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
@@ -212,7 +211,7 @@ def _answer(
     progress("checking placebos and periods of time")
     placebos = tuple(placebos_of(sample, matched, progress))
     periods, chance_of_equality = periods_of(sample, matched)
-    return dataclasses.replace(
+    return replace(
         result,
         summary=answer_sentences(result.question, result.naive, matched_effect.effect, parts, bias),
         matched=matched_effect,

@@ -5,10 +5,10 @@ The reference is verdict.md §9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.stratified import levels_of
@@ -34,8 +34,7 @@ _MOSTLY_DISTINCT = 0.5
 _RUNS_PER_WINDOW = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
+class Clusters(Struct, frozen=True):
     """``code`` (rows,) is the cluster of each row; ``by`` describes what forms the clusters."""
 
     by: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.frames import numbers_of
@@ -50,8 +50,7 @@ _IDENTIFIERS = frozenset(
 """Columns of a ledger that identify a trial. The number of a CPU is no quantity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Covariates:
+class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
     Attributes

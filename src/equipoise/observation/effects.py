@@ -22,10 +22,10 @@ hide it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.univariate import Moments, welch_interval
@@ -45,8 +45,7 @@ _CONSTANT = 1e-12
 """Relative spread below which a column is constant up to rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairSubset:
+class PairSubset(Struct, frozen=True):
     """Some of the pairs of a match: the candidate's row, the baseline's row, the weight."""
 
     treated_index: Indices
@@ -57,8 +56,7 @@ class PairSubset:
 Pairs = MatchResult | PairSubset
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """An effect with its standard error and interval; ``None`` where no error can be given."""
 
     effect: float
@@ -66,8 +64,7 @@ class Estimate:
     interval: Bounds = None
 
 
-@dataclass(frozen=True, slots=True)
-class Regressed:
+class Regressed(Struct, frozen=True):
     """An outcome without what the covariates explain.
 
     Attributes
@@ -85,8 +82,7 @@ class Regressed:
     columns: Values
 
 
-@dataclass(frozen=True, slots=True)
-class PairEffect:
+class PairEffect(Struct, frozen=True):
     """The effect over the pairs, as the sum of a score for each row of the log."""
 
     effect: float
@@ -106,8 +102,7 @@ class PairEffect:
         return min(len(np.unique(code[rows])) for rows in (self.treated_rows, self.control_rows))
 
 
-@dataclass(frozen=True, slots=True)
-class EffectEstimate:
+class EffectEstimate(Struct, frozen=True):
     """The effect on one outcome with every error, by name; ``main`` names the one that counts."""
 
     pair_effect: PairEffect

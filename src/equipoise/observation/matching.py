@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.frames import Covariates as TreatedCovariates
@@ -45,8 +45,7 @@ Progress = Callable[[str], object]
 """Function that receives a description of the next step."""
 
 
-@dataclass(frozen=True, slots=True)
-class BalancedMatch:
+class BalancedMatch(Struct, frozen=True):
     """The pairs that were kept, and how they were found.
 
     Attributes

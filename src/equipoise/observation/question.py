@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.stratified import levels_of, plain
@@ -19,8 +19,7 @@ Log = Mapping[str, NDArray[Any]]
 """Columns of a table by name, each with a value for each row; at least one row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """The question: which column names the version, what it may change, what else differs.
 
     Parameters

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.observation_result import Contribution, Robustness
 from equipoise.observation.question import Flags, Values
@@ -27,8 +27,7 @@ _BISECTIONS = 60
 _SINGULAR = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
-class Regression:
+class Regression(Struct, frozen=True):
     """The regression of an outcome on the treatment and the covariates, over all rows.
 
     Attributes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.matching.frames import numbers_of
 from equipoise.matching.units import row_numbers
@@ -44,8 +44,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-@dataclass(frozen=True, slots=True)
-class Scales(Generic[T]):
+class Scales(Struct, Generic[T], frozen=True):
     """The same quantity for ln(outcome), where that is used, and for the outcome itself."""
 
     on_log: T | None
@@ -62,8 +61,7 @@ class Scales(Generic[T]):
         return Scales(on_log, function(self.plain))
 
 
-@dataclass(frozen=True, slots=True)
-class Arms:
+class Arms(Struct, frozen=True):
     """The two versions, and for each row whether it ran one of them."""
 
     candidate: str
@@ -72,8 +70,7 @@ class Arms:
     is_baseline: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """The rows that take part, and those of the placebo period.
 
     Attributes
@@ -123,7 +120,7 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     check_question(log, question)
     rows_read = row_count(log) + sum(left_out.values())
     if question.covariates is None:
-        question = dataclasses.replace(question, covariates=default_covariates(log, question))
+        question = replace(question, covariates=default_covariates(log, question))
     arms = read_arms(log, question)
     is_either = arms.is_candidate | arms.is_baseline
     if not is_either.all():

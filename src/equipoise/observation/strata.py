@@ -8,11 +8,12 @@ the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))²
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
@@ -62,8 +63,7 @@ _NAMED = 3
 """Number of strata that a message lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class StratifiedLog:
+class StratifiedLog(Struct, frozen=True):
     """A log of which one stratum is read at a time.
 
     Attributes
@@ -96,7 +96,7 @@ def observe_strata(
     """
     check_strata(log.column, question)
     if question.covariates is None:
-        question = dataclasses.replace(question, covariates=())
+        question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
     outcomes = []
     for name in log.names:
@@ -358,14 +358,12 @@ def _hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
     name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
     weakest = answers[name].hidden_bias
     if len({answer.effects.main.effect > 0.0 for answer in answers.values()}) > 1:
-        return dataclasses.replace(
+        return replace(
             weakest,
             gamma_to_change=None,
             summary="unknown: the effects of the strata have different signs",
         )
-    return dataclasses.replace(
-        weakest, summary=f"in {name}, the weakest stratum: {weakest.summary}"
-    )
+    return replace(weakest, summary=f"in {name}, the weakest stratum: {weakest.summary}")
 
 
 def _too_few_rows(

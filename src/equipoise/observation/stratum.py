@@ -5,11 +5,11 @@ No array of rows outlives its stratum.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
@@ -44,8 +44,7 @@ ClusterLabel = tuple[str, object]
 """A cluster by its column and its value: the same in every stratum that has rows of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StratumEffect:
+class StratumEffect(Struct, frozen=True):
     """The effect in one stratum on one scale.
 
     Attributes
@@ -61,8 +60,7 @@ class StratumEffect:
     moves: dict[ClusterLabel, float]
 
 
-@dataclass(frozen=True, slots=True)
-class StratumAnswer:
+class StratumAnswer(Struct, frozen=True):
     """The answer of one stratum.
 
     Attributes
@@ -93,8 +91,7 @@ class StratumAnswer:
         return max(self.balance, key=lambda column: abs(column.difference_after or 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class StratumOutcome:
+class StratumOutcome(Struct, frozen=True):
     """A stratum with its answer, or the reason why it has none.
 
     Attributes
@@ -139,7 +136,7 @@ def judge_stratum(
         if not treated.any() or not control.any():
             answer = f"no row of {arms.baseline if treated.any() else arms.candidate}"
         else:
-            seeded = dataclasses.replace(question, seed=stratum_seed(question.seed, name))
+            seeded = replace(question, seed=stratum_seed(question.seed, name))
             answer = _judge(name, read_sample(log, seeded, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.model.record import CampaignWarning
 
@@ -38,8 +40,7 @@ Number = str | float | None
 """Value of a cell in the table of numbers (CSV)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Styled:
+class Styled(Struct, frozen=True):
     """Text of a cell with a style."""
 
     text: str
@@ -47,8 +48,7 @@ class Styled:
     """Empty, ``strong``, ``dim``, ``caution``, or a tone: a verdict whose colour the text has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """Name of a condition with its colour in the figures and its command."""
 
     text: str
@@ -57,8 +57,7 @@ class Name:
     """Empty where the name is the command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """Distribution of values, which a terminal draws in one line."""
 
     values: Sequence[float]
@@ -82,8 +81,7 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """Heading of a column and how its cells are set."""
 
     heading: str
@@ -91,8 +89,7 @@ class Column:
     """``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows under headings; a row of one cell is a heading for the rows below it."""
 
     kind: ClassVar[str] = "table"
@@ -112,8 +109,7 @@ class Table:
         return tuple(column.heading for column in self.columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """One sentence or a few."""
 
     kind: ClassVar[str] = "paragraph"
@@ -122,8 +118,7 @@ class Paragraph:
     forms: Forms = EVERYWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(Struct, frozen=True):
     """List of sentences."""
 
     kind: ClassVar[str] = "bullets"
@@ -134,8 +129,7 @@ class Bullets:
     forms: Forms = EVERYWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Names and their values."""
 
     kind: ClassVar[str] = "facts"
@@ -144,8 +138,7 @@ class Facts:
     forms: Forms = EVERYWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Command line to copy."""
 
     kind: ClassVar[str] = "command"
@@ -155,8 +148,7 @@ class Command:
     forms: Forms = EVERYWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Warnings:
+class Warnings(Struct, frozen=True):
     """Warnings, each with its hint."""
 
     kind: ClassVar[str] = "warnings"
@@ -174,8 +166,7 @@ class Warnings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Charts that are drawn when a renderer asks for them."""
 
     kind: ClassVar[str] = "figures"
@@ -184,8 +175,7 @@ class Figures:
     forms: Forms = PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class FlameGraph:
+class FlameGraph(Struct, frozen=True):
     """Flame graph of both conditions as SVG."""
 
     kind: ClassVar[str] = "flame_graph"
@@ -193,8 +183,7 @@ class FlameGraph:
     forms: Forms = PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
+class Strip(Struct, frozen=True):
     """Interval of a ratio on a line around "no difference"; places in percent of the width."""
 
     no_difference: float
@@ -211,8 +200,7 @@ class Strip:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """One statement that the result makes: a verdict, or what an analysis found."""
 
     badge: str
@@ -235,8 +223,7 @@ class Claim:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """Claims that are too many for the first screen."""
 
     kind: ClassVar[str] = "claims"
@@ -244,8 +231,7 @@ class Claims:
     forms: Forms = PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a reader sees first."""
 
     kind: ClassVar[str] = "answer"
@@ -260,8 +246,7 @@ class Answer:
     forms: Forms = EVERYWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Parts under a heading."""
 
     kind: ClassVar[str] = "section"
@@ -287,8 +272,7 @@ Part = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One result of any kind, ready for every form."""
 
     name: str

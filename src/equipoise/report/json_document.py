@@ -6,7 +6,6 @@ what no campaign computes, because pages and figures take its logarithm.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterator
@@ -171,7 +170,7 @@ def _has_huge_integer(part: Any) -> bool:
 
 
 _ALWAYS_NUMBERS = frozenset(
-    one.name for one in dataclasses.fields(MetricSummary) if one.type == "float"
+    name for name, kind in MetricSummary.__annotations__.items() if kind == "float"
 )
 """Fields that make a mapping a summary."""
 

@@ -11,16 +11,16 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(Struct, frozen=True):
     """A process that runs in both revisions."""
 
     name: str
@@ -32,8 +32,7 @@ _MOST_BYTES = 1 << 20
 _FORM = """as in: build = "make" and, under [benchmarks], parse = "./bench parse\""""
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """The benchmarks of a gate, and how to build them."""
 
     benchmarks: tuple[Benchmark, ...]
@@ -112,8 +111,7 @@ READER = "equipoise.helpers.benchmark_tool"
 """Module that runs a benchmark tool and writes what the tool reports to ``EQUIPOISE_METRICS``."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkTool:
+class BenchmarkTool(Struct, frozen=True):
     """A language's benchmark tool.
 
     In its environment ``{tree}`` stands for the working tree of a revision and ``{own}`` for the

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
@@ -51,8 +52,7 @@ _LOCAL_VARIABLES = frozenset(
 """Variables that a git hook sets, and that would lead git back into the user's repository."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """The user's repository, and the folder in it that the user is in."""
 
     top: Path

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import find_program
@@ -39,8 +41,7 @@ from equipoise.revisions.checkout import SIDES, Repository, check_out, without_g
 TIMEOUT_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class GateRequest:
+class GateRequest(Struct, frozen=True):
     """What the user wants a gate to compare, and how."""
 
     repository: Repository
@@ -60,8 +61,7 @@ class GateRequest:
     """Line for a shell that runs the gate again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedOut:
+class CheckedOut(Struct, frozen=True):
     """A revision in a working tree of its own."""
 
     role: str
@@ -80,8 +80,7 @@ class CheckedOut:
         return f"{self.role} {self.revision.label}"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Both revisions, checked out and built."""
 
     baseline: CheckedOut

@@ -9,9 +9,9 @@ docs/decisions.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
@@ -29,8 +29,7 @@ MOST_VALUES = 2000
 MOST_DEPENDENT = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A stretch of a series on one level; values ``begin`` to ``end`` - 1, counted from 0."""
 
     begin: int
@@ -39,8 +38,7 @@ class Segment:
     """The mean, extremes clipped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(Struct, frozen=True):
     """A whole series in segments, one after the other."""
 
     segments: tuple[Segment, ...]

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise._native import student_p_value
 from equipoise.model.result import ModeAssociation
@@ -31,8 +32,7 @@ LEAST_FOR_AMOUNTS = 7
 """Trials; and of each name of a covariate at least two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Covariate:
+class Covariate(Struct, frozen=True):
     """Values that are known of each trial beside its cost."""
 
     name: str
@@ -46,8 +46,7 @@ class Covariate:
     """Number of draws, if it was not drawn anew for each trial."""
 
 
-@dataclass(frozen=True, slots=True)
-class Association:
+class Association(Struct, frozen=True):
     """A covariate that an amount goes with."""
 
     covariate: str

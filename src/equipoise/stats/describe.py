@@ -101,7 +101,8 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
     third = len(values) // 3
     if len(values) < LEAST_TRIALS_FOR_DRIFT:
         return Drift(ratio=None, ratio_ci=(None, None))
-    first, last = _binned(values[:third]), _binned(values[-third:])
+    bins = min(third, BINS_FOR_DRIFT)
+    first, last = part_medians(values[:third], bins), part_medians(values[-third:], bins)
     if np.median(first) == 0:
         return Drift(ratio=None, ratio_ci=(None, None))
     generator = np.random.default_rng(seed)
@@ -124,12 +125,6 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
     ranks -= ranks.mean()
     total = float(np.sum(ranks**2))
     return float(np.sum(ranks[1:] * ranks[:-1])) / total if total > 0 else None
-
-
-def _binned(values: FloatArray) -> FloatArray:
-    if len(values) <= BINS_FOR_DRIFT:
-        return values
-    return part_medians(values, BINS_FOR_DRIFT)
 
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:

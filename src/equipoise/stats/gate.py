@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.model.result import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
@@ -27,8 +28,7 @@ from equipoise.stats.verdict import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GateDecision:
+class GateDecision(Struct, frozen=True):
     """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
 
     outcome: GateOutcome

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
@@ -36,8 +36,7 @@ WELL_KNOWN = 0.1
 """Width of a set that is answer enough, whatever it holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedFraction:
+class ExplainedFraction(Struct, frozen=True):
     """Fraction of a gap that an intervention explains, on one scale."""
 
     estimate: float | None
@@ -78,8 +77,7 @@ def _percent(fraction: float) -> str:
     return f"{round(100 * fraction)}"
 
 
-@dataclass(frozen=True, slots=True)
-class InterventionEffect:
+class InterventionEffect(Struct, frozen=True):
     """What an intervention on two conditions did to the gap between them."""
 
     outcome: Outcome

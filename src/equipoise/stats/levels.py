@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
@@ -23,8 +23,7 @@ from equipoise.stats.arrays import FloatArray, IntArray
 DRAWS = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(Struct, frozen=True):
     """The variance by level, the highest first, and the mean of all."""
 
     mean: float
@@ -38,8 +37,7 @@ class Levels:
     """The highest level, which ``across_ci`` generalises to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanSquare:
+class _MeanSquare(Struct, frozen=True):
     """Mean square of one level: value, degrees of freedom, and expectation by the components."""
 
     value: float

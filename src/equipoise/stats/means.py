@@ -7,9 +7,9 @@ may always be still to come.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
@@ -19,8 +19,7 @@ LEAST_BLOCKS = 5
 """Fewer say nothing about the spread of a mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeanRatio:
+class MeanRatio(Struct, frozen=True):
     """The mean cost of the candidate over that of the baseline."""
 
     ratio: float | None

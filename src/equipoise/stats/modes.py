@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.single_shapes import best_single_bic
@@ -30,8 +30,7 @@ MOST_VALUES = 1000
 """Larger samples are reduced to so many of their quantiles: a rare tail is no mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Struct, frozen=True):
     """The modes of one sample, from the lowest up."""
 
     places: tuple[float, ...]
@@ -48,12 +47,6 @@ class Modes:
         """To which mode each value belongs, from 0; shape (n,)."""
         found: IntArray = np.searchsorted(np.array(self.cuts), values).astype(np.int64)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Split:
-    at: float | None
-    log_evidence: float | None
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
@@ -104,32 +97,34 @@ def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], fl
     while waiting:
         sample = waiting.pop()
         whole = sample is ordered
-        split = _split(sample, least, step, LEAST_EVIDENCE if whole else FURTHER_EVIDENCE)
-        if split.at is None:
+        at, evidence = _split(sample, least, step, LEAST_EVIDENCE if whole else FURTHER_EVIDENCE)
+        if at is None:
             if whole:
-                first = split.log_evidence
+                first = evidence
             continue
-        cuts.append(split.at)
-        made.append(split.log_evidence or 0.0)
-        place = int(np.searchsorted(sample, split.at))
+        cuts.append(at)
+        made.append(evidence or 0.0)
+        place = int(np.searchsorted(sample, at))
         waiting += [sample[:place], sample[place:]]
     return sorted(cuts), min(made) if made else first
 
 
-def _split(ordered: FloatArray, least: float, step: float, evident: float) -> _Split:
+def _split(
+    ordered: FloatArray, least: float, step: float, evident: float
+) -> tuple[float | None, float | None]:
+    """Return the valley, if it is evident, and the evidence, if there is a valley at all."""
     count = len(ordered)
     if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
-        return _Split(None, None)
+        return None, None
     two = two_normals(ordered)
-    if two.valley_depth > SHALLOWEST_VALLEY:
-        return _Split(None, None)
     below = int(np.searchsorted(ordered, two.valley_at))
-    if min(below, count - below) < least or two.shares.min() * count < least:
-        return _Split(None, None)
+    smallest = min(below, count - below, two.shares.min() * count)
+    if two.valley_depth > SHALLOWEST_VALLEY or smallest < least:
+        return None, None
     sides = (ordered[:below], ordered[below:])
     evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
     enough = evidence >= max(evident, EVIDENCE_TIMES_VALUES / count)
-    return _Split(two.valley_at if enough else None, evidence)
+    return two.valley_at if enough else None, evidence
 
 
 def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
@@ -192,8 +187,7 @@ LEAST_SPREAD = 0.01
 VALLEY_POINTS = 101
 
 
-@dataclass(frozen=True, slots=True)
-class TwoNormals:
+class TwoNormals(Struct, frozen=True):
     """The fit; the lower part first, shapes (2,)."""
 
     shares: FloatArray
@@ -242,8 +236,7 @@ def two_normals(values: FloatArray) -> TwoNormals:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Struct, frozen=True):
     shares: FloatArray
     places: FloatArray
     variances: FloatArray

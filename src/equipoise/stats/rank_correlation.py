@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray, shared_ranks
@@ -16,8 +16,7 @@ PERMUTATIONS = 20_000
 _Z_95 = 1.959963984540054
 
 
-@dataclass(frozen=True, slots=True)
-class RankCorrelation:
+class RankCorrelation(Struct, frozen=True):
     """How two quantities rise and fall together."""
 
     value: float

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
@@ -29,8 +29,7 @@ SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Exponent:
+class Exponent(Struct, frozen=True):
     """The exponent of N beside a given power of log N."""
 
     log_power: int
@@ -43,8 +42,7 @@ class Exponent:
     """Miss of the law at the size that it fits worst, as a fraction of the cost there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """The cost at one size over that at the next smaller one."""
 
     smaller: float
@@ -56,8 +54,7 @@ class Growth:
     """In which both sizes ran."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingLaw:
+class ScalingLaw(Struct, frozen=True):
     """Law by which a cost grows with size."""
 
     sizes: tuple[float, ...]

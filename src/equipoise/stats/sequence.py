@@ -7,10 +7,10 @@ confidence sequence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
@@ -87,20 +87,9 @@ class PairedBlocks:
         quantum: float = 0.0,
     ) -> None:
         self._quantum = quantum
-        self._baseline = as_costs(baseline, "the baseline")
-        self._candidate = as_costs(candidate, "the candidate")
-        checked = _as_orders(orders)
-        if not len(self._baseline) == len(self._candidate) == len(checked):
-            raise UnusableInput(
-                f"{len(self._baseline)} costs of the baseline, {len(self._candidate)} of the "
-                f"candidate and {len(checked)} orders",
-                hint="give one of each for every block",
-            )
-        self._engine = BettingSequence(
-            block_differences(self._baseline, self._candidate, quantum),
-            checked,
-            tie_tolerance(self._baseline, self._candidate, quantum),
-        )
+        self._engine = BettingSequence(*self._bets(baseline, candidate, orders))
+        self._baseline = list(map(float, baseline))
+        self._candidate = list(map(float, candidate))
 
     @classmethod
     def pooled(
@@ -133,49 +122,44 @@ class PairedBlocks:
             As for the whole.
         """
         blocks = cls(quantum=quantum)
-        rows = zip(baseline, twin, candidate, orders, twin_orders, strict=True)
-        for first, second, cost, order, twin_order in rows:
-            blocks._push_pooled(
-                float(first), float(second), float(cost), int(order), int(twin_order)
-            )
-        blocks._baseline = as_costs(0.5 * (baseline + twin), "the baseline")
-        blocks._candidate = as_costs(candidate, "the candidate")
+        for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
+            blocks.append_pooled(*row)
         return blocks
 
     def append_pooled(
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
         """Add the next block of a baseline that ran twice; as for ``pooled``."""
-        self._push_pooled(baseline, twin, candidate, order, twin_order)
-        self._baseline = np.append(self._baseline, 0.5 * (baseline + twin))
-        self._candidate = np.append(self._candidate, candidate)
-
-    def _push_pooled(
-        self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
-    ) -> None:
-        baselines = as_costs([baseline, twin], "the baseline")
-        candidates = as_costs([candidate, candidate], "the candidate")
-        orders = _as_orders([order, twin_order])
-        differences = block_differences(baselines, candidates, self._quantum)
-        tolerances = tie_tolerance(baselines, candidates, self._quantum)
-        self._engine.push_pooled(
-            (float(differences[0]), float(differences[1])),
-            (int(orders[0]), int(orders[1])),
-            (float(tolerances[0]), float(tolerances[1])),
-        )
+        bets = self._bets([baseline, twin], [candidate, candidate], [order, twin_order])
+        (first, second), (own, twins), (tolerance, of_twin) = (bet.tolist() for bet in bets)
+        self._engine.push_pooled((first, second), (own, twins), (tolerance, of_twin))
+        self._baseline.append(0.5 * (float(baseline) + float(twin)))
+        self._candidate.append(float(candidate))
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
         """Add the next block; parameters and errors as for the whole."""
-        new_baseline = as_costs([baseline], "the baseline")
-        new_candidate = as_costs([candidate], "the candidate")
-        checked = _as_orders([order])
-        self._engine.push(
-            float(block_differences(new_baseline, new_candidate, self._quantum)[0]),
-            int(checked[0]),
-            float(tie_tolerance(new_baseline, new_candidate, self._quantum)[0]),
-        )
-        self._baseline = np.append(self._baseline, new_baseline)
-        self._candidate = np.append(self._candidate, new_candidate)
+        differences, orders, tolerances = self._bets([baseline], [candidate], [order])
+        self._engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        self._baseline.append(float(baseline))
+        self._candidate.append(float(candidate))
+
+    def _bets(
+        self,
+        baseline: FloatArray | Sequence[float],
+        candidate: FloatArray | Sequence[float],
+        orders: OrderArray | Sequence[int],
+    ) -> tuple[FloatArray, OrderArray, FloatArray]:
+        """Check blocks; return their differences, orders and tolerances."""
+        below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
+        checked = _as_orders(orders)
+        if not len(below) == len(above) == len(checked):
+            raise UnusableInput(
+                f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
+                f"{len(checked)} orders",
+                hint="give one of each for every block",
+            )
+        differences = block_differences(below, above, self._quantum)
+        return differences, checked, tie_tolerance(below, above, self._quantum)
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -184,12 +168,12 @@ class PairedBlocks:
     @property
     def baseline(self) -> FloatArray:
         """Shape (n,): the costs of the baseline."""
-        return self._baseline
+        return np.array(self._baseline)
 
     @property
     def candidate(self) -> FloatArray:
         """Shape (n,): the costs of the candidate."""
-        return self._candidate
+        return np.array(self._candidate)
 
     @property
     def engine(self) -> BettingSequence:
@@ -207,8 +191,7 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
     return array.astype(np.int8)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowerShare:
+class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
 
     share: float | None
@@ -232,8 +215,7 @@ def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     return SlowerShare(share=slower / decided, interval=(low, high), slower=slower, decided=decided)
 
 
-@dataclass(frozen=True, slots=True)
-class SequencePoint:
+class SequencePoint(Struct, frozen=True):
     """One look at a comparison; ratios of a cost, ``None`` for what is not known or unlimited."""
 
     block: int

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -46,8 +46,7 @@ _Part = tuple[float, int]
 """A variance and the degrees of freedom that it was estimated with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """One row in one session."""
 
     costs: FloatArray
@@ -56,8 +55,7 @@ class Session:
     """Shape (n,): the block of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionDrift:
+class SessionDrift(Struct, frozen=True):
     """Drift of a session by itself."""
 
     halves: float
@@ -68,8 +66,7 @@ class SessionDrift:
     """Number of blocks that ``together`` was estimated from; 0 for too few rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowChange:
+class RowChange(Struct, frozen=True):
     """One row in both sessions; log ratios of the cost, the later over the earlier."""
 
     difference: float
@@ -81,8 +78,7 @@ class RowChange:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """All rows."""
 
     rows: tuple[RowChange, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import StatisticAnswer, Verdict
@@ -22,8 +22,7 @@ _CHUNK = 2_000_000
 """Numbers held at once while resampling."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftFunction:
+class ShiftFunction(Struct, frozen=True):
     """The ratio of two distributions, quantile by quantile.
 
     All arrays have shape ``(quantiles,)``. A ratio is NaN where both quantiles are timeouts,

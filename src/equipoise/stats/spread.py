@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
@@ -30,8 +30,7 @@ MIDDLE = (0.1, 0.9)
 """The spread is half the range of the middle 80 %: a few disturbed trials do not make it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadChange:
+class SpreadChange(Struct, frozen=True):
     """The spread of one condition beside that of another, in the same blocks."""
 
     free: float

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
@@ -28,8 +28,7 @@ ONE_BLOCK = "one block says nothing about the next one"
 _LARGEST = math.log(np.finfo(np.float64).max)
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRatio:
+class SampleRatio(Struct, frozen=True):
     """Candidate over baseline."""
 
     ratio: float | None
@@ -38,8 +37,7 @@ class SampleRatio:
     """Why there is no ratio, or no interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleDifference:
+class SampleDifference(Struct, frozen=True):
     """Candidate minus baseline, in the unit of the samples."""
 
     difference: float

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
@@ -32,8 +33,7 @@ _MOST_WON = 200
 """Number of won blocks that exclude a ratio at any level in use."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonVerdict:
+class ComparisonVerdict(Struct, frozen=True):
     """Verdict on one candidate and one metric; log ratios, candidate over baseline."""
 
     verdict: Verdict

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.result import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
@@ -27,8 +27,7 @@ LEAST_ITERATIONS = 20
 """Fewer cannot hold a change and a steady state after it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialShape:
+class TrialShape(Struct, frozen=True):
     """The iterations of one trial."""
 
     kind: TrialClass
@@ -42,8 +41,7 @@ class TrialShape:
     comparison need leave out no trial for what it did."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadShape:
+class WorkloadShape(Struct, frozen=True):
     """All trials of one condition."""
 
     kind: WorkloadClass

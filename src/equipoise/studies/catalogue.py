@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import tomllib
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
@@ -23,8 +24,7 @@ ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltInStudy:
+class BuiltInStudy(Struct, frozen=True):
     """One built-in study."""
 
     folder: Path
@@ -88,8 +88,7 @@ def find_study(asked: str) -> tuple[Path, str]:
     return studies[asked].file, f"{asked}/{FILE}"
 
 
-@dataclass(frozen=True, slots=True)
-class StudyAnalysis:
+class StudyAnalysis(Struct, frozen=True):
     """Analysis of a built-in study's own result.
 
     The folder of a study may have two modules, each with one function::

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from equipoise.design.libraries import (
     BLAS_LIBRARIES,
@@ -66,8 +67,7 @@ TUNED_BLAS = tuple(
 """BLAS libraries that are told their core type: ``openblas_skylakex``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """Levels that have names."""
 
     usual: tuple[Level, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.studies.study_data import Ratio, StudyData, findings_of, quantity, times
@@ -24,8 +25,7 @@ HOW_TO_READ = (
 HEIGHT = 340
 
 
-@dataclass(frozen=True, slots=True)
-class RankedLevel:
+class RankedLevel(Struct, frozen=True):
     """One level on one task."""
 
     task: str
@@ -36,8 +36,7 @@ class RankedLevel:
     over_best: float
 
 
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Struct, frozen=True):
     """Two levels, the first of which is the faster one on one task and the slower on another."""
 
     first: str
@@ -67,8 +66,7 @@ class Reversal:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """Levels of a factor that are ranked among each other on each task."""
 
     measured: StudyData

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.trial_values import known_values
@@ -23,8 +23,7 @@ ALPHA = 0.05
 _BIG_FACTOR = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Struct, frozen=True):
     """One condition over another on one metric, within blocks."""
 
     ratio: float
@@ -65,8 +64,7 @@ class Ratio:
         return f"{times(low)} to {times(high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class StudyData:
+class StudyData(Struct, frozen=True):
     """A result document by levels."""
 
     document: ResultDocument

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -29,8 +30,7 @@ _PARTS: dict[str, PartName] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GapEvidence:
+class GapEvidence(Struct, frozen=True):
     """A gap, and what its observations say of it."""
 
     gap: Gap

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import (
     document_without_hidden_values,
@@ -242,7 +243,8 @@ def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
 
 
 def document(record: RunRecord) -> dict[str, Any]:
-    return asdict(validated(analyse_campaign(record)))
+    fields: dict[str, Any] = msgspec.to_builtins(validated(analyse_campaign(record)))
+    return fields
 
 
 def test_the_numbers_are_those_of_the_recorded_campaign() -> None:

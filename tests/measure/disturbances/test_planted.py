@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.measure.disturbances import CHECKS, HostState, examine
@@ -149,7 +149,7 @@ def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
 
 def test_what_is_forbidden_to_all_but_root_does_not_concern_root(tmp_path: Path) -> None:
     state = quiet_state(tmp_path, {"proc/sys/kernel/perf_event_paranoid": "4\n"})
-    assert found(dataclasses.replace(state, we_are_root=True)) == []
+    assert found(msgspec.structs.replace(state, we_are_root=True)) == []
 
 
 def test_a_processor_without_counters_is_what_the_host_lacks(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_covariates_that_the_host_lacks_are_named(tmp_path: Path) -> None:
 
 def happening(root: Path, happens: Mapping[str, str]) -> HostState:
     state = quiet_state(root)
-    return dataclasses.replace(state, activity=activity_over(state.host, happens))
+    return msgspec.structs.replace(state, activity=activity_over(state.host, happens))
 
 
 def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_path: Path) -> None:
@@ -237,13 +237,13 @@ def test_a_quota_that_stops_us_now_is_told(tmp_path: Path) -> None:
     plant(tmp_path, {})
     state = quiet_state(tmp_path, {f"{ME}/cpu.max": "150000 100000\n"})
     activity = activity_over(state.host, {f"{ME}/cpu.stat": "nr_throttled 4\n"})
-    one = only(dataclasses.replace(state, activity=activity))
+    one = only(msgspec.structs.replace(state, activity=activity))
     assert one.severity == "disturbs"
     assert "4 times just now" in one.summary
 
 
 def test_a_tiny_temporary_folder_is_found(tmp_path: Path) -> None:
-    tiny = dataclasses.replace(
+    tiny = msgspec.structs.replace(
         quiet_state(tmp_path), free_space=lambda _: space(free_bytes=1 << 20, total_bytes=2 << 20)
     )
     assert (only(tiny).code, only(tiny).severity) == ("small_temporary_folder", "disturbs")
@@ -252,7 +252,7 @@ def test_a_tiny_temporary_folder_is_found(tmp_path: Path) -> None:
 
 
 def test_a_temporary_folder_without_room_for_files_is_found(tmp_path: Path) -> None:
-    crowded = dataclasses.replace(
+    crowded = msgspec.structs.replace(
         quiet_state(tmp_path),
         free_space=lambda _: space(10 << 30, 20 << 30, files=50_000, free_files=3),
     )
@@ -260,7 +260,7 @@ def test_a_temporary_folder_without_room_for_files_is_found(tmp_path: Path) -> N
 
 
 def test_a_file_system_that_counts_no_files_has_room_for_them(tmp_path: Path) -> None:
-    butter = dataclasses.replace(
+    butter = msgspec.structs.replace(
         quiet_state(tmp_path), free_space=lambda _: space(10 << 30, 20 << 30, 0, 0)
     )
     assert found(butter) == []
@@ -280,7 +280,7 @@ def test_a_file_system_that_counts_no_files_has_room_for_them(tmp_path: Path) ->
 )
 def test_a_debug_variable_is_found(tmp_path: Path, name: str, value: str, shown: str) -> None:
     state = quiet_state(tmp_path)
-    one = only(dataclasses.replace(state, environment={**state.environment, name: value}))
+    one = only(msgspec.structs.replace(state, environment={**state.environment, name: value}))
     assert one.code == "debug_variable"
     assert one.summary.startswith(shown)
     assert one.hint.startswith(f"unset {name}")
@@ -292,7 +292,7 @@ def test_a_debug_variable_is_found(tmp_path: Path, name: str, value: str, shown:
 )
 def test_a_variable_that_does_nothing_is_not_told(tmp_path: Path, name: str, value: str) -> None:
     state = quiet_state(tmp_path)
-    assert found(dataclasses.replace(state, environment={name: value})) == []
+    assert found(msgspec.structs.replace(state, environment={name: value})) == []
 
 
 def everything_wrong(root: Path) -> HostState:
@@ -306,7 +306,7 @@ def everything_wrong(root: Path) -> HostState:
             "proc/loadavg": "7.50 0 0 1/1 1\n",
         },
     )
-    return dataclasses.replace(state, environment={"MALLOC_PERTURB_": "1"})
+    return msgspec.structs.replace(state, environment={"MALLOC_PERTURB_": "1"})
 
 
 def test_the_worst_stands_first(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 def test_a_check_that_cannot_look_says_so(tmp_path: Path) -> None:
     host = Host(tmp_path)
     plant(tmp_path, {"proc/loadavg": "0.0 0.0 0.0 1/1 1\n"})
-    state = dataclasses.replace(
+    state = msgspec.structs.replace(
         quiet_state(tmp_path / "complete"), host=host, activity=activity_over(host)
     )
     examination = examine(state)
@@ -360,7 +360,7 @@ def test_a_check_that_cannot_look_says_so(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_is_not_checked(tmp_path: Path) -> None:
-    state = dataclasses.replace(
+    state = msgspec.structs.replace(
         quiet_state(tmp_path), scratch=tmp_path / "gone", free_space=os.statvfs
     )
     assert list(examine(state).unchecked) == ["full_temporary_folder"]
@@ -369,7 +369,7 @@ def test_a_folder_that_is_gone_is_not_checked(tmp_path: Path) -> None:
 def test_half_a_host_still_shows_what_it_can(tmp_path: Path) -> None:
     host = quiet_host(tmp_path, {f"{CPU}/smt/active": "1\n"})
     (tmp_path / "proc/stat").unlink()
-    state = dataclasses.replace(quiet_state(tmp_path / "complete"), host=host)
-    examination = examine(dataclasses.replace(state, activity=activity_over(host)))
+    state = msgspec.structs.replace(quiet_state(tmp_path / "complete"), host=host)
+    examination = examine(msgspec.structs.replace(state, activity=activity_over(host)))
     assert "shared_cores" in [one.code for one in examination.disturbances]
     assert "steal" in examination.unchecked

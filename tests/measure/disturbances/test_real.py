@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.measure.disturbances import examine, observe_host
@@ -40,10 +40,10 @@ def test_a_process_that_really_spins_is_named(
     activity = watch(Host())
     # Of all that runs meanwhile only the planted one counts: there may be busier ones.
     last = {spinning.pid: activity.last.processes[spinning.pid]}
-    activity = dataclasses.replace(
-        activity, last=dataclasses.replace(activity.last, processes=last)
+    activity = msgspec.structs.replace(
+        activity, last=msgspec.structs.replace(activity.last, processes=last)
     )
-    state = dataclasses.replace(quiet_state(tmp_path), activity=activity)
+    state = msgspec.structs.replace(quiet_state(tmp_path), activity=activity)
     (mine,) = [one for one in busy_processes(state) if one.code == "busy_process"]
     assert mine.severity == "disturbs"
     assert f"process {spinning.pid} (" in mine.summary
@@ -53,7 +53,7 @@ def test_a_process_that_really_spins_is_named(
 def test_a_process_that_sleeps_is_not_named(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "1000"])
     try:
-        state = dataclasses.replace(quiet_state(tmp_path), activity=watch(Host(), 0.1))
+        state = msgspec.structs.replace(quiet_state(tmp_path), activity=watch(Host(), 0.1))
         assert not any(f"process {child.pid} " in one.summary for one in busy_processes(state))
     finally:
         child.kill()
@@ -131,7 +131,7 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
     if mounted.returncode != 0:
         pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
     try:
-        state = dataclasses.replace(observe_host(), scratch=tmp_path)
+        state = msgspec.structs.replace(observe_host(), scratch=tmp_path)
         (one,) = full_temporary_folder(state)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from equipoise.model.why import Explanation
 from equipoise.why.causes.ranking import RULES, suggested_causes

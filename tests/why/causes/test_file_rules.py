@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tests.why.causes.made import calls, change, file, first, found_by, made, named, wait
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, suggested_causes
 from equipoise.why.causes.remaining import Cause, Remaining

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from equipoise.model.plan import Condition
 from equipoise.model.record import Accounting, Trial
@@ -30,7 +31,7 @@ _KINDS: Mapping[str, Kind] = {"kernel": "kernel", "size": "size"}
 def trial(block: int, condition: int, wall_s: float, **account: float | None) -> Trial:
     """A measured trial; ``account`` are fields of its accounting."""
     known = Accounting(wall_s=wall_s)
-    return Trial("measured", block, condition, condition, 0.0, replace(known, **account))  # type: ignore[arg-type]
+    return Trial("measured", block, condition, condition, 0.0, replace(known, **account))
 
 
 def trials(baseline_s: Sequence[float], candidate_s: Sequence[float]) -> Runs[Trial]:
@@ -76,7 +77,7 @@ def sampled(
 def calls(name: str, count: int, seconds: float, **fields: object) -> Calls:
     """The calls of one name."""
     plain = Calls(name, count, seconds, seconds, False, {}, 0, None, None, (), ())
-    return replace(plain, **fields)  # type: ignore[arg-type]
+    return replace(plain, **fields)
 
 
 def system_calls(

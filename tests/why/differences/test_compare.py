@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.differences.changes import Function, Wait

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
 from equipoise.why.differences.changes import Setting

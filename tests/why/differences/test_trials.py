@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from equipoise.why.differences.trials import trials_difference
 from equipoise.why.evidence.sources import Runs

@@ -7,11 +7,11 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.workload_metrics import METRICS_VARIABLE

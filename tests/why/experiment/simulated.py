@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec.structs
 import numpy as np
 
 from equipoise.design.coin import draw_block
@@ -106,7 +106,7 @@ def plan_and_seconds(
     causes = tuple(cause_of(f"cause {number}") for number in range(len(truths)))
     explains = ExperimentPlan("20260301-101500-ab12", causes, tuple(attempts))
     return (
-        dataclasses.replace(
+        msgspec.structs.replace(
             plan, study="why", explains=explains, chosen_contrasts=plan.contrasts[:1]
         ),
         tuple(seconds),

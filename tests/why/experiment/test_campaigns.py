@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec.structs
 import pytest
 
 from equipoise.campaign.conduct import Interrupted
@@ -42,15 +42,15 @@ def conducted(
 def explaining(plan: Plan, **fields: object) -> Plan:
     """The plan with these fields of what it tries."""
     assert plan.explains is not None
-    explains = dataclasses.replace(plan.explains, **fields)  # type: ignore[arg-type]
-    return dataclasses.replace(plan, explains=explains)
+    explains = msgspec.structs.replace(plan.explains, **fields)
+    return msgspec.structs.replace(plan, explains=explains)
 
 
 def attempting(plan: Plan, *changes: dict[str, Any]) -> Plan:
     """The plan with its attempts changed, the first by the first."""
     assert plan.explains is not None
     attempts = zip(plan.explains.attempts, changes, strict=True)
-    changed = tuple(dataclasses.replace(one, **fields) for one, fields in attempts)
+    changed = tuple(msgspec.structs.replace(one, **fields) for one, fields in attempts)
     return explaining(plan, attempts=changed)
 
 
@@ -176,10 +176,10 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
-            trial = dataclasses.replace(
+            trial = msgspec.structs.replace(
                 ran.trial, accounting=Accounting(), exit=None, failure="could not be started"
             )
-            return dataclasses.replace(ran, trial=trial)
+            return msgspec.structs.replace(ran, trial=trial)
 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path)
@@ -244,16 +244,18 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
-    plain = dataclasses.replace(record, plan=dataclasses.replace(record.plan, explains=None))
+    plain = msgspec.structs.replace(
+        record, plan=msgspec.structs.replace(record.plan, explains=None)
+    )
     assert outcome.tested_causes(plain) == ()
 
 
 def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
-    of = stage.start(dataclasses.replace(plan, explains=None))
+    of = stage.start(msgspec.structs.replace(plan, explains=None))
     again = explaining(plan, run=of)
-    first, second = (stage.start(dataclasses.replace(again, seed=seed)) for seed in (2, 3))
+    first, second = (stage.start(msgspec.structs.replace(again, seed=seed)) for seed in (2, 3))
     stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)
     assert stage.ledger.explaining(first) == ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
+
+import msgspec.structs
 
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.segment import Judge
@@ -71,7 +72,7 @@ def test_what_is_drawn_follows_from_the_seed_the_block_and_the_blocks_before() -
     ahead = [first.needed_conditions("measured", number) for number in range(13, 60)]
     assert [again.needed_conditions("measured", number) for number in range(13, 60)] == ahead
     assert len(set(ahead)) > 1
-    other = judge_of(dataclasses.replace(plan, seed=5), plan.stopping)
+    other = judge_of(msgspec.structs.replace(plan, seed=5), plan.stopping)
     assert [other.needed_conditions("measured", number) for number in range(1, 13)] != [
         tuple(sorted({trial.condition for trial in one})) for one in blocks
     ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec.structs
 
 from equipoise.why.experiment.outcome import outcomes_sentence
 from tests import documents
 
-CLOSED = dataclasses.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
-LEFT = dataclasses.replace(
+CLOSED = msgspec.structs.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
+LEFT = msgspec.structs.replace(
     CLOSED,
     summary="pinning",
     outcome="refuted",
@@ -30,7 +30,7 @@ def test_nothing_that_was_tried_makes_no_sentence() -> None:
 
 
 def test_where_the_ratio_and_the_seconds_disagree_both_are_said() -> None:
-    additive = dataclasses.replace(
+    additive = msgspec.structs.replace(
         CLOSED,
         summary="answering fsync at once",
         outcome="open",
@@ -46,14 +46,18 @@ def test_where_the_ratio_and_the_seconds_disagree_both_are_said() -> None:
 
 
 def test_a_gap_that_was_closed_from_its_other_end_is_told_so() -> None:
-    other_end = dataclasses.replace(CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97)
+    other_end = msgspec.structs.replace(
+        CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97
+    )
     assert outcomes_sentence([other_end]).endswith(
         "closes 97 % [94, 99] of the gap by slowing the faster one."
     )
 
 
 def test_a_share_that_is_not_known_has_its_reason() -> None:
-    unknown = dataclasses.replace(CLOSED, share=None, unknown_because="it cannot be run with it")
+    unknown = msgspec.structs.replace(
+        CLOSED, share=None, unknown_because="it cannot be run with it"
+    )
     assert outcomes_sentence([unknown]) == (
         "Keeping freed memory (mmap_max=0): it cannot be run with it."
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 
+import msgspec.structs
 import pytest
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
@@ -23,7 +23,7 @@ from tests.why.experiment.simulated import cause_of
 
 def setting(**environment: str) -> Alter:
     """Sets variables of a condition."""
-    return lambda one: dataclasses.replace(one, environment={**one.environment, **environment})
+    return lambda one: msgspec.structs.replace(one, environment={**one.environment, **environment})
 
 
 def intervention(name: str, *causes: str, **more: object) -> Intervention:
@@ -31,14 +31,14 @@ def intervention(name: str, *causes: str, **more: object) -> Intervention:
     made = Intervention(
         name, f"setting {name}", frozenset(causes), setting(**{name: "1"}), "it is set"
     )
-    return dataclasses.replace(made, **more)  # type: ignore[arg-type]
+    return msgspec.structs.replace(made, **more)
 
 
 def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = None) -> OpenGap:
     """A gap with causes ``cause 0``, ``cause 1`` … of so many seconds."""
     record = RunRecord("20260301-101500-ab12", plan or plan_of(), 1.7e9, (), (), (), ())
     causes = tuple(
-        dataclasses.replace(cause_of(f"cause {place}"), seconds=one)
+        msgspec.structs.replace(cause_of(f"cause {place}"), seconds=one)
         for place, one in enumerate(seconds)
     )
     return OpenGap(record, contrast or Contrast(0, 1), causes)
@@ -87,7 +87,7 @@ def test_a_sham_has_conditions_of_its_own() -> None:
 
 
 def test_the_pair_may_stand_anywhere_in_the_campaign_that_is_explained() -> None:
-    explained = dataclasses.replace(
+    explained = msgspec.structs.replace(
         plan_of("a", "b", "c", judgement=Judgement(min_effect=2.0, other_metrics=("user_s",))),
         control=0,
     )
@@ -163,7 +163,7 @@ def test_with_nothing_to_try_it_says_why() -> None:
 
 def test_conditions_with_levels_are_told_apart_by_one_more() -> None:
     leveled = Condition("a", ("/bin/a",), levels={"allocator": "glibc"})
-    plan = dataclasses.replace(plan_of(), conditions=(leveled, leveled))
+    plan = msgspec.structs.replace(plan_of(), conditions=(leveled, leveled))
     found = planned(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
     assert found.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
 
@@ -178,7 +178,7 @@ def effective(*interventions: Intervention, preloads: str | None = None) -> Plan
         Condition("a", (sys.executable, "-c", "")),
         Condition("b", (sys.executable, "-c", ""), environment=own),
     )
-    explained = dataclasses.replace(plan_of(), conditions=conditions)
+    explained = msgspec.structs.replace(plan_of(), conditions=conditions)
 
     request = ExperimentRequest(Stopping(), alpha=0.05, seed=1)
     return effective_plan(gap(0.01, plan=explained), interventions, request)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec.structs
 
 from equipoise.design.site import Site
 from equipoise.measure.environment import CovariateReader, Host
@@ -66,14 +67,14 @@ def shell(script: str) -> Condition:
 
 def case_here(condition: Condition) -> Case:
     """The condition beside itself, on this host."""
-    return Case((condition, dataclasses.replace(condition, name="other")), host_site())
+    return Case((condition, msgspec.structs.replace(condition, name="other")), host_site())
 
 
 def ran(condition: Condition, folder: Path, output: Output | None = None) -> TrialReport:
     """One trial of a condition in a folder, which must end well."""
     environment = {"PATH": "/usr/bin:/bin"}
     measure = Measure(str(folder), output=output or Output("file", "printed"), timeout_s=60.0)
-    plan = dataclasses.replace(plan_of(measure=measure), conditions=(condition,))
+    plan = msgspec.structs.replace(plan_of(measure=measure), conditions=(condition,))
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
     with Launcher(launcher_program()) as launcher:

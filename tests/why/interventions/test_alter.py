@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec.structs
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
 from equipoise.why.interventions.alter import variable, with_prepared, with_variables
@@ -15,7 +15,7 @@ HUGE = str(2**63 - 1)
 
 def test_tunables_stand_beside_those_that_a_condition_has_and_win_over_them() -> None:
     own = f"{POLICY}:glibc.malloc.mmap_max=9"
-    candidate = dataclasses.replace(CANDIDATE, environment={TUNABLES: own, "A": "1"})
+    candidate = msgspec.structs.replace(CANDIDATE, environment={TUNABLES: own, "A": "1"})
     case = case_of(candidate=candidate)
     assert named("never_mmap", case).alter(candidate).environment == {
         "A": "1",
@@ -31,7 +31,7 @@ def test_inherited_tunables_stay() -> None:
 
 def test_an_allocator_takes_the_place_of_another_and_of_nothing_else() -> None:
     preloads = "/lib/libjemalloc.so.2:/opt/libother.so"
-    candidate = dataclasses.replace(CANDIDATE, environment={"LD_PRELOAD": preloads})
+    candidate = msgspec.structs.replace(CANDIDATE, environment={"LD_PRELOAD": preloads})
     case = case_of(candidate=candidate)
     altered = named("mimalloc", case).alter(candidate)
     assert altered.environment["LD_PRELOAD"] == "/lib/libmimalloc.so.2 /opt/libother.so"
@@ -57,7 +57,7 @@ def test_options_of_env_are_left_alone() -> None:
 
 def test_a_server_is_what_is_altered_not_its_client() -> None:
     server = Server(("/bin/server",), environment={"A": "1"}, process=Process(cpus=(0,)))
-    candidate = dataclasses.replace(CANDIDATE, server=server)
+    candidate = msgspec.structs.replace(CANDIDATE, server=server)
     case = case_of(candidate=candidate)
     for name in ("never_mmap", "jemalloc", "quick_sync"):
         altered = named(name, case).alter(candidate)
@@ -71,20 +71,20 @@ def test_a_server_is_what_is_altered_not_its_client() -> None:
 
 
 def test_what_is_prepared_already_stays_and_comes_first() -> None:
-    own = dataclasses.replace(CANDIDATE, hooks=Hooks(prepare="true # first", cleanup="rm x"))
+    own = msgspec.structs.replace(CANDIDATE, hooks=Hooks(prepare="true # first", cleanup="rm x"))
     hooks = with_prepared(own, "echo second").hooks
     assert hooks == Hooks(prepare="( true # first\n) && { echo second\n}", cleanup="rm x")
 
 
 def test_threads_are_as_many_as_the_condition_may_have_cpus() -> None:
-    few = dataclasses.replace(CANDIDATE, process=Process(cpus=(0, 1, 2)))
+    few = msgspec.structs.replace(CANDIDATE, process=Process(cpus=(0, 1, 2)))
     threads = named("thread_per_cpu", case_of(candidate=few, at=site(cpus=(0, 1, 2, 3))))
     assert threads.alter(few).environment["OMP_NUM_THREADS"] == "3"
     assert threads.alter(BASELINE).environment["GOMAXPROCS"] == "4"
 
 
 def test_environments_become_of_one_size() -> None:
-    candidate = dataclasses.replace(CANDIDATE, environment={"LONG": "y" * 500})
+    candidate = msgspec.structs.replace(CANDIDATE, environment={"LONG": "y" * 500})
     case = case_of(candidate=candidate)
     even = named("even_environment", case).alter
 

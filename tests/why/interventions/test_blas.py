@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.design import libraries as design
@@ -60,7 +60,7 @@ def test_a_core_type_leaves_what_uses_another_library_alone() -> None:
 
 
 def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:
-    candidate = dataclasses.replace(
+    candidate = msgspec.structs.replace(
         using("openblas", OPENBLAS_CORETYPE="Haswell"),
         tuned_for=("Haswell",),
         mapped_from=("/opt/other", FOLDER["openblas"]),
@@ -84,7 +84,7 @@ def test_the_library_that_is_used_already_changes_nothing() -> None:
 def test_a_library_that_is_not_installed_says_which_package_has_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    absent = dataclasses.replace(design.BLAS_LIBRARIES[2], folder=tmp_path)
+    absent = msgspec.structs.replace(design.BLAS_LIBRARIES[2], folder=tmp_path)
     monkeypatch.setattr(blas, "BLAS_LIBRARIES", (absent,))
     (swap,) = blas.offered(case_of())
     assert swap.impossible_because == (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.design.site import Site
@@ -61,7 +61,7 @@ def test_without_a_cause_nothing_is_proposed() -> None:
 def test_what_both_have_already_is_not_proposed() -> None:
     never = next(level for level in ALLOCATORS if level.name == "glibc_never")
     pair = tuple(
-        dataclasses.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
+        msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
     )
     found = (cause("blocks_returned_at_free"),)
     names = [one.name for one in proposed(found, (pair[0], pair[1]), site())]
@@ -84,7 +84,7 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
 
 
 def test_a_path_that_cannot_be_preloaded_is_said() -> None:
-    spaced = dataclasses.replace(site(), find_library=lambda name: f"/my home/{name}")
+    spaced = msgspec.structs.replace(site(), find_library=lambda name: f"/my home/{name}")
     for name in ("quick_sync", "dlmalloc"):
         reason = named(name, case_of(at=spaced)).impossible_because
         assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
@@ -100,7 +100,7 @@ def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     pair = (BASELINE, CANDIDATE)
     assert names(None, pair) == {"output_to_file"}
     assert names(Output("file", "/tmp/out"), pair) == {"output_discarded"}
-    loud = dataclasses.replace(CANDIDATE, output=Output("inherit"))
+    loud = msgspec.structs.replace(CANDIDATE, output=Output("inherit"))
     assert names(None, (BASELINE, loud)) == {"output_to_file", "output_discarded"}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import sys
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
@@ -49,7 +49,7 @@ int main(void) {
 
 def verified(condition: Condition) -> None:
     """Ask of it what is asked before the first block of a campaign."""
-    plan = dataclasses.replace(plan_of(), conditions=(condition,))
+    plan = msgspec.structs.replace(plan_of(), conditions=(condition,))
     environment = dict(os.environ)
     check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
 
@@ -92,7 +92,7 @@ def test_freed_memory_that_is_kept_is_not_faulted_in_again(tmp_path: Path) -> No
 )
 def test_huge_pages_are_what_the_kernel_says(name: str, allowed: str, tmp_path: Path) -> None:
     usual = shell("grep THP_enabled /proc/self/status")
-    forbidden = dataclasses.replace(usual, process=Process(huge_pages=False))
+    forbidden = msgspec.structs.replace(usual, process=Process(huge_pages=False))
     change = named(name, Case((forbidden, usual), host_site()))
     if change.impossible_because is not None:
         pytest.skip(change.impossible_because)
@@ -105,7 +105,7 @@ def test_a_host_without_huge_pages_says_how_to_have_them(tmp_path: Path) -> None
     place = tmp_path / "sys/kernel/mm/transparent_hugepage"
     place.mkdir(parents=True)
     (place / "enabled").write_text("always madvise [never]\n")
-    case = dataclasses.replace(case_of(), host=Host(tmp_path))
+    case = msgspec.structs.replace(case_of(), host=Host(tmp_path))
     assert "echo madvise" in str(named("no_huge_pages", case).impossible_because)
 
 
@@ -113,7 +113,7 @@ FINCORE = "fincore --bytes --noheadings --output RES"
 
 
 def given(condition: Condition, file: Path) -> Condition:
-    return dataclasses.replace(condition, command=(*condition.command, str(file)))
+    return msgspec.structs.replace(condition, command=(*condition.command, str(file)))
 
 
 @pytest.mark.live("fincore", package="util-linux")
@@ -121,7 +121,7 @@ def test_a_file_is_in_the_page_cache_or_not_as_it_was_asked(tmp_path: Path) -> N
     data = tmp_path / "it's data"
     data.write_bytes(b"x" * (1 << 20))
     reads = given(shell(f'{FINCORE} "$0"'), data)
-    case = dataclasses.replace(
+    case = msgspec.structs.replace(
         case_here(reads), causes=(cause("cold_file", file=str(data)), cause("sleeping", file="/x"))
     )
     cold, warm = named("cold_files", case), named("warm_files", case)
@@ -172,7 +172,7 @@ def test_a_file_in_memory_cannot_be_cold(tmp_path: Path) -> None:
     mounts = f"1 0 0:1 / / rw - ext4 /dev/sda rw\n2 1 0:2 / {tmp_path} rw - tmpfs tmpfs rw\n"
     (planted / "mountinfo").write_text(mounts)
     causes = (cause("cold_file", file=str(data)),)
-    case = dataclasses.replace(case_of(), causes=causes, host=Host(tmp_path / "host"))
+    case = msgspec.structs.replace(case_of(), causes=causes, host=Host(tmp_path / "host"))
     assert named("cold_files", case).impossible_because == (
         f"{data} is in memory (tmpfs): put it on a disk"
     )
@@ -211,7 +211,7 @@ def test_hash_seeds_are_the_same_in_each_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["thread_per_cpu", "single_thread", "even_environment"])
 def test_variables_reach_the_process(name: str, tmp_path: Path) -> None:
     env = Condition("env", (shutil.which("env") or "/usr/bin/env",))
-    longer = dataclasses.replace(env, name="longer", environment={"LONG": "x" * 99})
+    longer = msgspec.structs.replace(env, name="longer", environment={"LONG": "x" * 99})
     change = named(name, Case((longer, env), site(environment={"PATH": "/bin"})))
     altered = change.alter(env)
     said = printed(altered, tmp_path).splitlines()

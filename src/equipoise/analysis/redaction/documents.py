@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.redaction.commands import (
     command_with_values_replaced,
@@ -267,7 +268,7 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
     hidden = hidden_values(assigned)
     environment = without_hidden_variables(document.environment)
     if environment != document.environment:
-        document = dataclasses.replace(document, environment=environment)
+        document = replace(document, environment=environment)
     if hidden.pattern is None or _shows_nothing(hidden):
         return document
     texts: dict[str, str] = {}
@@ -297,8 +298,8 @@ def _replaced(part: Any, texts: Mapping[str, str], hidden: HiddenValues) -> Any:
             return [_replaced(one, texts, hidden) for one in part]
         case tuple():
             return tuple(_replaced(one, texts, hidden) for one in part)
-    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+    if not isinstance(part, Struct):
         return part
-    fields = {one.name: getattr(part, one.name) for one in dataclasses.fields(part)}
+    fields = {name: getattr(part, name) for name in part.__struct_fields__}
     changed = {name: _replaced(value, texts, hidden) for name, value in fields.items()}
-    return part if changed == fields else dataclasses.replace(part, **changed)
+    return part if changed == fields else replace(part, **changed)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from equipoise.analysis.redaction.commands import command_with_values_replaced, with_values_replaced
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
@@ -24,8 +25,7 @@ _ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 """Words, or a number with its unit: they stay in a name, which would say nothing without them."""
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenValues:
+class HiddenValues(Struct, frozen=True):
     """The hidden values of one or several campaigns, each with its placeholder."""
 
     placeholders: Mapping[Assigned, str]

@@ -20,10 +20,10 @@ import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.interop.assembly import AS_THE_FILE_SAYS
 from equipoise.interop.reading import (
@@ -212,8 +212,7 @@ class _ExportedResult(msgspec.Struct, omit_defaults=True):
     parameters: dict[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(Struct, frozen=True):
     name: str
     per_second: float
     digits: int

@@ -9,13 +9,13 @@ same number after it are others.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.interop.reading import (
     NOT_DECODED,
@@ -41,8 +41,7 @@ _HOST = "# Environment: "
 _HEADER = "invocation\t"
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """What tells one invocation from others."""
 
     execution: int
@@ -76,7 +75,7 @@ def _read(file: SourceFile) -> Reading:
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
             key, metric, value = _measurement(file, number, _cells(file, number, line, columns))
-            key = dataclasses.replace(key, execution=execution)
+            key = replace(key, execution=execution)
             found.setdefault(key, {}).setdefault(metric, []).append(value)
     processes = tuple(_processes(found))
     return Reading(

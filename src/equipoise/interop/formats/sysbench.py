@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile
 
@@ -47,8 +48,7 @@ _THREADS = {
 _NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     figures: dict[str, float] = field(default_factory=dict)
     """Figures, by the words that sysbench prints."""
     others: dict[str, float] = field(default_factory=dict)

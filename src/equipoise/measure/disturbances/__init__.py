@@ -19,27 +19,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
+from equipoise.measure.disturbances import instruments, memory, other_work, power, settings
 from equipoise.measure.disturbances.host_state import HostState, watch
-from equipoise.measure.disturbances.instruments import (
-    coarse_clock,
-    counters,
-    unread_covariates,
-)
-from equipoise.measure.disturbances.memory import (
-    full_memory,
-    full_temporary_folder,
-    huge_pages,
-    swap,
-)
-from equipoise.measure.disturbances.other_work import (
-    busy_processes,
-    cpu_quota,
-    load,
-    shared_cores,
-    steal,
-)
-from equipoise.measure.disturbances.power import battery, governor, turbo
-from equipoise.measure.disturbances.settings import debug_variables, fixed_addresses
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
@@ -48,23 +29,23 @@ __all__ = ["CHECKS", "HostState", "examine", "observe_host"]
 CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
     check.__name__: check
     for check in (
-        busy_processes,
-        cpu_quota,
-        steal,
-        full_memory,
-        swap,
-        load,
-        debug_variables,
-        full_temporary_folder,
-        coarse_clock,
-        battery,
-        governor,
-        turbo,
-        shared_cores,
-        huge_pages,
-        fixed_addresses,
-        counters,
-        unread_covariates,
+        other_work.busy_processes,
+        other_work.cpu_quota,
+        other_work.steal,
+        memory.full_memory,
+        memory.swap,
+        other_work.load,
+        settings.debug_variables,
+        memory.full_temporary_folder,
+        instruments.coarse_clock,
+        power.battery,
+        power.governor,
+        power.turbo,
+        other_work.shared_cores,
+        memory.huge_pages,
+        settings.fixed_addresses,
+        instruments.counters,
+        instruments.unread_covariates,
     )
 }
 """Checks by name, the worst first; a new check is one function and one line here."""

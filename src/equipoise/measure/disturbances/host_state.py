@@ -1,4 +1,7 @@
-"""What the checks look at: a host, its environment, and half a second of its activity."""
+"""What the checks look at: a host, its environment, and half a second of its activity.
+
+What counts CPU time raises `Unknown` where the kernel's counters could not be read.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
 from equipoise.measure.environment.host import Host, Unknown
@@ -23,8 +27,7 @@ _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD of include/linux/sched.h."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One process at one moment."""
 
     name: str
@@ -36,8 +39,7 @@ class Process:
     """Whether it is a thread of the kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """Counters of a host at one moment, or the reason why one could not be read."""
 
     at_s: float
@@ -49,8 +51,7 @@ class Moment:
     throttled: int | Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class BusyProcess:
+class BusyProcess(Struct, frozen=True):
     """A process that used CPU time; ``share`` of one CPU."""
 
     number: int
@@ -59,8 +60,7 @@ class BusyProcess:
     of_the_kernel: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """What happened on a host between two moments."""
 
     first: Moment
@@ -87,13 +87,7 @@ class Activity:
         )
 
     def unseen_share(self) -> float:
-        """Return the CPU time, in CPUs, that no process seen at the end accounts for.
-
-        Raises
-        ------
-        Unknown
-            The processors' time could not be read.
-        """
+        """Return the CPU time, in CPUs, that no process seen at the end accounts for."""
         own = self.last.processes.get(self.own_process)
         own_share = 0.0 if own is None else self._used(self.own_process, own)
         busy = self._share(change(self.first.busy_ticks, self.last.busy_ticks))
@@ -101,13 +95,7 @@ class Activity:
         return max(0.0, busy - own_share - seen)
 
     def steal_share(self) -> float:
-        """Return the fraction of the processors' time that the hypervisor took away.
-
-        Raises
-        ------
-        Unknown
-            The processors' time could not be read.
-        """
+        """Return the fraction of the processors' time that the hypervisor took away."""
         ticks = change(self.first.all_ticks, self.last.all_ticks)
         stolen = change(self.first.steal_ticks, self.last.steal_ticks)
         return stolen / ticks if ticks > 0 else 0.0
@@ -121,8 +109,7 @@ class Activity:
         return ticks / self.ticks_per_s / self.seconds if self.seconds > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(Struct, frozen=True):
     """Everything that a check may look at; tests replace each part."""
 
     host: Host
@@ -135,13 +122,7 @@ class HostState:
 
 
 def change(first: int | Unknown, last: int | Unknown) -> int:
-    """Return how far a counter went.
-
-    Raises
-    ------
-    Unknown
-        The counter could not be read.
-    """
+    """Return how far a counter went."""
     for value in (first, last):
         if isinstance(value, Unknown):
             raise value
@@ -172,13 +153,7 @@ def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Mome
 
 
 def steal_since_boot(host: Host) -> float:
-    """Return the fraction of the processors' time that the hypervisor took since the boot.
-
-    Raises
-    ------
-    Unknown
-        The processors' time could not be read.
-    """
+    """Return the fraction of the processors' time that the hypervisor took since the boot."""
     ticks = _cpu_ticks(host, _ALL)
     return _cpu_ticks(host, _STEAL) / ticks if ticks else 0.0
 

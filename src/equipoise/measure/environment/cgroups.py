@@ -2,6 +2,8 @@
 
 Each limit is read from our own group up to the root, and the tightest one counts. In a container
 the groups above its own cannot be seen.
+
+A function raises `Unknown` where there is no group, or not the line that it looks for.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.measure.environment.host import UNLIMITED, Facts, Host, Unknown
 
@@ -18,16 +21,14 @@ _V1_UNLIMITED = 1 << 60
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """Folders of the groups of one controller that hold us, the innermost first."""
 
     version: int
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A limit and the file that sets it."""
 
     value: float
@@ -35,13 +36,7 @@ class Limit:
 
 
 def groups(host: Host, controller: str) -> Groups:
-    """Return the groups of a controller (``cpu``, ``memory``, ``cpuset``) that hold us.
-
-    Raises
-    ------
-    Unknown
-        No control group can be found.
-    """
+    """Return the groups of a controller (``cpu``, ``memory``, ``cpuset``) that hold us."""
     ours = dict(_own_paths(host))
     version = 1 if controller in ours else 2
     path = ours.get(controller, ours.get(""))
@@ -55,13 +50,7 @@ def groups(host: Host, controller: str) -> Groups:
 
 
 def cpu_quota(host: Host) -> Limit | None:
-    """Return how many CPUs' worth of time we may use in each period; ``None`` for all.
-
-    Raises
-    ------
-    Unknown
-        No control group can be found.
-    """
+    """Return how many CPUs' worth of time we may use in each period; ``None`` for all."""
     ours = groups(host, "cpu")
     if ours.version == 2:
         return _tightest(host, ours, "cpu.max", _v2_quota)
@@ -69,26 +58,14 @@ def cpu_quota(host: Host) -> Limit | None:
 
 
 def memory_limit(host: Host) -> Limit | None:
-    """Return how many bytes of memory we may use; ``None`` for all.
-
-    Raises
-    ------
-    Unknown
-        No control group can be found.
-    """
+    """Return how many bytes of memory we may use; ``None`` for all."""
     ours = groups(host, "memory")
     name = "memory.max" if ours.version == 2 else "memory.limit_in_bytes"
     return _tightest(host, ours, name, _byte_limit)
 
 
 def memory_in_use(host: Host, limit: Limit) -> int:
-    """Return the bytes in use under a memory limit, without file pages that can be dropped.
-
-    Raises
-    ------
-    Unknown
-        The group does not count them.
-    """
+    """Return the bytes in use under a memory limit, without file pages that can be dropped."""
     folder = os.path.dirname(limit.file)
     v2 = limit.file.endswith("memory.max")
     used = host.number(f"{folder}/{'memory.current' if v2 else 'memory.usage_in_bytes'}")
@@ -97,13 +74,7 @@ def memory_in_use(host: Host, limit: Limit) -> int:
 
 
 def times_throttled(host: Host) -> int:
-    """Return how often we were stopped because the CPU quota was used up.
-
-    Raises
-    ------
-    Unknown
-        The groups do not count it.
-    """
+    """Return how often we were stopped because the CPU quota was used up."""
     ours = groups(host, "cpu")
     quota = "cpu.max" if ours.version == 2 else "cpu.cfs_quota_us"
     # The root has no quota, and in v2 no such line.
@@ -115,13 +86,7 @@ def times_throttled(host: Host) -> int:
 
 
 def statistic(host: Host, name: str, key: str) -> int:
-    """Return the number behind ``key`` in a file of lines ``key number``.
-
-    Raises
-    ------
-    Unknown
-        There is no such line.
-    """
+    """Return the number behind ``key`` in a file of lines ``key number``."""
     for line in host.text(name).splitlines():
         name_in_line, _, value = line.partition(" ")
         if name_in_line == key and value.strip().isdigit():
@@ -142,6 +107,7 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
     """Yield root and mount point of each mount of v2, or of a controller of v1.
 
     See proc_pid_mountinfo(5).
+
     """
     for line in host.text("/proc/self/mountinfo").splitlines():
         before, dash, after = line.partition(" - ")

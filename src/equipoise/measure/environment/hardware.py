@@ -1,4 +1,7 @@
-"""The hardware of a host: processor, memory, clock source, and virtual machine if it is one."""
+"""The hardware of a host: processor, memory, clock source, and virtual machine if it is one.
+
+A function raises `Unknown` with the reason where the host does not show what it reads.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,7 @@ def online(host: Host) -> list[int]:
 
 
 def cpu_list(text: str) -> list[int]:
-    """Return the numbers of a list in the kernel's format: ``0-2,8`` is 0, 1, 2, 8.
-
-    Raises
-    ------
-    Unknown
-        The text is no such list.
-    """
+    """Return the numbers of a list in the kernel's format: ``0-2,8`` is 0, 1, 2, 8."""
     numbers: list[int] = []
     try:
         for part in filter(None, text.split(",")):
@@ -55,24 +52,12 @@ def cpu_list(text: str) -> list[int]:
 
 
 def governors(host: Host) -> list[str]:
-    """Return the frequency governors in use, each once.
-
-    Raises
-    ------
-    Unknown
-        The host shows no frequency control, like most virtual machines.
-    """
+    """Return the frequency governors in use, each once."""
     return _of_each_cpu(host, "scaling_governor")
 
 
 def turbo(host: Host) -> bool:
-    """Return whether the processor may exceed its nominal frequency.
-
-    Raises
-    ------
-    Unknown
-        The host shows no switch for it.
-    """
+    """Return whether the processor may exceed its nominal frequency."""
     if host.has(f"{CPUS}/intel_pstate/no_turbo"):
         return host.number(f"{CPUS}/intel_pstate/no_turbo") == 0
     if host.has(f"{CPUS}/cpufreq/boost"):
@@ -86,13 +71,7 @@ def threads_share_cores(host: Host) -> bool:
 
 
 def meminfo(host: Host, key: str) -> int:
-    """Return one line of /proc/meminfo, in bytes.
-
-    Raises
-    ------
-    Unknown
-        There is no such line.
-    """
+    """Return one line of /proc/meminfo, in bytes."""
     value = host.value("/proc/meminfo", key)
     number = value.partition(" ")[0]
     if not number.isdigit():
@@ -101,13 +80,7 @@ def meminfo(host: Host, key: str) -> int:
 
 
 def transparent_huge_pages(host: Host) -> str:
-    """Return ``always``, ``madvise`` or ``never``.
-
-    Raises
-    ------
-    Unknown
-        The kernel does not show its choice.
-    """
+    """Return ``always``, ``madvise`` or ``never``."""
     text = host.text(HUGE_PAGES)
     chosen = _CHOSEN.search(text)
     if chosen is None:
@@ -116,24 +89,12 @@ def transparent_huge_pages(host: Host) -> str:
 
 
 def available_clock_sources(host: Host) -> list[str]:
-    """Return the clock sources that the kernel could use.
-
-    Raises
-    ------
-    Unknown
-        The kernel does not list them.
-    """
+    """Return the clock sources that the kernel could use."""
     return host.text(f"{CLOCK}/available_clocksource").split()
 
 
 def hypervisor(host: Host) -> str:
-    """Return the name of the hypervisor, ``unnamed`` or ``none``.
-
-    Raises
-    ------
-    Unknown
-        Nothing shows it: only x86 has a flag for a hypervisor.
-    """
+    """Return the name of the hypervisor, ``unnamed`` or ``none``."""
     if host.has("/sys/hypervisor/type"):
         return host.text("/sys/hypervisor/type")
     if "hypervisor" not in _cpuinfo(host, "flags").split():

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 _READ_BYTES = 1 << 20
 
@@ -18,14 +19,14 @@ class Unknown(Exception):
     """A fact that cannot be read on this host; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A host as its files show it.
+class Host(Struct, frozen=True):
+    """A host as its files show it; a method raises `Unknown` for what cannot be read.
 
     Parameters
     ----------
     root
         The folder that stands for ``/``.
+
     """
 
     root: Path = Path("/")
@@ -39,13 +40,7 @@ class Host:
         return self.path(name).exists()
 
     def text(self, name: str, at_most: int = _READ_BYTES) -> str:
-        """Return the content of a file, stripped of white space.
-
-        Raises
-        ------
-        Unknown
-            The file cannot be read.
-        """
+        """Return the content of a file, stripped of white space."""
         try:
             with open(self.path(name), "rb", buffering=0) as file:
                 return _first_bytes(file.fileno(), at_most).decode("utf-8", "replace").strip()
@@ -53,13 +48,7 @@ class Host:
             raise Unknown(f"{name}: {error.strerror}") from None
 
     def number(self, name: str) -> int:
-        """Return the whole number that a file holds.
-
-        Raises
-        ------
-        Unknown
-            The file cannot be read, or holds something else.
-        """
+        """Return the whole number that a file holds."""
         text = self.text(name)
         try:
             return int(text)
@@ -67,13 +56,7 @@ class Host:
             raise Unknown(f"{name}: {text[:40]!r} is no whole number") from None
 
     def value(self, name: str, key: str, at_most: int = _READ_BYTES) -> str:
-        """Return the text behind ``key:`` in the first line of a file that has it.
-
-        Raises
-        ------
-        Unknown
-            The file cannot be read or has no such line.
-        """
+        """Return the text behind ``key:`` in the first line of a file that has it."""
         for line in self.text(name, at_most).splitlines():
             before, colon, value = line.partition(":")
             if colon and before.strip() == key:
@@ -81,13 +64,7 @@ class Host:
         raise Unknown(f"{name} has no line '{key}'")
 
     def names(self, folder: str) -> list[str]:
-        """Return the sorted names in a folder.
-
-        Raises
-        ------
-        Unknown
-            The folder cannot be listed.
-        """
+        """Return the sorted names in a folder."""
         try:
             return sorted(os.listdir(self.path(folder)))
         except OSError as error:

@@ -17,9 +17,10 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from equipoise.measure.environment.host import Unknown, readable
 from equipoise.measure.untimed import describe_signal, run_untimed
@@ -46,8 +47,7 @@ _LONGEST_PATH = 4096
 _LOADER_S = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """Libraries that a command maps at its start."""
 
     program: str | None
@@ -177,8 +177,7 @@ def ignored_tunables(
     return tuple(ignored)
 
 
-@dataclass(frozen=True, slots=True)
-class BlasCores:
+class BlasCores(Struct, frozen=True):
     """Core types that the BLAS libraries of one process chose, each once."""
 
     openblas: tuple[str, ...] = ()
@@ -219,8 +218,7 @@ def blas_cores(
     return BlasCores(openblas, blis)
 
 
-@dataclass(frozen=True, slots=True)
-class _Start:
+class _Start(Struct, frozen=True):
     """A program about to be started."""
 
     arguments: tuple[str, ...]

@@ -56,6 +56,7 @@ def size_bytes(environment: Mapping[str, str]) -> int:
 
     The size shifts the stack, and with it alignment (Mytkowicz et al., "Producing Wrong Data
     Without Doing Anything Obviously Wrong!", ASPLOS 2009, section 4).
+
     """
     return sum(
         len(os.fsencode(name)) + len(os.fsencode(environment[name])) + 2 for name in environment
@@ -63,13 +64,7 @@ def size_bytes(environment: Mapping[str, str]) -> int:
 
 
 def randomisation_off_for_us(host: Host) -> bool:
-    """Return whether our own personality, which every trial inherits, keeps addresses fixed.
-
-    Raises
-    ------
-    Unknown
-        The personality cannot be read.
-    """
+    """Return whether our own personality, which every trial inherits, keeps addresses fixed."""
     text = host.text("/proc/self/personality")
     try:
         return bool(int(text, 16) & _NO_RANDOMISATION)
@@ -82,6 +77,7 @@ def addresses_are_random(host: Host) -> bool:
 
     What cannot be read counts as yes. To hold fixed addresses fixed shows nothing; to leave
     random addresses out would hide their effect.
+
     """
     try:
         return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)

@@ -9,8 +9,9 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.untimed import describe_signal, stderr_suffix
@@ -30,8 +31,7 @@ _DRAWS = 50
 _GROUP_MAP = Path("/proc/self/gid_map")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCommand:
+class ServerCommand(Struct, frozen=True):
     """One command around a server."""
 
     key: str

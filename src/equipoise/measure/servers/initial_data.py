@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import FULL_DISK_HINT, Commands, ServerCommand
@@ -19,8 +21,7 @@ COPY = ("cp", "-a", "--reflink=auto")
 _COPYING_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _DataFolder:
+class _DataFolder(Struct, frozen=True):
     """A folder with data, and how much room a copy needs."""
 
     path: str

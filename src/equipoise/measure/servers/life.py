@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import re
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 import psutil
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, ServerCommand, describe_end, full_disk
@@ -42,8 +42,7 @@ class PortTaken(ConditionFailed):
     """Another program has the port that was free a moment ago."""
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(Struct, frozen=True):
     """One life of a server, from its preparation to its end.
 
     Parameters
@@ -196,7 +195,7 @@ class Life:
             return socket_accepts(self.place.fill(SOCKET))
         left_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
         command = self.command("ready", self.server.ready, self.base)
-        return self.commands.succeeds(dataclasses.replace(command, timeout_s=left_s))
+        return self.commands.succeeds(replace(command, timeout_s=left_s))
 
     def _check_port(self, launcher: Launcher, processes: tuple[int, ...]) -> None:
         """Refuse another program that answers on the port in place of the server."""

@@ -8,8 +8,9 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.launcher import User
 
@@ -24,8 +25,7 @@ _GROUP_ONLY = 0o710
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Folder, port and password of one life of a server.
 
     The server's user owns the folder and the password file. The outer folder and the log stay

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
 from equipoise.measure.environment.hardware import cpu_list
 from equipoise.measure.launcher import Report
@@ -28,8 +28,7 @@ _MINOR, _MAJOR, _USER, _SYSTEM = (6, 7), (8, 9), (10, 12), (11, 13)
 """Indices of a process's own and its ended children's counts, behind the state in ``stat``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consumption:
+class Consumption(Struct, frozen=True):
     """What all processes of a server have consumed since it started.
 
     A parent that waits for a child accounts for what the child used. Only the switches are those of

@@ -6,10 +6,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from equipoise.measure.launcher import Launcher, Report, User
 from equipoise.measure.servers.commands import (
@@ -40,8 +40,7 @@ _ENTER_ONLY = 0o711
 _WHOLE_SEGMENT_S = 1e8
 
 
-@dataclass(slots=True)
-class Service:
+class Service(Struct):
     """A server that is ready, and afterwards what became of it."""
 
     place: Place
@@ -57,8 +56,7 @@ class Service:
         self.failure, self.log_tail = describe_end(report), life.log_tail(report)
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     """A server that goes on running between trials."""
 
     server: Server
@@ -96,12 +94,7 @@ class Servers:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close it at the end of the block."""
         try:
             if error is None:

@@ -8,7 +8,7 @@ shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, what interventions closed, and sources of chance.
 reference: a result against a reference result.
 pooled: several campaigns of the same commands.
-gate: the comment of a gate.
+gate: the outcome of a gate.
 host: the certificate of a host.
 observation: an effect from a log.
 matching: a match, its balance, and a search for weights.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import asdict
 
 from equipoise.model.host import Certificate
 from equipoise.report.document import Document, Facts

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.matching.match import MatchResult
@@ -85,8 +86,7 @@ _BALANCE_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MatchQuestion:
+class MatchQuestion(Struct, frozen=True):
     """What was asked of a table."""
 
     source: str
@@ -98,8 +98,7 @@ class MatchQuestion:
     """Command that asks it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A difference in the unit of the outcome, with its 95 % interval where there is one."""
 
     value: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
@@ -86,8 +87,7 @@ def primitives_sentence(document: ResultDocument) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Processes:
+class _Processes(Struct, frozen=True):
     """Analysed processes of one row."""
 
     known: int

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
@@ -84,8 +86,7 @@ _ASKED_FIRST = frozenset(
 """What of the environment a reader asks for first; the page and the JSON have all."""
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignReport:
+class CampaignReport(Struct, frozen=True):
     """A campaign's result with what its report says beyond it."""
 
     document: ResultDocument

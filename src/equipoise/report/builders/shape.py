@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.figures.theme import color_of
 from equipoise.model.interval import Interval
@@ -183,8 +184,7 @@ def steady_sentence(steady: SteadyComparison) -> str:
     return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
 
 
-@dataclass(frozen=True, slots=True)
-class Levelled:
+class Levelled(Struct, frozen=True):
     """A comparison or a condition with its variance by level."""
 
     name: str

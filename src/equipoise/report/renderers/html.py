@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
 from equipoise.figures.save import (
@@ -76,8 +78,7 @@ def page(documents: Sequence[Document]) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """One chart whose tables stand apart; ``tables.js`` puts them together again."""
 
     anchor: str
@@ -88,8 +89,7 @@ class Chart:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class FigureView:
+class FigureView(Struct, frozen=True):
     """Place of a figure on the page, and its text."""
 
     anchor: str
@@ -100,8 +100,7 @@ class FigureView:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnFigures:
+class DrawnFigures(Struct, frozen=True):
     """Figures of one part with their anchors."""
 
     kind: str
@@ -109,8 +108,7 @@ class DrawnFigures:
     figures: tuple[FigureView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FlameGraphView:
+class FlameGraphView(Struct, frozen=True):
     """Flame graph as an address that holds it; ``None`` if it is too large for a page."""
 
     kind: str

@@ -79,6 +79,8 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
                 yield from _blocks(part.parts)
             case Table():
                 yield from _table(part)
+            case Paragraph(style="heading"):
+                yield f"## {text(part.text)}"
             case Paragraph(style="strong"):
                 yield f"**{text(part.text)}**"
             case Paragraph():
@@ -136,7 +138,7 @@ def _answer(answer: Answer) -> Iterator[str]:
 def _table(table: Table) -> Iterator[str]:
     if table.title.strip():
         yield f"**{text(table.title)}**"
-    aligned = (":---", *("---:" for _ in table.columns[1:]))
+    aligned = ("---:" if column.kind == "number" else ":---" for column in table.columns)
     rows = ([text_of(cell) for cell in row] for row in table.rows)
     yield "\n".join((_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
     if table.notes:

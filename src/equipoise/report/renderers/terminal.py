@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -50,8 +51,7 @@ _WIDTH_OF_A_PIPE = 160
 _UNBOUNDED = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(Struct, frozen=True):
     """How much of a table a terminal has room for."""
 
     name_width: int

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -40,7 +39,7 @@ from equipoise.studies.kinds import KINDS, PACKAGES, Kind
 from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
 
 METRICS = tuple(
-    field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
+    name for name in Accounting.__struct_fields__ if name not in ("counters", "unknown")
 )
 """Metrics that every trial has."""
 SERVER_METRICS = (

@@ -12,12 +12,12 @@ import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
@@ -55,8 +55,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One table of a file."""
 
     places: Places

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
@@ -38,8 +40,7 @@ Part = tuple[Literal["entry", "function", "wait"], str]
 entry point at which threads waited. A part that one cause has claimed counts for no later one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One cause that a rule found, before anything was changed on purpose."""
 
     kind: Kind
@@ -55,8 +56,7 @@ class Cause:
     """Seconds of waiting among ``seconds``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """Extra time in some parts together."""
 
     sides: Change
@@ -81,8 +81,7 @@ class Extra:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
+class Remaining(Struct, frozen=True):
     """A difference, and what causes have claimed of it."""
 
     difference: Difference

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
@@ -30,8 +30,7 @@ LEVEL = 0.05
 """1 minus the nominal coverage of each interval, by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One quantity in both conditions: means over the runs of the source that sees it.
 
     A run that did not see the quantity counts as 0.
@@ -63,8 +62,7 @@ class Change:
 NO_CHANGE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function of the program."""
 
     name: str
@@ -72,8 +70,7 @@ class Function:
     kind: FrameKind
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A place where threads wait."""
 
     entry: str
@@ -82,8 +79,7 @@ class Wait:
     """Function that entered the kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallsChange:
+class CallsChange(Struct, frozen=True):
     """The system calls of one name."""
 
     count: Change
@@ -95,8 +91,7 @@ class CallsChange:
     waits: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """The use of one file. All sockets are one file, and all pipes are one."""
 
     reads: Change = NO_CHANGE
@@ -107,16 +102,14 @@ class FileChange:
     seconds: Change = NO_CHANGE
 
 
-@dataclass(frozen=True, slots=True)
-class LockChange:
+class LockChange(Struct, frozen=True):
     """The waits on the futexes of one place."""
 
     waits: Change
     seconds: Change
 
 
-@dataclass(frozen=True, slots=True)
-class SizeClassChange:
+class SizeClassChange(Struct, frozen=True):
     """The allocated blocks of one size class."""
 
     least_bytes: int
@@ -134,8 +127,7 @@ class SizeClassChange:
     """Least share of the blocks that have the typical size, in the same condition."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationsChange:
+class AllocationsChange(Struct, frozen=True):
     """The allocations."""
 
     count: Change
@@ -146,8 +138,7 @@ class AllocationsChange:
     """Estimated bytes by the innermost function outside the allocator."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultsChange:
+class FaultsChange(Struct, frozen=True):
     """The page faults."""
 
     count: Change
@@ -155,8 +146,7 @@ class FaultsChange:
     """Page faults by the function that touches the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A setting that the two conditions declare differently."""
 
     name: str
@@ -165,8 +155,7 @@ class Setting:
     candidate: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """All that differs between two conditions. What no source saw is empty or ``None``."""
 
     slower: Side

@@ -6,11 +6,11 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence.process import evidence_program
@@ -68,8 +68,7 @@ def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
     return runs.both and any(run.stacks.stacks for run in runs.of(slower))
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     name: str
     frames: tuple[Frame, ...]
     stacks: tuple[dict[str, object], ...]

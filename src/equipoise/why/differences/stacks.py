@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.why.differences.changes import (
     Change,
@@ -96,8 +98,7 @@ def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None
     return FaultsChange(count=count, by_function=changes(by_function, slower))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The end of one stack, and its weight."""
 
     entry: str | None

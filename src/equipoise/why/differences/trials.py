@@ -7,10 +7,11 @@ Student's t interval over the blocks: means, because then the parts of the gap a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
 from typing import TypeVar
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import Accounting, Trial
@@ -87,8 +88,7 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
 
     wall_s: float

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.why.evidence.process import (
     Process,
@@ -43,8 +43,7 @@ _TABLE_WORDS_BEFORE_ROWS = 8
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class SizeClass:
+class SizeClass(Struct, frozen=True):
     """The blocks of a quarter of a power of two."""
 
     least_bytes: int
@@ -60,8 +59,7 @@ class SizeClass:
     the bound before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocations:
+class Allocations(Struct, frozen=True):
     """What one run allocated, with its descendants."""
 
     processes: int
@@ -83,8 +81,7 @@ class Allocations:
     """Sentences about what could not be seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
+class _Recording(Struct, frozen=True):
     """The file of one process."""
 
     header: dict[str, int]

@@ -11,11 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.coin import draw_block, draw_order
@@ -58,8 +59,7 @@ class ObservationStore(Protocol):
         """Commit an observation."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRequest:
+class EvidenceRequest(Struct, frozen=True):
     """What is to be observed."""
 
     sources: tuple[str, ...] = BY_DEFAULT
@@ -69,8 +69,7 @@ class EvidenceRequest:
     """Whether to observe again what is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRun:
+class EvidenceRun(Struct, frozen=True):
     """One run that is to be observed."""
 
     source: str

@@ -9,8 +9,9 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence.process import Process
@@ -22,8 +23,7 @@ _COMPRESSED = re.compile(r"\((\d+)\)(?: (.*))?")
 _COSTS = re.compile(r"[+\-*\d]")
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Struct, frozen=True):
     """Instructions outside the kernel, of one run and its descendants."""
 
     total: int

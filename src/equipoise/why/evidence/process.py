@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
@@ -16,16 +16,14 @@ from equipoise.model.errors import UnusableInput
 Document = TypeVar("Document")
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A command as it would be started, and its complete environment."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """How the observed command ended: either its exit status or the signal is known."""
 
     exit: int | None
@@ -109,6 +107,5 @@ def decode_document(text: bytes, origin: str, kind: type[Document], version: int
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Versioned:
+class _Versioned(Struct, frozen=True):
     version: int

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation import Observation
@@ -26,8 +26,7 @@ from equipoise.why.evidence.stacks import Sampled, SampledSource, read_sampled, 
 from equipoise.why.evidence.system_calls import SystemCalls
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One way to observe a run."""
 
     wrap: Callable[[Process, Path], Process]
@@ -82,8 +81,7 @@ Value = TypeVar("Value")
 Side = Literal["baseline", "candidate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Runs(Generic[Run]):
+class Runs(Struct, Generic[Run], frozen=True):
     """Values of the runs of each condition, in the order in which they were made."""
 
     baseline: tuple[Run, ...] = ()
@@ -108,8 +106,7 @@ class Runs(Generic[Run]):
         return Runs(tuple(map(value_of, self.baseline)), tuple(map(value_of, self.candidate)))
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceSet:
+class EvidenceSet(Struct, frozen=True):
     """What all sources saw of a pair of conditions."""
 
     system_calls: Runs[SystemCalls] = Runs()

@@ -5,9 +5,10 @@ The native observer (``crates/evidence``) unwinds and names the stacks after the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from equipoise.why.evidence.process import End, Process, evidence_program, read_document
 
@@ -26,8 +27,7 @@ _COMMANDS: dict[SampledSource, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """A function in a stack.
 
     A frame of the kernel is named by its entry point: a system call, ``page_fault``,
@@ -41,8 +41,7 @@ class Frame:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """One stack, and its weight."""
 
     frames: tuple[int, ...]
@@ -51,8 +50,7 @@ class Stack:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(Struct, frozen=True):
     """Stacks, each once, the heaviest first."""
 
     frames: tuple[Frame, ...]
@@ -63,8 +61,7 @@ class Stacks:
         return sum(stack.weight for stack in self.stacks)
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """Sampled stacks of one run and its descendants."""
 
     source: SampledSource
@@ -83,15 +80,13 @@ class Sampled:
         return any(remark.startswith(KERNEL_IS_HIDDEN) for remark in self.unseen)
 
 
-@dataclass(frozen=True, slots=True)
-class StacksDocument(Stacks):
+class StacksDocument(Stacks, frozen=True):
     """Stacks as the native observer writes them."""
 
     unseen: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Document(StacksDocument):
+class _Document(StacksDocument, frozen=True):
     wall_s: float
     end: End
     samples: int

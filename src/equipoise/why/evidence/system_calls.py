@@ -7,9 +7,10 @@ by ``ptrace`` where those are forbidden.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from equipoise.why.evidence.process import End, Process, evidence_program, read_document
 
@@ -19,16 +20,14 @@ _FILE = "system_calls.json"
 Method = Literal["best", "tracepoints", "ptrace"]
 
 
-@dataclass(frozen=True, slots=True)
-class Frequency:
+class Frequency(Struct, frozen=True):
     """A value of an argument, and the least number of times that it was seen."""
 
     value: int
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(Struct, frozen=True):
     """All calls of one name."""
 
     name: str
@@ -52,8 +51,7 @@ class Calls:
     """The most frequent advice of madvise, operation of futex, request of ioctl."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileUse:
+class FileUse(Struct, frozen=True):
     """All that was done with one file; sockets and pipes are one each."""
 
     name: str
@@ -65,8 +63,7 @@ class FileUse:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class LockWaits:
+class LockWaits(Struct, frozen=True):
     """Waits on the futexes of one place: "gate in /usr/bin/program", "anonymous memory"."""
 
     place: str
@@ -74,8 +71,7 @@ class LockWaits:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class SystemCalls:
+class SystemCalls(Struct, frozen=True):
     """The system calls of one run and its descendants."""
 
     method: Literal["tracepoints", "ptrace"]

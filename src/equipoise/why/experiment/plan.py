@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.site import Site
@@ -40,8 +42,7 @@ class NothingToTry(UnusableInput):
     """No intervention can test a cause here."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGap:
+class OpenGap(Struct, frozen=True):
     """A gap, and the causes that may explain it."""
 
     record: RunRecord
@@ -57,8 +58,7 @@ class OpenGap:
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentRequest:
+class ExperimentRequest(Struct, frozen=True):
     """The interventions to try, and how long."""
 
     stopping: Stopping

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.design.site import Site

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.plan import Condition, Output

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_text
 from equipoise.design.site import Site
@@ -28,8 +29,7 @@ NOTHING = "nothing"
 """Value of `OWN_VARIABLE` with which that library changes nothing: the sham."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intervention:
+class Intervention(Struct, frozen=True):
     """What is changed, which causes that tests, and whether it can be done here."""
 
     name: str
@@ -58,8 +58,7 @@ class Intervention:
     """Option that asked for it and the option's value; ``None`` if a cause did."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """A gap that interventions are offered for: its conditions, where they run, its causes."""
 
     pair: Pair

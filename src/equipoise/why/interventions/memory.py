@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from equipoise.design.chance import SEEDS
 from equipoise.model.plan import Condition

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
@@ -23,8 +24,7 @@ DARWIN, LINUX_ON_G5 = 0, 1
 """Indices of the two machines that share a processor but for 8 % of its clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table."""
 
     heading: str
@@ -34,8 +34,7 @@ class Column:
     """Published times of the four machines, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One of the article's three tables."""
 
     title: str

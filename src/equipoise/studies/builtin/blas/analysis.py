@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument

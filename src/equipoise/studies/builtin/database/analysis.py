@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
@@ -17,8 +17,7 @@ THREADS = "threads"
 Levels = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One number of clients."""
 
     clients: int
@@ -27,8 +26,7 @@ class Point:
     """Of the median, at 95 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knee:
+class Knee(Struct, frozen=True):
     """The number of clients at which a server has work for everything that it can use.
 
     With few clients throughput grows as theirs, N X(1); with many it stays at its most. The two
@@ -45,8 +43,7 @@ class Knee:
     """The number of clients with the largest median."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """The curve of one condition but for its clients."""
 
     levels: Levels

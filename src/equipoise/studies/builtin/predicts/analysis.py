@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
@@ -25,8 +25,7 @@ FACTORS = ("transport", "placement", "memory")
 MOST_SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """One condition: medians."""
 
     condition: str
@@ -34,8 +33,7 @@ class Point:
     cost_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(Struct, frozen=True):
     """One primitive over the conditions in which both it and the server were measured."""
 
     name: str

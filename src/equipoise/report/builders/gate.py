@@ -1,0 +1,95 @@
+"""The outcome of a gate: for pull requests, job summaries and the screen."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Iterator, Sequence
+
+from equipoise.model.result import GateOutcome, GateRow, ResultDocument
+from equipoise.report.document import (
+    UNKNOWN,
+    Bullets,
+    Column,
+    Command,
+    Document,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+)
+from equipoise.report.renderers.markdown import text
+from equipoise.report.units import interval_text, metric_value, percent_change
+
+OUTCOMES: dict[GateOutcome, str] = {
+    "slower": "❌ slower",
+    "undecided": "❔ undecided",
+    "passes": "✅ passes",
+}
+"""What a reader must act on comes first."""
+_COLUMNS = (
+    Column("benchmark", "name"),
+    Column("baseline", "number"),
+    Column("candidate", "number"),
+    Column("change", "number"),
+    Column("interval"),
+    Column("outcome"),
+)
+_SHOWN_PASSES = 10
+"""More of them are folded away: what passes need not be read."""
+_ROOM = 40_000
+"""Characters of all rows in Markdown; GitHub takes 65,536 of a comment."""
+
+
+def gate_document(document: ResultDocument) -> Document:
+    """Build the verdict in one sentence, a row for each benchmark, and what to know about them."""
+    gate = document.gate
+    if gate is None:
+        title = "Equipoise: no gate was judged"
+        return Document(document.run.id, title, (Paragraph(title, "heading"),))
+    title = f"Equipoise gate: {'✅ passes' if gate.passed else '❌ fails'}"
+    blocks = "1 block" if document.run.blocks == 1 else f"{document.run.blocks} blocks"
+    parts: list[Part] = [
+        Paragraph(title, "heading"),
+        Paragraph(gate.summary),
+        *_tables(gate.rows),
+        Command(
+            gate.again,
+            f"{blocks} in random order on one host; a benchmark fails where its whole interval "
+            f"lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
+        ),
+    ]
+    if document.warnings:
+        parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
+    return Document(document.run.id, title, tuple(parts))
+
+
+def _tables(rows: Sequence[GateRow]) -> Iterator[Part]:
+    order = list(OUTCOMES)
+    cells = [_row(row) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
+    lengths = (sum(len(text(cell)) + 3 for cell in row) for row in cells)
+    room = bisect.bisect_right(list(itertools.accumulate(lengths)), _ROOM)
+    passing = sum(row.outcome == "passes" for row in rows)
+    unfolded = len(rows) if passing <= _SHOWN_PASSES else len(rows) - passing
+    if first := cells[: min(room, unfolded)]:
+        yield Table(_COLUMNS, tuple(first))
+    if folded := cells[unfolded:room]:
+        table = Table(_COLUMNS, tuple(folded))
+        yield Section(f"{passing} benchmarks pass", (table,), folded=True)
+    if len(rows) > room:
+        yield Paragraph(f"{len(rows) - room} more are in the document that --json writes.")
+
+
+def _row(row: GateRow) -> tuple[str, ...]:
+    return (
+        row.benchmark,
+        _median(row.baseline_median, row.metric),
+        _median(row.candidate_median, row.metric),
+        UNKNOWN if row.ratio is None else percent_change(row.ratio),
+        "open" if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci),
+        OUTCOMES[row.outcome],
+    )
+
+
+def _median(value: float | None, metric: str) -> str:
+    return "timed out" if value is None else metric_value(value, metric)
