@@ -134,7 +134,7 @@ def test_candidates_that_kill_every_process_are_given_up(pool: ProcessPoolExecut
         values(dies_always, pool, candidates(3))
 
 
-def test_a_foreign_executor_that_broke_is_an_error_with_a_mend(pool: ProcessPoolExecutor) -> None:
+def test_a_foreign_executor_that_broke_is_an_error_with_a_hint(pool: ProcessPoolExecutor) -> None:
     with pytest.raises(UnusableInput, match="the executor broke down") as caught:
         values(dies_always, Scales(pool), candidates(3))
     assert caught.value.hint is not None
