@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use equipoise_reporting::problem::Problem;
 
+use crate::maps::Map;
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
 use crate::stacks::names::Names;
 use crate::stacks::space::{Cache, Captured, Images, Space};
@@ -57,7 +58,8 @@ const RECORDER: &str = "libequipoise_recorder.so";
 /// # Errors
 /// The folder or a file cannot be read.
 pub fn stacks(folder: &Path) -> Result<Report, Problem> {
-    let refused = |error| Problem::system(&folder.display().to_string(), &error);
+    let folder_name = folder.display().to_string();
+    let refused = Problem::system(&folder_name);
     let mut files: Vec<_> = fs::read_dir(folder)
         .map_err(refused)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -154,20 +156,9 @@ impl Reading {
 
     fn space(&mut self, maps: &str) -> Space {
         let mut space = Space::default();
-        for line in maps.lines() {
-            let mut words = line.splitn(6, ' ');
-            let parsed = (|| {
-                let (low, high) = words.next()?.split_once('-')?;
-                let executable = words.next()?.contains('x');
-                let offset = u64::from_str_radix(words.next()?, 16).ok()?;
-                let path = words.nth(2).unwrap_or("").trim_start();
-                let low = u64::from_str_radix(low, 16).ok()?;
-                let high = u64::from_str_radix(high, 16).ok()?;
-                executable.then_some((path, low, high, offset))
-            })();
-            if let Some((path, low, high, offset)) = parsed {
-                space.map(&mut self.images, path, low, high - low, offset);
-            }
+        for map in Map::all(maps).filter(|map| map.is_executable) {
+            let length = map.high - map.low;
+            space.map(&mut self.images, map.path, map.low, length, map.file_offset);
         }
         space
     }

@@ -63,7 +63,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     pointers.push(ptr::null());
     let (gate_out, gate_in) = pipe()?;
     let (refusal_out, refusal_in) = pipe()?;
-    // Action the terminal sends is for the command; we end with it. Action others send is handed on.
+    // A signal of the terminal is for the command, whose end is ours too. Others are handed on.
     // A file of ours that grows beyond `ulimit -f` is an error of that file alone.
     // SAFETY: passes numbers only.
     let file_too_long = unsafe {
@@ -73,7 +73,7 @@ pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     };
     // SAFETY: this process has one thread, so the child may use everything.
     let pid = check(unsafe { libc::fork() });
-    match pid.map_err(|error| Problem::system("a new process", &error))? {
+    match pid.map_err(Problem::system("a new process"))? {
         0 => {
             drop(gate_in);
             // SAFETY: it is what the last call has returned.
@@ -131,7 +131,7 @@ impl PausedCommand {
     pub fn release(&mut self) -> Result<(), Problem> {
         self.gate
             .write_all(b".")
-            .map_err(|error| Problem::system("the observed command", &error))
+            .map_err(Problem::system("the observed command"))
     }
 
     /// Waits for its exec.
@@ -143,13 +143,13 @@ impl PausedCommand {
         // Its end of the pipe closes at the exec.
         self.refusal
             .read_to_end(&mut errno)
-            .map_err(|error| Problem::system("the observed command", &error))?;
+            .map_err(Problem::system("the observed command"))?;
         match <[u8; 4]>::try_from(errno.as_slice()) {
             Err(_) => Ok(()),
-            Ok(bytes) => Err(Problem::system(
-                "the command cannot be executed",
-                &io::Error::from_raw_os_error(i32::from_ne_bytes(bytes)),
-            )),
+            Ok(bytes) => {
+                let error = io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
+                Err(Problem::system("the command cannot be executed")(error))
+            }
         }
     }
 }
@@ -173,5 +173,5 @@ impl RunningCommand {
 }
 
 fn pipe() -> Result<(PipeReader, PipeWriter), Problem> {
-    io::pipe().map_err(|error| Problem::system("a pipe", &error))
+    io::pipe().map_err(Problem::system("a pipe"))
 }

@@ -4,6 +4,7 @@
 mod allocations;
 mod calls;
 mod command;
+mod maps;
 mod options;
 mod perf;
 mod pictures;
@@ -57,25 +58,20 @@ fn answer(request: Request) -> Result<(), Problem> {
             output,
         } => {
             let conditions = pictures::read(&conditions)?;
-            let mut file = create(&output)?;
+            let name = output.display().to_string();
+            let refused = Problem::system(&name);
+            let mut file = File::create(&output).map(BufWriter::new).map_err(refused)?;
             match picture {
                 Picture::FlameGraph => pictures::flame_graph::draw(&conditions, &mut file)?,
                 Picture::Firefox => pictures::firefox::write(&conditions, &mut file)?,
             }
-            file.flush()
-                .map_err(|error| Problem::system(&output.display().to_string(), &error))
+            file.flush().map_err(refused)
         }
     }
-}
-
-fn create(file: &Path) -> Result<BufWriter<File>, Problem> {
-    File::create(file)
-        .map(BufWriter::new)
-        .map_err(|error| Problem::system(&file.display().to_string(), &error))
 }
 
 fn write(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_vec(report)
         .map_err(|error| Problem::failure(format!("{}: {error}", file.display())))?;
-    fs::write(file, text).map_err(|error| Problem::system(&file.display().to_string(), &error))
+    fs::write(file, text).map_err(Problem::system(&file.display().to_string()))
 }

@@ -45,7 +45,7 @@ extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c
     let command = COMMAND.load(Ordering::Relaxed);
     // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
     unsafe {
-        // Action a terminal sends (a code of the kernel, above 0) has reached the command, too.
+        // A signal of the terminal (a code of the kernel, above 0) has reached the command, too.
         if command != NOBODY && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             libc::kill(command, signal);

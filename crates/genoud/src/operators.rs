@@ -120,22 +120,15 @@ impl Parents<'_> {
             1 => 0,
             _ => 1 + self.source.place(parameters - 1),
         };
-        let mixed = |kept: &[f64], given: &[f64]| -> Vec<f64> {
-            kept.iter()
-                .zip(given)
-                .enumerate()
-                .map(|(place, (&own, &other))| {
-                    if place < cut {
-                        own
-                    } else {
-                        KEPT * own + (1.0 - KEPT) * other
-                    }
-                })
-                .collect()
+        let mixed = |kept: &[f64], given: &[f64]| {
+            let mut child = kept.to_vec();
+            for (own, other) in child.iter_mut().zip(given).skip(cut) {
+                *own = KEPT * *own + (1.0 - KEPT) * other;
+            }
+            child
         };
         let (one, other) = (self.point(first), self.point(second));
-        let children = [mixed(one, other), mixed(other, one)];
-        let [one, other] = children;
+        let (one, other) = (mixed(one, other), mixed(other, one));
         [self.admitted(one, first), self.admitted(other, second)]
     }
 

@@ -352,11 +352,8 @@ impl Search {
         let inside =
             self.options.boundary == Boundary::Anything || self.options.domain.contains(&one.point);
         let finite = one.point.iter().all(|value| value.is_finite());
-        let order = compare(
-            &one.values,
-            &self.population[0].values,
-            self.options.direction,
-        );
+        let best = &self.population[0].values;
+        let order = compare(&one.values, best, self.options.direction);
         if inside && finite && order.is_lt() {
             if self.options.memory {
                 self.memory.learn(&one.point, &one.values);

@@ -79,16 +79,9 @@ impl Bits {
     fn next(&mut self) -> bool {
         let bit = self.last[self.at] ^ self.last[self.tap];
         self.last[self.at] = bit;
-        self.at = if self.at + 1 == DEGREE {
-            0
-        } else {
-            self.at + 1
-        };
-        self.tap = if self.tap + 1 == DEGREE {
-            0
-        } else {
-            self.tap + 1
-        };
+        for place in [&mut self.at, &mut self.tap] {
+            *place = if *place + 1 == DEGREE { 0 } else { *place + 1 };
+        }
         bit
     }
 }

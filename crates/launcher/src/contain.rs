@@ -165,13 +165,16 @@ mod tests {
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
     }
 
+    fn sleeping() -> (std::process::Child, libc::pid_t) {
+        let mut command = std::process::Command::new("sleep");
+        let child = command.arg("60").spawn().expect("started");
+        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
+        (child, pid)
+    }
+
     #[test]
     fn a_stopped_child_is_told_from_one_that_runs() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("started");
-        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
+        let (mut child, pid) = sleeping();
         let before = stopped_by(pid);
         // SAFETY: passes numbers only; the child was not reaped.
         unsafe { libc::kill(pid, libc::SIGSTOP) };
@@ -188,11 +191,7 @@ mod tests {
 
     #[test]
     fn children_are_listed_either_way() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .expect("started");
-        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
+        let (mut child, pid) = sleeping();
         assert!(children_by_search(std::process::id()).contains(&pid));
         child.kill().expect("killed");
         child.wait().expect("reaped");

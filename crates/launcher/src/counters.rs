@@ -95,10 +95,8 @@ impl Counters {
 
     /// Enters what a trial has added, after its usage was entered.
     pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
-        let consumed_s = report
-            .user_s
-            .zip(report.sys_s)
-            .map(|(user, sys)| user + sys);
+        let consumed = report.user_s.zip(report.sys_s);
+        let consumed_s = consumed.map(|(user, sys)| user + sys);
         let readings = before.0.into_iter().zip(after.0);
         for (counter, (before, after)) in self.0.iter().zip(readings) {
             let name = counter.kind.name;
@@ -220,19 +218,11 @@ fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
     if cores.len() < 2 {
         return Ok(vec![Event::open(kind.config, modes)?]);
     }
-    cores
-        .into_iter()
-        .map(|core| {
-            let event = kind.config.event | u64::from(core) << CORE_SHIFT;
-            Event::open(
-                Config {
-                    event,
-                    ..kind.config
-                },
-                modes,
-            )
-        })
-        .collect()
+    let configs = cores.into_iter().map(|core| Config {
+        event: kind.config.event | u64::from(core) << CORE_SHIFT,
+        ..kind.config
+    });
+    configs.map(|config| Event::open(config, modes)).collect()
 }
 
 /// Returns the numbers of the counting units of processors with more than one kind of core. Each
@@ -262,13 +252,10 @@ fn paranoia() -> Option<i32> {
 
 fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => forbidden_reason(
-            paranoia,
-            match kind.without_kernel {
-                WithoutKernel::Nothing => LEVEL_WITH_KERNEL,
-                _ => LEVEL_WITHOUT_KERNEL,
-            },
-        ),
+        Some(libc::EACCES | libc::EPERM) => match kind.without_kernel {
+            WithoutKernel::Nothing => forbidden_reason(paranoia, LEVEL_WITH_KERNEL),
+            _ => forbidden_reason(paranoia, LEVEL_WITHOUT_KERNEL),
+        },
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if kind.config.class == HARDWARE => {
             "this machine does not have it: use real hardware, or a virtual machine that hands \
              the processor's counters on"

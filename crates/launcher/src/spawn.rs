@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use equipoise_kernel::call::owned;
 use equipoise_kernel::child;
@@ -41,17 +41,20 @@ pub struct Program<'a> {
 
 /// Outcome of a start, which the child writes into the shared memory before it executes.
 struct Outcome {
-    step: AtomicI32,
+    step: AtomicUsize,
     errno: AtomicI32,
     affinity_errno: AtomicI32,
 }
 
-const STEP_STREAMS: i32 = 1;
-const STEP_FOLDER: i32 = 2;
-const STEP_EXECUTE: i32 = 3;
-const STEP_CPUS: i32 = 4;
-const STEP_ADDRESSES: i32 = 5;
-const STEP_USER: i32 = 6;
+/// What the child may fail to use; `step` is the place in this list, from 1, or 0 if nothing failed.
+const STEPS: [Resource; 6] = [
+    Resource::Streams,
+    Resource::WorkingFolder,
+    Resource::Setting(Setting::Cpus),
+    Resource::Setting(Setting::Addresses),
+    Resource::Setting(Setting::User),
+    Resource::Program,
+];
 
 /// Exit status of a child that could not execute its program; it is not reported.
 const NOT_EXECUTED: libc::c_int = 127;
@@ -111,7 +114,7 @@ impl<'a> Program<'a> {
             cpus: None,
             settings: Settings::default(),
             outcome: Outcome {
-                step: AtomicI32::new(0),
+                step: AtomicUsize::new(0),
                 errno: AtomicI32::new(0),
                 affinity_errno: AtomicI32::new(0),
             },
@@ -168,14 +171,7 @@ impl<'a> Program<'a> {
             step => {
                 child::discard(pid);
                 Err(StartError {
-                    resource: match step {
-                        STEP_STREAMS => Resource::Streams,
-                        STEP_FOLDER => Resource::WorkingFolder,
-                        STEP_CPUS => Resource::Setting(Setting::Cpus),
-                        STEP_ADDRESSES => Resource::Setting(Setting::Addresses),
-                        STEP_USER => Resource::Setting(Setting::User),
-                        _ => Resource::Program,
-                    },
+                    resource: STEPS[step - 1],
                     error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
                 })
             }
@@ -183,7 +179,7 @@ impl<'a> Program<'a> {
     }
 
     /// Does the work of the child, which shares the memory of the sleeping launcher.
-    fn become_program(&self) -> i32 {
+    fn become_program(&self) -> Resource {
         // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
         unsafe {
@@ -191,10 +187,10 @@ impl<'a> Program<'a> {
             // If the launcher itself is killed, nobody else could end the trial.
             let _ = child::die_with_parent();
             if !self.take_streams() {
-                return STEP_STREAMS;
+                return Resource::Streams;
             }
             if libc::chdir(self.working_folder.as_ptr()) != 0 {
-                return STEP_FOLDER;
+                return Resource::WorkingFolder;
             }
             signals::reset(self.ignored_signals);
             // Last of all: until here parent and child share one CPU that is awake.
@@ -203,11 +199,7 @@ impl<'a> Program<'a> {
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
             }
             if let Err(setting) = self.settings.apply() {
-                return match setting {
-                    Setting::Cpus => STEP_CPUS,
-                    Setting::Addresses => STEP_ADDRESSES,
-                    Setting::User => STEP_USER,
-                };
+                return Resource::Setting(setting);
             }
             libc::execve(
                 self.file.as_ptr(),
@@ -215,7 +207,7 @@ impl<'a> Program<'a> {
                 self.environment.as_ptr(),
             );
         }
-        STEP_EXECUTE
+        Resource::Program
     }
 
     fn take_streams(&self) -> bool {
@@ -235,13 +227,16 @@ impl<'a> Program<'a> {
 extern "C" fn run(argument: *mut c_void) -> libc::c_int {
     // SAFETY: `argument` is the Program that `start` passed and keeps alive.
     let program = unsafe { &*argument.cast::<Program<'_>>() };
-    let step = program.become_program();
+    let failed = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
     outcome
         .errno
         .store(errno.unwrap_or(libc::EINVAL), Ordering::Relaxed);
-    outcome.step.store(step, Ordering::Relaxed);
+    let step = STEPS.iter().position(|resource| *resource == failed);
+    outcome
+        .step
+        .store(step.unwrap_or(STEPS.len() - 1) + 1, Ordering::Relaxed);
     // SAFETY: leaves at once, without running anything of the parent's.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }

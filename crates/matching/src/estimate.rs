@@ -57,22 +57,13 @@ impl Sample<'_> {
         let plain = self.differences(pairs);
         let differences = self.adjusted(pairs, &plain, &service);
         let total: f64 = pairs.weight.iter().sum();
-        let mean = |values: &[f64]| {
-            let sum: f64 = values
-                .iter()
-                .zip(&pairs.weight)
-                .map(|(value, weight)| value * weight)
-                .sum();
-            sum / total
+        let sum = |values: &[f64], part: &dyn Fn(f64) -> f64| -> f64 {
+            let weighted = values.iter().zip(&pairs.weight);
+            weighted.map(|(&value, weight)| weight * part(value)).sum()
         };
+        let mean = |values: &[f64]| sum(values, &|value| value) / total;
+        let around = |values: &[f64], centre: f64| sum(values, &|value| (value - centre).powi(2));
         let effect = mean(&differences);
-        let around = |values: &[f64], centre: f64| -> f64 {
-            values
-                .iter()
-                .zip(&pairs.weight)
-                .map(|(value, weight)| weight * (value - centre).powi(2))
-                .sum()
-        };
         let common = 0.5 * around(&differences, effect) / total;
         let unadjusted = mean(&plain);
         let spread_of_pairs = around(&plain, unadjusted);
@@ -92,9 +83,7 @@ impl Sample<'_> {
             total: vec![0.0; self.treated.len()],
             squares: vec![0.0; self.treated.len()],
         };
-        for ((&query, &matched), &weight) in
-            pairs.query.iter().zip(&pairs.matched).zip(&pairs.weight)
-        {
+        for (query, matched, weight) in pairs.iter() {
             service.total[matched] += weight;
             if weight > 0.0 {
                 service.squares[matched] += weight * weight / self.weights[query];
@@ -110,10 +99,8 @@ impl Sample<'_> {
     /// Treated less control, of each pair.
     fn differences(&self, pairs: &Pairs) -> Vec<f64> {
         pairs
-            .query
             .iter()
-            .zip(&pairs.matched)
-            .map(|(&query, &matched)| {
+            .map(|(query, matched, _)| {
                 self.sign(query) * (self.outcome[query] - self.outcome[matched])
             })
             .collect()
@@ -134,11 +121,9 @@ impl Sample<'_> {
             slopes(covariates, columns, self.outcome, &weights)
         });
         pairs
-            .query
             .iter()
-            .zip(&pairs.matched)
             .zip(plain)
-            .map(|((&query, &matched), difference)| {
+            .map(|((query, matched, _), difference)| {
                 let bias: f64 = slopes[usize::from(self.treated[matched])]
                     .iter()
                     .enumerate()
@@ -166,9 +151,7 @@ impl Sample<'_> {
         let mut sums = vec![0.0; rows];
         let mut shares = vec![0.0; rows];
         let mut was_matched = vec![false; rows];
-        for ((&query, &weight), &difference) in
-            pairs.query.iter().zip(&pairs.weight).zip(differences)
-        {
+        for ((query, _, weight), &difference) in pairs.iter().zip(differences) {
             sums[query] += weight * difference;
             shares[query] += weight;
             was_matched[query] = true;
@@ -222,10 +205,8 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         return vec![0.0; columns];
     }
     let mean_of = |value: &dyn Fn(usize) -> f64| {
-        used.iter()
-            .map(|&row| weights[row] * value(row))
-            .sum::<f64>()
-            / total
+        let weighted = used.iter().map(|&row| weights[row] * value(row));
+        weighted.sum::<f64>() / total
     };
     let mut means = Vec::with_capacity(columns);
     let mut scales = Vec::with_capacity(columns);
@@ -264,11 +245,8 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
         if *value <= largest * NEGLIGIBLE {
             continue;
         }
-        let along: f64 = vector
-            .iter()
-            .zip(&with_outcome)
-            .map(|(part, with)| part * with)
-            .sum();
+        let products = vector.iter().zip(&with_outcome);
+        let along: f64 = products.map(|(part, with)| part * with).sum();
         for (slope, part) in slopes.iter_mut().zip(vector) {
             *slope += along / value * part;
         }

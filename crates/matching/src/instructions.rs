@@ -95,6 +95,33 @@ macro_rules! lane_by_lane {
     }};
 }
 
+/// What an instruction of each name does to a register at a time.
+#[cfg(target_arch = "x86_64")]
+macro_rules! arithmetic {
+    ($subtract:ident, $max:ident, $multiply_add:ident) => {
+        #[inline(always)]
+        unsafe fn minus(self, other: Self) -> Self {
+            // SAFETY: by the trait's condition.
+            let minus = |left, right| unsafe { $subtract(left, right) };
+            Self(lane_by_lane!(self.0, other.0, minus))
+        }
+
+        #[inline(always)]
+        unsafe fn or_more(self, other: Self) -> Self {
+            // SAFETY: by the trait's condition.
+            let or_more = |left, right| unsafe { $max(left, right) };
+            Self(lane_by_lane!(self.0, other.0, or_more))
+        }
+
+        #[inline(always)]
+        unsafe fn squared_plus(self, sum: Self) -> Self {
+            // SAFETY: by the trait's condition.
+            let squared_plus = |left, right| unsafe { $multiply_add(left, left, right) };
+            Self(lane_by_lane!(self.0, sum.0, squared_plus))
+        }
+    };
+}
+
 /// By AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
@@ -127,29 +154,7 @@ impl Wide for ByAvx512 {
         }
     }
 
-    #[inline(always)]
-    unsafe fn minus(self, other: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
-            _mm512_sub_pd(left, right)
-        }))
-    }
-
-    #[inline(always)]
-    unsafe fn or_more(self, other: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
-            _mm512_max_pd(left, right)
-        }))
-    }
-
-    #[inline(always)]
-    unsafe fn squared_plus(self, sum: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, sum.0, |left, right| unsafe {
-            _mm512_fmadd_pd(left, left, right)
-        }))
-    }
+    arithmetic!(_mm512_sub_pd, _mm512_max_pd, _mm512_fmadd_pd);
 
     #[inline(always)]
     unsafe fn at_most(self, other: Self) -> u32 {
@@ -202,29 +207,7 @@ impl Wide for ByAvx2 {
         }
     }
 
-    #[inline(always)]
-    unsafe fn minus(self, other: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
-            _mm256_sub_pd(left, right)
-        }))
-    }
-
-    #[inline(always)]
-    unsafe fn or_more(self, other: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
-            _mm256_max_pd(left, right)
-        }))
-    }
-
-    #[inline(always)]
-    unsafe fn squared_plus(self, sum: Self) -> Self {
-        // SAFETY: by the trait's condition.
-        Self(lane_by_lane!(self.0, sum.0, |left, right| unsafe {
-            _mm256_fmadd_pd(left, left, right)
-        }))
-    }
+    arithmetic!(_mm256_sub_pd, _mm256_max_pd, _mm256_fmadd_pd);
 
     #[inline(always)]
     unsafe fn at_most(self, other: Self) -> u32 {

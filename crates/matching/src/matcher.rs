@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
 use crate::instructions::Instructions;
-use crate::neighbours::{Admitted, Query, SearchResult};
+use crate::neighbours::{Admitted, Query};
 use crate::parallel::{Progress, in_parallel};
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
@@ -112,25 +112,17 @@ impl Matcher {
             Method::Chosen => {}
         }
         let (mut by_tree, mut by_force) = (0.0, 0.0);
-        for arm in [false, true] {
+        for arm in self.problem.estimand.arms() {
             let (queries, targets) = (self.pool(arm), self.pool(!arm));
-            if !self.problem.estimand.queries(arm)
-                || targets.tree.is_flat()
-                || queries.points * targets.block_count() < FEW
-            {
+            if targets.tree.is_flat() || queries.points * targets.block_count() < FEW {
                 continue;
             }
-            let tried = (0..queries.points).step_by(queries.points.div_ceil(TRIED));
-            let tried: Vec<usize> = tried.collect();
-            let mut found: Vec<SearchResult> =
-                tried.iter().map(|_| SearchResult::default()).collect();
-            let tried: Vec<Query<'_>> = tried
-                .into_iter()
+            let tried: Vec<Query<'_>> = (0..queries.points)
+                .step_by(queries.points.div_ceil(TRIED))
                 .map(|point| self.query(arm, point, !arm, self.matches()))
                 .collect();
-            self.search(targets, &|point, target| self.admitted(arm, point, target))
-                .run(&tried, &mut found);
-            for found in &found {
+            let admitted = |point, target| self.admitted(arm, point, target);
+            for found in self.search(targets, &admitted).run(&tried) {
                 by_tree += found.blocks as f64 * COST_OF_BLOCK + found.nodes as f64 * COST_OF_NODE;
                 by_force += targets.block_count() as f64;
             }
@@ -216,17 +208,16 @@ impl Matcher {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let asking = [false, true].map(|arm| self.problem.estimand.queries(arm));
-        let points = |arm: bool| usize::from(asking[usize::from(arm)]) * self.pool(arm).points;
+        let asking = self.problem.estimand.arms();
+        let total: usize = asking.iter().map(|&arm| self.pool(arm).points).sum();
         let mut arms = [None, None];
-        for arm in [false, true] {
-            if asking[usize::from(arm)] {
-                let before = usize::from(arm) * points(false);
-                let told = |done, _| progress(before + done, points(false) + points(true));
-                let admitted = |point, target| self.admitted(arm, point, target);
-                let found = self.neighbourhoods(arm, !arm, self.matches(), &told, &admitted)?;
-                arms[usize::from(arm)] = Some(found);
-            }
+        let mut before = 0;
+        for arm in asking {
+            let told = |done, _| progress(before + done, total);
+            let admitted = |point, target| self.admitted(arm, point, target);
+            let found = self.neighbourhoods(arm, !arm, self.matches(), &told, &admitted)?;
+            arms[usize::from(arm)] = Some(found);
+            before += self.pool(arm).points;
         }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
@@ -264,10 +255,10 @@ impl Matcher {
             kept_by_lot(&self.problem, row, members, last);
         }
         members.sort_unstable_by_key(|&(_, member)| member);
-        let total: f64 = members
+        let weights = members
             .iter()
-            .map(|&(_, member)| self.problem.weight(member))
-            .sum();
+            .map(|&(_, member)| self.problem.weight(member));
+        let total: f64 = weights.sum();
         for &(_, member) in members.iter() {
             pairs.query.push(row);
             pairs.matched.push(member);
@@ -299,12 +290,9 @@ impl Matcher {
             let queries: Vec<Query<'_>> = range
                 .map(|point| self.query(arm, point, target, needed))
                 .collect();
-            let mut found: Vec<SearchResult> =
-                queries.iter().map(|_| SearchResult::default()).collect();
-            search.run(&queries, &mut found);
             let mut all = Vec::new();
             let mut answers = Vec::with_capacity(queries.len());
-            for found in &found {
+            for found in search.run(&queries) {
                 all.extend_from_slice(&found.neighbours);
                 answers.push((all.len(), found.last, found.enough));
             }

@@ -4,6 +4,7 @@ use std::collections::BinaryHeap;
 
 use crate::instructions::LANES;
 use crate::pool::Pool;
+use crate::problem::small;
 
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
@@ -143,8 +144,7 @@ impl SearchResult {
     }
 
     fn take(&mut self, squared: f64, point: usize, weight: f64) {
-        let point = u32::try_from(point).expect("fewer points than 2^32");
-        self.neighbours.push((squared, point));
+        self.neighbours.push((squared, small(point)));
         if squared >= self.last {
             return;
         }

@@ -2,7 +2,7 @@
 
 use crate::embed::Points;
 use crate::instructions::LANES;
-use crate::problem::{Method, Problem};
+use crate::problem::{Method, Problem, small};
 use crate::random::folded;
 use crate::tree::{Layout, Tree};
 
@@ -127,10 +127,6 @@ impl Pool {
             self.tree.close(block);
         }
     }
-}
-
-fn small(row: usize) -> u32 {
-    u32::try_from(row).expect("the caller has checked that there are fewer than 2^32 rows")
 }
 
 /// The rows, each group of equal ones ascending, and where each group starts.

@@ -22,6 +22,15 @@ impl Estimand {
         }
     }
 
+    /// The arms whose units are matched to the other one, controls first.
+    #[must_use]
+    pub fn arms(self) -> Vec<bool> {
+        [false, true]
+            .into_iter()
+            .filter(|&arm| self.queries(arm))
+            .collect()
+    }
+
     /// Whether units of the arm serve as matches.
     #[must_use]
     pub fn serves(self, treated: bool) -> bool {
@@ -128,6 +137,11 @@ impl Problem {
     }
 }
 
+/// A row or point as 32 bits.
+pub(crate) fn small(index: usize) -> u32 {
+    u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
+}
+
 /// Which unit is matched to which; the pairs are in the order of the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pairs {
@@ -139,4 +153,14 @@ pub struct Pairs {
     pub weight: Vec<f64>,
     /// Units without enough admissible matches.
     pub dropped: Vec<usize>,
+}
+
+impl Pairs {
+    /// The unit, its match and the weight of each pair.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        let units = self.query.iter().zip(&self.matched);
+        units
+            .zip(&self.weight)
+            .map(|((&query, &matched), &weight)| (query, matched, weight))
+    }
 }

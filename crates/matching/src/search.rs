@@ -28,26 +28,26 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds the neighbours of each query; what was found before is forgotten.
+    /// Finds the neighbours of each query.
     ///
     /// # Panics
-    /// If there are fewer places in `found` than queries, or the processor lacks the instructions.
-    pub fn run(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
-        assert!(found.len() >= queries.len(), "a place for each query");
-        assert!(
-            self.instructions.available(),
-            "instructions of this processor"
-        );
+    /// If the processor lacks the instructions.
+    pub fn run(&self, queries: &[Query<'_>]) -> Vec<SearchResult> {
+        let mut found = Vec::new();
+        found.resize_with(queries.len(), SearchResult::default);
+        let places = &mut found[..];
+        assert!(self.instructions.available());
         match self.instructions {
             // SAFETY: the processor has just said that it has these instructions.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { self.by_avx512(queries, found) },
+            Instructions::Avx512 => unsafe { self.by_avx512(queries, places) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { self.by_avx2(queries, found) },
+            Instructions::Avx2 => unsafe { self.by_avx2(queries, places) },
             // SAFETY: nothing is needed.
-            _ => unsafe { self.by::<Portable, 1>(queries, found) },
+            _ => unsafe { self.by::<Portable, 1>(queries, places) },
         }
+        found
     }
 
     /// # Safety

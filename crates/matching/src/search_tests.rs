@@ -1,7 +1,7 @@
 //! What the search finds, whichever instructions it uses.
 
-use super::{Instructions, Pool, Query, Search, SearchResult};
-use crate::embed::embed;
+use super::{Instructions, Pool, Query, Search};
+use crate::embed::{Points, embed};
 use crate::instructions::LANES;
 use crate::problem::{Estimand, Method, Metric, Problem, Rules};
 use crate::random::Draws;
@@ -31,6 +31,18 @@ fn problem(rows: usize) -> Problem {
     }
 }
 
+fn query(points: &Points, row: usize, needed: f64) -> Query<'_> {
+    Query {
+        asking: row,
+        point: points.of(row),
+        fence: Vec::new(),
+        needed,
+        slack: 0.0,
+        given: Vec::new(),
+        forbidden: Vec::new(),
+    }
+}
+
 /// Rows of the two nearest, found without any of this.
 fn two_nearest(rows: &[u32], distance: impl Fn(usize) -> f64) -> Vec<u32> {
     let mut sorted = rows.to_vec();
@@ -48,16 +60,8 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
         let served: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
         let pool = Pool::new(&problem, &points, &served, false);
         let asking: Vec<usize> = (0..rows).step_by(3).take(29).collect();
-        let ask = |&row: &usize| Query {
-            asking: row,
-            point: points.of(row),
-            fence: Vec::new(),
-            needed: 2.0,
-            slack: 0.0,
-            given: Vec::new(),
-            forbidden: Vec::new(),
-        };
-        let queries: Vec<Query<'_>> = asking.iter().map(ask).collect();
+        let queries = asking.iter().map(|&row| query(&points, row, 2.0));
+        let queries: Vec<Query<'_>> = queries.collect();
         let kinds = Instructions::ALL
             .into_iter()
             .filter(|kind| kind.available());
@@ -68,9 +72,7 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
                 by_tree,
                 instructions,
             };
-            let mut found: Vec<SearchResult> =
-                queries.iter().map(|_| SearchResult::default()).collect();
-            search.run(&queries, &mut found);
+            let found = search.run(&queries);
             for (&row, found) in asking.iter().zip(&found) {
                 let here = points.of(row);
                 let expected = two_nearest(&served, |other| {
@@ -94,24 +96,14 @@ fn a_point_that_was_removed_is_found_no_more() {
     let points = embed(&problem);
     let served: Vec<u32> = (0..400).filter(|row| row % 3 > 0).collect();
     let mut pool = Pool::new(&problem, &points, &served, false);
-    let mut found = [SearchResult::default()];
     for left in (0..pool.points).rev() {
-        let query = Query {
-            asking: 0,
-            point: points.of(0),
-            fence: Vec::new(),
-            needed: 1.0,
-            slack: 0.0,
-            given: Vec::new(),
-            forbidden: Vec::new(),
-        };
-        Search {
+        let search = Search {
             pool: &pool,
             admitted: &|_, _| Some(1.0),
             by_tree: true,
             instructions: Instructions::best(),
-        }
-        .run(&[query], &mut found);
+        };
+        let found = search.run(&[query(&points, 0, 1.0)]);
         let before = found[0].last;
         let (squared, point) = found[0].neighbours[0];
         assert!(squared <= before && found[0].enough, "{left} are left");

@@ -72,16 +72,13 @@ impl Strata<'_> {
         let done = AtomicUsize::new(before);
         let goes_on = |_: usize, _: usize| progress(done.load(Ordering::Relaxed), total);
         let chunks = in_parallel(threads, small.len(), AT_ONCE, &goes_on, |range| {
-            let of_chunk: Vec<Option<Part>> = small[range]
-                .iter()
-                .map(|&stratum| {
-                    let rows = &rows[stratum];
-                    let part = self.part(problem, outcomes, stratum, rows, 1, &|_, _| true);
-                    done.fetch_add(rows.len(), Ordering::Relaxed);
-                    part
-                })
-                .collect();
-            of_chunk
+            let parts = small[range].iter().map(|&stratum| {
+                let rows = &rows[stratum];
+                let part = self.part(problem, outcomes, stratum, rows, 1, &|_, _| true);
+                done.fetch_add(rows.len(), Ordering::Relaxed);
+                part
+            });
+            parts.collect::<Vec<Option<Part>>>()
         })?;
         parts.extend(chunks.into_iter().flatten().flatten());
         Some(together(parts, outcomes.map_or(0, |_| total)))
@@ -104,20 +101,16 @@ impl Strata<'_> {
         }
         let asks = |row: &usize| whole.estimand.queries(whole.treated[*row]);
         if weighs[0] <= 0.0 || weighs[1] <= 0.0 {
-            let dropped = rows.iter().copied().filter(asks).collect();
             let pairs = Pairs {
-                dropped,
+                dropped: rows.iter().copied().filter(asks).collect(),
                 ..Pairs::default()
             };
-            return Some(Part {
-                pairs,
-                variances: Vec::new(),
-            });
+            let variances = Vec::new();
+            return Some(Part { pairs, variances });
         }
-        let least = [false, true]
-            .into_iter()
-            .filter(|&arm| whole.estimand.serves(arm))
-            .map(|arm| units[usize::from(arm)])
+        let served = whole.estimand.arms().into_iter();
+        let least = served
+            .map(|arm| units[usize::from(!arm)])
             .min()
             .unwrap_or(0);
         let problem = Problem {
@@ -172,20 +165,8 @@ fn together(parts: Vec<Part>, rows_with_variances: usize) -> Matched {
     let mut dropped = Vec::new();
     let mut variances = vec![None; rows_with_variances];
     for part in parts {
-        let Pairs {
-            query,
-            matched,
-            weight,
-            dropped: left_out,
-        } = part.pairs;
-        found.extend(
-            query
-                .into_iter()
-                .zip(matched)
-                .zip(weight)
-                .map(|((query, matched), weight)| (query, matched, weight)),
-        );
-        dropped.extend(left_out);
+        found.extend(part.pairs.iter());
+        dropped.extend(part.pairs.dropped);
         for (row, variance) in part.variances {
             variances[row] = variance;
         }

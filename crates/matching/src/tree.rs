@@ -2,6 +2,7 @@
 //! their boxes are computed together.
 
 use crate::instructions::LANES;
+use crate::problem::small;
 
 /// A part of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,10 +155,6 @@ impl Tree {
             block += size.div_ceil(LANES);
         }
     }
-}
-
-fn small(place: usize) -> u32 {
-    u32::try_from(place).expect("the caller has checked that there are fewer than 2^32 rows")
 }
 
 /// Divides the points into at most so many parts of whole blocks; answers their sizes.

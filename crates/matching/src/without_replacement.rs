@@ -83,10 +83,7 @@ impl Matcher {
                     places.push(found);
                 }
             }
-            let mut answers: Vec<SearchResult> =
-                queries.iter().map(|_| SearchResult::default()).collect();
-            search.run(&queries, &mut answers);
-            for (place, answer) in places.into_iter().zip(answers) {
+            for (place, answer) in places.into_iter().zip(search.run(&queries)) {
                 *place = answer;
             }
         }

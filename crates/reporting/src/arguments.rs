@@ -29,6 +29,24 @@ pub fn number(
     parse_number(&value, range).map_err(|message| Problem::usage(format!("--{option}: {message}")))
 }
 
+/// Returns the value of the current option, which is the name of one of the choices.
+///
+/// # Errors
+/// There is no value, or no choice of this name.
+pub fn choice<Kind: Copy>(
+    parser: &mut Parser,
+    option: &str,
+    choices: &[(&str, Kind)],
+) -> Result<Kind, Problem> {
+    let name = text(parser, option)?;
+    let known = choices.iter().find(|(known, _)| *known == name);
+    known.map(|&(_, kind)| kind).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
+        Problem::usage(format!("--{option}: `{name}` is none of: {names}"))
+    })
+}
+
 /// Converts a number of an option to a size.
 ///
 /// # Panics

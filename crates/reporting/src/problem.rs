@@ -32,10 +32,9 @@ impl Problem {
         }
     }
 
-    /// The system has refused something: exit status 1.
-    #[must_use]
-    pub fn system(thing: &str, error: &io::Error) -> Self {
-        Self::failure(format!("{thing}: {error}"))
+    /// Turns what the system says about a thing into a problem: exit status 1.
+    pub fn system(thing: &str) -> impl Fn(io::Error) -> Self + Copy + '_ {
+        move |error| Self::failure(format!("{thing}: {error}"))
     }
 
     /// This machine, or what the process may do on it, does not allow the work: exit status 69.

@@ -108,24 +108,13 @@ mod tests {
             order: BaselineFirst,
             tolerance: 0.04,
         };
-        let coarse = Bet::new(
-            &block,
-            Learnt {
-                scale: 0.01,
-                slot: 0.0,
-            },
-        );
+        let bet = |scale| Bet::new(&block, Learnt { scale, slot: 0.0 });
+        let coarse = bet(0.01);
         assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);
         assert!((coarse.payoff(0.05) - 0.25).abs() < 1e-12);
         assert!((coarse.payoff(0.15) + 0.25).abs() < 1e-12);
         assert!((coarse.payoff(0.0) - 1.0).abs() < 1e-12);
-        let noisy = Bet::new(
-            &block,
-            Learnt {
-                scale: 0.08,
-                slot: 0.0,
-            },
-        );
+        let noisy = bet(0.08);
         assert!((noisy.payoff(0.04) - 0.2).abs() < 1e-12);
     }
 }

@@ -158,23 +158,10 @@ impl Excluded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sequence::tests::{alternating, sequence};
 
     fn campaign(differences: &[f64]) -> BettingSequence {
-        let mut sequence = BettingSequence::default();
-        for (index, &difference) in differences.iter().enumerate() {
-            let order = if index % 2 == 0 {
-                Order::BaselineFirst
-            } else {
-                Order::CandidateFirst
-            };
-            let block = Block {
-                difference,
-                order,
-                tolerance: 0.0,
-            };
-            sequence.push(block).expect("the tolerance is from 0 up");
-        }
-        sequence
+        sequence(&alternating(differences), 0.0)
     }
 
     fn forecast(cap: usize) -> Forecast {

@@ -169,21 +169,19 @@ impl BettingSequence {
     /// Payoffs never rise in θ, so each side excludes a half-line, found by bisection.
     fn interval(&self, excludes: impl Fn(Side, f64) -> bool) -> (f64, f64) {
         let (below_all, above_all) = self.span();
-        let low = if !excludes(Side::Slower, below_all) {
-            f64::NEG_INFINITY
-        } else if excludes(Side::Slower, above_all) {
-            f64::INFINITY
-        } else {
-            last_that_holds(below_all, above_all, |theta| excludes(Side::Slower, theta))
+        let end = |side: Side, outside: f64, beyond: f64| {
+            if !excludes(side, outside) {
+                -side.sign() * f64::INFINITY
+            } else if excludes(side, beyond) {
+                side.sign() * f64::INFINITY
+            } else {
+                last_that_holds(outside, beyond, |theta| excludes(side, theta))
+            }
         };
-        let high = if !excludes(Side::Faster, above_all) {
-            f64::INFINITY
-        } else if excludes(Side::Faster, below_all) {
-            f64::NEG_INFINITY
-        } else {
-            last_that_holds(above_all, below_all, |theta| excludes(Side::Faster, theta))
-        };
-        (low, high)
+        (
+            end(Side::Slower, below_all, above_all),
+            end(Side::Faster, above_all, below_all),
+        )
     }
 
     /// Two θ beyond which no payoff changes any more.
@@ -206,11 +204,11 @@ fn checked(block: &Block) -> Result<(), InvalidBlock> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::block::Order::{self, BaselineFirst, CandidateFirst};
 
-    fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
+    pub(crate) fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
         for &(difference, order) in blocks {
             let block = Block {
@@ -223,7 +221,7 @@ mod tests {
         sequence
     }
 
-    fn alternating(differences: &[f64]) -> Vec<(f64, Order)> {
+    pub(crate) fn alternating(differences: &[f64]) -> Vec<(f64, Order)> {
         let orders = [BaselineFirst, CandidateFirst].into_iter().cycle();
         differences.iter().copied().zip(orders).collect()
     }

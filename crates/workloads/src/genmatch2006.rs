@@ -14,12 +14,12 @@ mod one_dgemm;
 mod scythe;
 mod selection;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use equipoise_matching::Pairs;
 use lexopt::{Arg, Parser};
 
-use crate::arguments::{number, text, to_usize};
+use crate::arguments::{choice, number, text, to_usize};
 use crate::blas::{BLAS, Blas};
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
@@ -68,6 +68,12 @@ enum Algorithm {
     Fast,
 }
 
+const ALGORITHMS: [(&str, Algorithm); 3] = [
+    ("scythe", Algorithm::Scythe),
+    ("blas", Algorithm::Blas),
+    ("fast", Algorithm::Fast),
+];
+
 /// Reads the options and does the search.
 pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let mut algorithm = Algorithm::Scythe;
@@ -76,7 +82,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let mut library = BLAS.to_owned();
     while let Some(argument) = parser.next()? {
         match argument {
-            Arg::Long("algorithm") => algorithm = parse_algorithm(&text(parser, "algorithm")?)?,
+            Arg::Long("algorithm") => algorithm = choice(parser, "algorithm", &ALGORITHMS)?,
             Arg::Long("rows") => rows = to_usize(number(parser, "rows", 2..=1 << 24)?),
             Arg::Long("candidates") => candidates = number(parser, "candidates", 1..=1 << 20)?,
             Arg::Long("weights") => weights = Some(candidates::parse(&text(parser, "weights")?)?),
@@ -116,10 +122,12 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     }
     let faults = minor_faults() - faults;
     let result = result.expect("at least one search was asked for");
+    let least = times.iter().min();
+    let least = least.expect("at least one search was asked for");
     let report = held
         .add_to(Report::default())
         .times("search_s", &times)
-        .cost("best_search_s", least(&times).as_secs_f64(), "s")
+        .cost("best_search_s", least.as_secs_f64(), "s")
         .cost("faults_per_search", faults as f64 / repeat as f64, "1")
         .gain("smallest_p", result.best[0], "1")
         .fact("pairs", result.pairs.to_string())
@@ -128,17 +136,6 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         Some(file) => report.fact("blas", file),
         None => report,
     }))
-}
-
-fn parse_algorithm(word: &str) -> Result<Algorithm, Problem> {
-    match word {
-        "scythe" => Ok(Algorithm::Scythe),
-        "blas" => Ok(Algorithm::Blas),
-        "fast" => Ok(Algorithm::Fast),
-        _ => Err(Problem::usage(format!(
-            "--algorithm: `{word}` is none of: scythe, blas, fast"
-        ))),
-    }
 }
 
 /// The algorithm for the data. `blas` is there if the algorithm needs it.
@@ -186,20 +183,12 @@ fn is_better(candidate: &[f64], best: &[f64]) -> bool {
 
 /// FNV-1a over the pairs, in their order.
 fn fingerprint(before: u64, pairs: &Pairs) -> u64 {
-    let numbers = pairs.query.iter().zip(&pairs.matched);
-    numbers
-        .flat_map(|(&query, &matched)| [query, matched])
+    pairs
+        .iter()
+        .flat_map(|(query, matched, _)| [query, matched])
         .fold(before ^ 0xCBF2_9CE4_8422_2325, |hash, number| {
             (hash ^ number as u64).wrapping_mul(0x0100_0000_01B3)
         })
-}
-
-fn least(times: &[Duration]) -> Duration {
-    times
-        .iter()
-        .copied()
-        .min()
-        .expect("at least one search was asked for")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const HELP: &str = "usage: equipoise-workload hashwalk [--walks N] [--words N] [
   --walks N          so many walks from the map's beginning to one value (default 1000)
   --words N          so many words of the dictionary, evenly spaced (default: all)
   --map-seed N       the seed of the map (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/parse_count/dict/words; made: a list of our own, which is
+  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
                      also what is taken where there is no such file)
 
 The map goes from the SHA-256 of each word to the word. The value is the middle word of the list.

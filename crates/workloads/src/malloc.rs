@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lexopt::{Arg, Parser};
 
-use crate::arguments::{number, parse_number, text, to_usize};
+use crate::arguments::{choice, number, parse_number, text, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
@@ -47,6 +47,11 @@ const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
 const THREADS: RangeInclusive<u64> = 1..=1024;
+const TOUCHES: [(&str, Touch); 3] = [
+    ("page", Touch::Page),
+    ("all", Touch::All),
+    ("none", Touch::None),
+];
 
 /// Block that is freed after a new one was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +94,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
             Arg::Long("volume") => volume = number(parser, "volume", SIZES)?,
             Arg::Long("trace") => traced = number(parser, "trace", 0..=1 << 20)?,
             Arg::Long("search") => searched = to_usize(number(parser, "search", 0..=1 << 40)?),
-            Arg::Long("touch") => job.touch = parse_touch(&text(parser, "touch")?)?,
+            Arg::Long("touch") => job.touch = choice(parser, "touch", &TOUCHES)?,
             Arg::Long("pattern") => job.pattern = parse_pattern(&text(parser, "pattern")?)?,
             Arg::Long("threads") => threads = to_usize(number(parser, "threads", THREADS)?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
@@ -147,17 +152,6 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
         let _ = timed(&job);
     })?;
     Some(calls as f64 / pairs as f64)
-}
-
-fn parse_touch(word: &str) -> Result<Touch, Problem> {
-    match word {
-        "none" => Ok(Touch::None),
-        "page" => Ok(Touch::Page),
-        "all" => Ok(Touch::All),
-        _ => Err(Problem::usage(format!(
-            "--touch: `{word}` is none of: page, all, none"
-        ))),
-    }
 }
 
 fn parse_pattern(word: &str) -> Result<Pattern, Problem> {
@@ -237,7 +231,9 @@ fn with_live_blocks(
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, Touch, parse_pattern, parse_touch};
+    use lexopt::Parser;
+
+    use super::{Pattern, TOUCHES, Touch, choice, parse_pattern};
 
     #[test]
     fn patterns_are_read_with_their_number_of_live_blocks() {
@@ -265,8 +261,13 @@ mod tests {
 
     #[test]
     fn what_is_no_touch_is_refused_with_the_choices() {
-        assert_eq!(parse_touch("all").unwrap(), Touch::All);
-        let problem = parse_touch("some").expect_err("some");
+        let touch = |word: &str| {
+            let mut parser = Parser::from_args(["--touch", word]);
+            parser.next().expect("an option");
+            choice(&mut parser, "touch", &TOUCHES)
+        };
+        assert_eq!(touch("all").unwrap(), Touch::All);
+        let problem = touch("some").expect_err("some");
         assert!(problem.to_string().contains("page, all, none"), "{problem}");
     }
 }

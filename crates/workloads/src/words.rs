@@ -69,11 +69,8 @@ pub fn parse_count(value: &str) -> Result<Option<usize>, Problem> {
 fn read(path: &str) -> Result<Words, Problem> {
     let text = fs::read_to_string(path)
         .map_err(|error| Problem::failure(format!("cannot read {path}: {error}")))?;
-    let list: Vec<String> = text
-        .lines()
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let words = text.lines().filter(|word| !word.is_empty());
+    let list: Vec<String> = words.map(str::to_owned).collect();
     if list.is_empty() {
         return Err(Problem::failure(format!("{path} has no words")));
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use lexopt::{Arg, Parser};
 
-use crate::arguments::{number, text};
+use crate::arguments::{choice, number, text};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
 use crate::words::{parse_count, words};
@@ -25,7 +25,7 @@ const HELP: &str = "usage: equipoise-workload wordsearch --algorithm linear|bina
   --searches N       look for the word so often (default 10000)
   --words N          so many words of the dictionary, evenly spaced (default: all)
   --word-seed N      decides the word (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/parse_count/dict/words; made: a list of our own, which is
+  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
                      also what is taken where there is no such file)
 
 Reports search_s, the time of all searches without that of loading and sorting; steps, the words
@@ -40,17 +40,10 @@ enum Algorithm {
     Binary,
 }
 
-impl Algorithm {
-    fn named(name: &str) -> Result<Self, Problem> {
-        match name {
-            "linear" => Ok(Self::Linear),
-            "binary" => Ok(Self::Binary),
-            other => Err(Problem::usage(format!(
-                "--algorithm: `{other}` is not linear or binary"
-            ))),
-        }
-    }
+const ALGORITHMS: [(&str, Algorithm); 2] =
+    [("linear", Algorithm::Linear), ("binary", Algorithm::Binary)];
 
+impl Algorithm {
     /// Finds a word by this algorithm; `visit` is called for every comparison.
     fn find(self, words: &[String], word: &str, mut visit: impl FnMut()) -> Option<usize> {
         match self {
@@ -78,7 +71,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("algorithm") => {
-                algorithm = Some(Algorithm::named(&text(parser, "algorithm")?)?);
+                algorithm = Some(choice(parser, "algorithm", &ALGORITHMS)?);
             }
             Arg::Long("searches") => searches = number(parser, "searches", 1..=1 << 32)?,
             Arg::Long("words") => count = parse_count(&text(parser, "words")?)?,

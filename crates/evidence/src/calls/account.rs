@@ -10,11 +10,11 @@ use crate::calls::locks::Locks;
 use crate::command::End;
 use syscalls::Sysno;
 
-/// Action one method has observed.
+/// What one method has observed.
 pub struct Observation {
     pub account: Account,
     pub end: End,
-    /// Action could not be observed.
+    /// What could not be observed.
     pub remarks: Vec<String>,
 }
 
@@ -110,23 +110,18 @@ impl Account {
                 self.locks.began(event.caller(), arguments[0]);
             }
             match kinds::on_descriptor(call) {
-                Some(OnDescriptor::Closes) => {
-                    self.descriptors
-                        .close(event.process, arguments[0], event.ns);
-                }
-                Some(OnDescriptor::Replaces) => {
-                    self.descriptors
-                        .close(event.process, arguments[1], event.ns);
+                None => {}
+                Some(kind @ (OnDescriptor::Closes | OnDescriptor::Replaces)) => {
+                    let closed = arguments[usize::from(kind == OnDescriptor::Replaces)];
+                    self.descriptors.close(event.process, closed, event.ns);
                 }
                 // Now, while the process is there to be asked.
-                Some(OnDescriptor::Copies) => {
+                Some(kind) => {
                     self.descriptors.used(event.caller(), arguments[0]);
-                    self.descriptors.used(event.caller(), arguments[1]);
+                    if kind == OnDescriptor::Copies {
+                        self.descriptors.used(event.caller(), arguments[1]);
+                    }
                 }
-                Some(_) => {
-                    self.descriptors.used(event.caller(), arguments[0]);
-                }
-                None => {}
             }
         }
         self.open.insert(
@@ -161,10 +156,7 @@ impl Account {
             self.locks.ended(event.process, open.arguments[0], ns);
         }
         if let Some(kind) = kinds::on_descriptor(call) {
-            if matches!(
-                kind,
-                OnDescriptor::Reads | OnDescriptor::Writes | OnDescriptor::Copies
-            ) {
+            if kind.returns_bytes() {
                 calls.bytes_done += bytes;
             }
             self.on_descriptor(event.caller(), kind, open.arguments, bytes, ns);
@@ -179,34 +171,26 @@ impl Account {
         bytes: u64,
         ns: u64,
     ) {
+        if kind == OnDescriptor::Copies {
+            let from = self.descriptors.used(caller, arguments[1]);
+            from.reads += 1;
+            from.bytes_read += bytes;
+        }
+        if matches!(kind, OnDescriptor::Closes | OnDescriptor::Replaces) {
+            return;
+        }
+        let file = self.descriptors.used(caller, arguments[0]);
+        file.ns += ns;
         match kind {
             OnDescriptor::Reads => {
-                let file = self.descriptors.used(caller, arguments[0]);
                 file.reads += 1;
                 file.bytes_read += bytes;
-                file.ns += ns;
             }
-            OnDescriptor::Writes => {
-                let file = self.descriptors.used(caller, arguments[0]);
+            OnDescriptor::Syncs => file.syncs += 1,
+            _ => {
                 file.writes += 1;
                 file.bytes_written += bytes;
-                file.ns += ns;
             }
-            OnDescriptor::Syncs => {
-                let file = self.descriptors.used(caller, arguments[0]);
-                file.syncs += 1;
-                file.ns += ns;
-            }
-            OnDescriptor::Copies => {
-                let from = self.descriptors.used(caller, arguments[1]);
-                from.reads += 1;
-                from.bytes_read += bytes;
-                let to = self.descriptors.used(caller, arguments[0]);
-                to.writes += 1;
-                to.bytes_written += bytes;
-                to.ns += ns;
-            }
-            OnDescriptor::Closes | OnDescriptor::Replaces => {}
         }
     }
 
@@ -252,11 +236,8 @@ impl Frequent {
 
     /// Returns the most frequent numbers, each with a lower bound of its count.
     pub fn most(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<_> = self
-            .counts
-            .iter()
-            .map(|(number, count)| (*number, *count))
-            .collect();
+        let counts = self.counts.iter();
+        let mut all: Vec<_> = counts.map(|(number, count)| (*number, *count)).collect();
         all.sort_by_key(|(number, count)| (Reverse(*count), *number));
         all.truncate(REPORTED);
         all
@@ -290,13 +271,8 @@ mod tests {
     fn a_call_has_its_count_its_time_and_its_sizes() {
         let mut account = Account::default();
         for at in [0, 1000, 2000] {
-            call(
-                &mut account,
-                at,
-                Sysno::mmap,
-                [0, 40_960, 0, 0, 0, 0],
-                0x7000_0000,
-            );
+            let arguments = [0, 40_960, 0, 0, 0, 0];
+            call(&mut account, at, Sysno::mmap, arguments, 0x7000_0000);
         }
         let calls = &account.calls[&number_of(Sysno::mmap)];
         assert_eq!((calls.count, calls.ns, calls.longest_ns), (3, 300, 100));
@@ -307,14 +283,10 @@ mod tests {
     #[test]
     fn an_error_is_counted_by_its_number_and_moves_no_bytes() {
         let mut account = Account::default();
-        call(
-            &mut account,
-            0,
-            Sysno::read,
-            [3, 0, 512, 0, 0, 0],
-            -i64::from(libc::EAGAIN),
-        );
-        call(&mut account, 500, Sysno::read, [3, 0, 512, 0, 0, 0], 17);
+        let arguments = [3, 0, 512, 0, 0, 0];
+        let again = -i64::from(libc::EAGAIN);
+        call(&mut account, 0, Sysno::read, arguments, again);
+        call(&mut account, 500, Sysno::read, arguments, 17);
         let calls = &account.calls[&number_of(Sysno::read)];
         assert_eq!(calls.errors, BTreeMap::from([(libc::EAGAIN, 1)]));
         assert_eq!((calls.bytes_asked, calls.bytes_done), (1024, 17));

@@ -88,7 +88,7 @@ impl Tracer {
     fn run(&mut self) -> Result<End, Problem> {
         loop {
             let (thread, status) = child::wait_for_any(libc::__WALL)
-                .map_err(|error| Problem::system("waiting for the observed command", &error))?;
+                .map_err(Problem::system("waiting for the observed command"))?;
             if let Some(end) = End::of(status) {
                 self.note(thread, Action::Ended);
                 self.processes.remove(&thread);

@@ -64,9 +64,9 @@ impl Tracepoints {
 /// It cannot be executed or observed.
 pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Observation, Problem> {
     let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
-        .map_err(|error| Problem::system("perf_event_open", &error))?;
+        .map_err(Problem::system("perf_event_open"))?;
     let running = paused.start()?;
-    let refused = |error| Problem::system("the observed command", &error);
+    let refused = Problem::system("the observed command");
     let descriptor = running.descriptor().map_err(refused)?;
     let mut merged = Merged::new(tracepoints, rings.len());
     let mut ended = false;
@@ -117,40 +117,31 @@ impl Merged {
         let (Some(record), Some(ns)) = (Record::read(bytes), time_of(bytes)) else {
             return;
         };
-        let event = match record {
+        let action = match record {
             Record::Sample(reader) => read_call(reader, self.enter),
-            Record::Fork(task) => Some(Event {
-                ns,
-                process: task.parent_process,
-                thread: task.parent_thread,
-                action: Action::Forked {
-                    process: task.process,
-                    thread: task.thread,
-                },
-            }),
-            Record::Exit(task) => Some(Event {
-                ns,
-                process: task.process,
-                thread: task.thread,
-                action: Action::Ended,
-            }),
+            Record::Fork(task) => {
+                let (process, thread) = (task.process, task.thread);
+                let action = Action::Forked { process, thread };
+                Some((task.parent_process, task.parent_thread, action))
+            }
+            Record::Exit(task) => Some((task.process, task.thread, Action::Ended)),
             Record::Command {
                 process,
                 thread,
                 at_exec: true,
-            } => Some(Event {
-                ns,
-                process,
-                thread,
-                action: Action::Executed,
-            }),
+            } => Some((process, thread, Action::Executed)),
             Record::Lost(count) => {
                 self.lost += count;
                 None
             }
             _ => None,
         };
-        self.queues[ring].extend(event);
+        self.queues[ring].extend(action.map(|(process, thread, action)| Event {
+            ns,
+            process,
+            thread,
+            action,
+        }));
     }
 
     /// Accounts for what was before: a record of another processor that is still to come is later.
@@ -202,9 +193,9 @@ impl Merged {
     }
 }
 
-/// The thread, the time, and what the tracepoint has behind its common fields.
-fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Event> {
-    let (process, thread, ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
+/// The process, the thread, and what the tracepoint has behind its common fields.
+fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<(u32, u32, Action)> {
+    let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
     let _bytes = reader.u32()?;
     let event = reader.u32()? & 0xFFFF;
     let _common = reader.u32()?;
@@ -220,12 +211,7 @@ fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Event> {
             result: reader.u64()?.cast_signed(),
         }
     };
-    Some(Event {
-        ns,
-        process,
-        thread,
-        action,
-    })
+    Some((process, thread, action))
 }
 
 #[cfg(test)]

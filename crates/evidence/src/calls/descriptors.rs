@@ -6,16 +6,20 @@ use std::os::unix::ffi::OsStrExt;
 
 use equipoise_kernel::clock::monotonic_ns;
 
+use serde::Serialize;
+
 use crate::calls::event::Caller;
+use crate::calls::report::in_seconds;
 
 /// Sum of the uses under one name.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Use {
     pub reads: u64,
     pub bytes_read: u64,
     pub writes: u64,
     pub bytes_written: u64,
     pub syncs: u64,
+    #[serde(rename = "seconds", serialize_with = "in_seconds")]
     pub ns: u64,
 }
 
@@ -32,7 +36,7 @@ impl Use {
 
 /// Uses of descriptors, each under the name that `/proc` has for it.
 ///
-/// Action is observed may be over when it is accounted for: a name that was looked up after the
+/// A use may be over when it is accounted for: a name that was looked up after the
 /// descriptor was closed is that of something else, and is not believed.
 #[derive(Debug, Default)]
 pub struct Descriptors {

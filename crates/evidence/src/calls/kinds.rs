@@ -19,6 +19,13 @@ pub enum OnDescriptor {
     Replaces,
 }
 
+impl OnDescriptor {
+    /// Whether the call returns a number of bytes.
+    pub fn returns_bytes(self) -> bool {
+        matches!(self, Self::Reads | Self::Writes | Self::Copies)
+    }
+}
+
 /// The call's name, or its number.
 pub fn name(number: u64) -> String {
     known(number).map_or_else(|| format!("call_{number}"), |call| call.name().to_owned())

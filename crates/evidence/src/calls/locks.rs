@@ -3,13 +3,19 @@
 use std::collections::HashMap;
 use std::fs;
 
+use serde::Serialize;
+
 use crate::calls::event::Caller;
+use crate::calls::report::in_seconds;
+use crate::maps::Map;
 use crate::stacks::tables::Tables;
 
 /// Number and time of the waits on the word at one address of one process.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct Waits {
+    #[serde(rename = "waits")]
     pub count: u64,
+    #[serde(rename = "seconds", serialize_with = "in_seconds")]
     pub ns: u64,
 }
 
@@ -80,8 +86,7 @@ fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
         return "(the process had ended)".to_owned();
     };
     let mut file = String::new();
-    for line in maps.lines() {
-        let Some(map) = Map::read(line) else { continue };
+    for map in Map::all(&maps) {
         if map.path.starts_with('/') && map.file_offset == 0 {
             // The memory behind a file's last part has no name, but lies next to it.
             map.path.clone_into(&mut file);
@@ -90,69 +95,22 @@ fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
             if map.path.starts_with('[') {
                 return map.path.to_owned();
             }
-            let base = first_address(&maps, &file);
-            return base
-                .and_then(|base| variables.find_behind_first(&file, address.wrapping_sub(base)))
-                .map_or_else(
-                    || {
-                        if map.path.is_empty() {
-                            "anonymous memory".to_owned()
-                        } else {
-                            map.path.to_owned()
-                        }
-                    },
-                    |name| format!("{name} in {file}"),
-                );
+            let base = Map::all(&maps).find(|map| map.path == file);
+            let distance = base.map(|base| address.wrapping_sub(base.low));
+            let name = distance.and_then(|distance| variables.find_behind_first(&file, distance));
+            return match (name, map.path) {
+                (Some(name), _) => format!("{name} in {file}"),
+                (None, "") => "anonymous memory".to_owned(),
+                (None, path) => path.to_owned(),
+            };
         }
     }
     "(the process had gone on)".to_owned()
 }
 
-fn first_address(maps: &str, file: &str) -> Option<u64> {
-    maps.lines()
-        .filter_map(Map::read)
-        .find(|map| map.path == file)
-        .map(|map| map.low)
-}
-
-/// A line of `/proc/PID/maps`.
-struct Map<'a> {
-    low: u64,
-    high: u64,
-    file_offset: u64,
-    path: &'a str,
-}
-
-impl<'a> Map<'a> {
-    fn read(line: &'a str) -> Option<Self> {
-        let mut words = line.splitn(6, ' ');
-        let (low, high) = words.next()?.split_once('-')?;
-        let file_offset = words.nth(1)?;
-        let path = words.nth(2).unwrap_or("").trim_start();
-        Some(Self {
-            low: u64::from_str_radix(low, 16).ok()?,
-            high: u64::from_str_radix(high, 16).ok()?,
-            file_offset: u64::from_str_radix(file_offset, 16).ok()?,
-            path,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_of_maps_is_read() {
-        let line = "7f00-7f10 rw-p 00002000 08:01 123                        /lib/a b.so";
-        let map = Map::read(line).expect("a line");
-        assert_eq!(
-            (map.low, map.high, map.file_offset),
-            (0x7f00, 0x7f10, 0x2000)
-        );
-        assert_eq!(map.path, "/lib/a b.so");
-        assert_eq!(Map::read("1-2 rw-p 0 0:0 0").expect("a line").path, "");
-    }
 
     #[test]
     fn waiting_operations_are_told_from_waking_ones() {

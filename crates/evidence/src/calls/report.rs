@@ -1,14 +1,16 @@
 //! The document of the observation.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use equipoise_kernel::clock::monotonic_ns;
 
 use crate::calls::account::{Calls, Observation};
 use crate::calls::descriptors::{GONE, Use};
 use crate::calls::kinds;
+use crate::calls::locks::Waits;
 use crate::command::End;
 
 /// Number of files and of locks in the document, those with the most time first.
@@ -57,49 +59,39 @@ struct Frequency {
 #[derive(Debug, Serialize)]
 struct FileReport {
     name: String,
-    reads: u64,
-    bytes_read: u64,
-    writes: u64,
-    bytes_written: u64,
-    syncs: u64,
-    seconds: f64,
+    #[serde(flatten)]
+    used: Use,
 }
 
 #[derive(Debug, Serialize)]
 struct LockReport {
     place: String,
-    waits: u64,
-    seconds: f64,
+    #[serde(flatten)]
+    waits: Waits,
 }
 
 impl Report {
     pub(super) fn new(method: &'static str, started_ns: u64, observation: Observation) -> Self {
         let account = &observation.account;
-        let mut calls: Vec<_> = account
-            .calls
-            .iter()
+        let calls = account.calls.iter();
+        let mut calls: Vec<_> = calls
             .map(|(number, calls)| CallsReport::new(*number, calls))
             .collect();
         calls.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         let named = account.descriptors.by_name();
-        let mut files: Vec<_> = named
-            .iter()
-            .map(|(name, file)| FileReport::new(name, file))
-            .collect();
-        files.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        let mut locks: Vec<_> = account
-            .locks
-            .by_place()
+        let gone = named.get(GONE).copied();
+        let files = named
             .into_iter()
-            .map(|(place, waits)| LockReport {
-                place,
-                waits: waits.count,
-                seconds: seconds(waits.ns),
-            })
+            .map(|(name, used)| FileReport { name, used });
+        let mut files: Vec<_> = files.collect();
+        files.sort_by_key(|file| Reverse(file.used.ns));
+        let locks = account.locks.by_place().into_iter();
+        let mut locks: Vec<_> = locks
+            .map(|(place, waits)| LockReport { place, waits })
             .collect();
-        locks.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        locks.sort_by_key(|lock| Reverse(lock.waits.ns));
         let mut unseen = observation.remarks;
-        if let Some(gone) = named.get(GONE) {
+        if let Some(gone) = gone {
             unseen.push(format!(
                 "{} reads and writes were of files that were closed before their names could be \
                  looked up",
@@ -136,23 +128,15 @@ impl CallsReport {
         let known = kinds::known(number);
         let has_size = known.and_then(kinds::size_argument).is_some();
         let on_descriptor = known.and_then(kinds::on_descriptor);
-        let returns_size = matches!(
-            on_descriptor,
-            Some(
-                kinds::OnDescriptor::Reads
-                    | kinds::OnDescriptor::Writes
-                    | kinds::OnDescriptor::Copies
-            )
-        );
+        let returns_size = on_descriptor.is_some_and(kinds::OnDescriptor::returns_bytes);
+        let errors = calls.errors.iter();
         Self {
             name: kinds::name(number),
             count: calls.count,
             seconds: seconds(calls.ns),
             longest_s: seconds(calls.longest_ns),
             waits: known.is_some_and(kinds::waits),
-            errors: calls
-                .errors
-                .iter()
+            errors: errors
                 .map(|(errno, count)| (errno_name(*errno), *count))
                 .collect(),
             unfinished: calls.unfinished,
@@ -160,20 +144,6 @@ impl CallsReport {
             bytes_done: returns_size.then_some(calls.bytes_done),
             sizes: frequencies(calls.sizes.most()),
             modes: frequencies(calls.modes.most()),
-        }
-    }
-}
-
-impl FileReport {
-    fn new(name: &str, file: &Use) -> Self {
-        Self {
-            name: name.to_owned(),
-            reads: file.reads,
-            bytes_read: file.bytes_read,
-            writes: file.writes,
-            bytes_written: file.bytes_written,
-            syncs: file.syncs,
-            seconds: seconds(file.ns),
         }
     }
 }
@@ -188,6 +158,12 @@ fn errno_name(errno: i32) -> String {
     syscalls::Errno::new(errno)
         .name()
         .map_or_else(|| errno.to_string(), str::to_owned)
+}
+
+/// Writes nanoseconds as seconds.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
+pub fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(seconds(*ns))
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -13,13 +13,6 @@ use crate::pictures::{Condition, Conditions, Stack};
 const LEAST_WIDTH: f64 = 0.1;
 const WIDTH: usize = 1200;
 
-/// Microseconds of both conditions in a stack.
-#[derive(Default)]
-struct Both {
-    faster: u64,
-    slower: u64,
-}
-
 /// Draws it as SVG; where the slower condition has no stack, a picture that says so.
 ///
 /// # Errors
@@ -28,7 +21,7 @@ pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Probl
     let lines = lines(conditions);
     let mut options = options(conditions);
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), writer)
-        .map_err(|error| Problem::system("the flame graph", &error))
+        .map_err(Problem::system("the flame graph"))
 }
 
 fn options(conditions: &Conditions) -> Options<'static> {
@@ -47,16 +40,17 @@ fn options(conditions: &Conditions) -> Options<'static> {
 
 /// One line for each stack: names, and the microseconds of the faster and the slower condition.
 fn lines(conditions: &Conditions) -> Vec<String> {
-    let mut stacks: BTreeMap<String, Both> = BTreeMap::new();
-    for stack in &conditions.faster().stacks {
-        let both = stacks.entry(names(conditions.faster(), stack)).or_default();
-        both.faster += microseconds(stack.seconds);
+    let mut stacks: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (place, condition) in [conditions.faster(), conditions.slower()]
+        .into_iter()
+        .enumerate()
+    {
+        for stack in &condition.stacks {
+            let both = stacks.entry(names(condition, stack)).or_default();
+            both[place] += microseconds(stack.seconds);
+        }
     }
-    for stack in &conditions.slower().stacks {
-        let both = stacks.entry(names(conditions.slower(), stack)).or_default();
-        both.slower += microseconds(stack.seconds);
-    }
-    let line = |(names, both): (String, Both)| format!("{names} {} {}", both.faster, both.slower);
+    let line = |(names, [faster, slower]): (String, [u64; 2])| format!("{names} {faster} {slower}");
     stacks.into_iter().map(line).collect()
 }
 

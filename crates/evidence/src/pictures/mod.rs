@@ -65,7 +65,7 @@ impl Conditions {
 /// The file cannot be read, has another form, or has a stack with an unknown frame.
 pub fn read(file: &Path) -> Result<Conditions, Problem> {
     let place = file.display();
-    let text = fs::read(file).map_err(|error| Problem::system(&place.to_string(), &error))?;
+    let text = fs::read(file).map_err(Problem::system(&place.to_string()))?;
     let read: Conditions = serde_json::from_slice(&text).map_err(|error| {
         Problem::failure(format!("{place} does not hold two conditions: {error}"))
     })?;

@@ -52,10 +52,10 @@ pub fn observe(
     frequency: u64,
     command: Vec<OsString>,
 ) -> Result<Report, Problem> {
-    let refused = |error| Problem::system("the observed command", &error);
+    let refused = Problem::system("the observed command");
     let paused = command::start_paused(command)?;
     let (mut rings, outside_kernel) = sampling::open(sampling, frequency, paused.pid)?;
-    let mut spool = Spool::new().map_err(|error| Problem::system("a temporary file", &error))?;
+    let mut spool = Spool::new().map_err(Problem::system("a temporary file"))?;
     let since = SystemTime::now() - CLOCK_OF_FILES;
     let started_ns = monotonic_ns();
     let running = paused.start()?;
@@ -84,7 +84,7 @@ pub fn observe(
     let mut unseen = finished.unseen;
     let of_a_part = cut.is_some() || outside_kernel.is_some();
     unseen.extend(cut.into_iter().chain(outside_kernel));
-    // Action is missing from a part is no wonder.
+    // Something is always missing from a part.
     unseen.extend(missing.filter(|_| !of_a_part));
     Ok(Report {
         source: sampling.source(),

@@ -1,4 +1,4 @@
-//! Action is sampled, and the events of the kernel for it.
+//! What is sampled, and the events of the kernel for it.
 
 use std::io;
 
@@ -18,7 +18,7 @@ const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8; // frame pointer, stack pointer
 #[cfg(target_arch = "aarch64")]
 const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32; // frame, link, stack, instruction
 
-/// Sampling is sampled.
+/// What is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// Time on a processor; weights are seconds.
@@ -44,22 +44,15 @@ impl Sampling {
         /// Fraction that may be missing by chance.
         const TOLERATED: f64 = 0.1;
         let missing = total - sampled;
-        if missing <= TOLERATED * total {
-            return None;
-        }
-        match self {
-            Self::Time => Some(format!(
-                "the stacks of {missing:.3} of {total:.3} s: in processes that were too short to \
-                 be sampled"
-            )),
-            Self::Faults => Some(format!(
-                "the stacks of {missing:.0} of {total:.0} faults: in processes that were too short \
-                 to be sampled"
-            )),
-            Self::Waits => Some(format!(
-                "the stacks of {missing:.3} of {total:.3} s: in waits that were not sampled"
-            )),
-        }
+        let short = "processes that were too short to be sampled";
+        let (digits, unit, place) = match self {
+            Self::Time => (3, "s", short),
+            Self::Faults => (0, "faults", short),
+            Self::Waits => (3, "s", "waits that were not sampled"),
+        };
+        (missing > TOLERATED * total).then(|| {
+            format!("the stacks of {missing:.digits$} of {total:.digits$} {unit}: in {place}")
+        })
     }
 
     /// Returns the number of the event (`PERF_COUNT_SW_*`).

@@ -20,7 +20,7 @@ pub struct Spool {
     ended: Option<(io::Error, u64)>,
 }
 
-/// Event and reason at which the records of a spool end before the command.
+/// Time and reason at which the records of a spool end before the command.
 pub struct Cut {
     pub error: io::Error,
     /// Time of the first record that is missing.
@@ -112,14 +112,14 @@ impl Spool {
     /// # Errors
     /// The file cannot be read.
     pub fn replay(mut self, mut take: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
-        let refused = |error: &io::Error| Problem::system(FILE, error);
+        let refused = Problem::system(FILE);
         let mut ended = self.ended;
         if ended.is_none() {
             ended = self.output.flush().err().map(|error| (error, u64::MAX));
         }
-        // Action is in the buffer still has found no room.
+        // What is still in the buffer has found no room.
         let (file, _) = self.output.into_parts();
-        let length = file.metadata().map_err(|error| refused(&error))?.len();
+        let length = file.metadata().map_err(refused)?.len();
         let is_there = |place: &Place| place.offset + place.length as u64 <= length;
         let missing = self.index.iter().filter(|place| !is_there(place));
         let first_missing = missing.map(|place| place.ns).min().unwrap_or(u64::MAX);
@@ -129,7 +129,7 @@ impl Spool {
         for place in self.index {
             record.resize(place.length, 0);
             file.read_exact_at(&mut record, place.offset)
-                .map_err(|error| refused(&error))?;
+                .map_err(refused)?;
             take(place.ns, &record);
         }
         Ok(ended.map(|(error, ns)| Cut {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::{Object, ObjectSection, ObjectSegment};
 
+use crate::maps::Map;
 use crate::regular_file;
 
 /// Bytes of a section that the unwinder reads.
@@ -94,13 +95,11 @@ fn sections(file: &object::File<'_>) -> ExplicitModuleSectionInfo<Bytes> {
 /// Reads the kernel's library, which is the same in every process.
 fn own_kernel_library() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let line = maps.lines().find(|line| line.ends_with(KERNEL_LIBRARY))?;
-    let (low, high) = line.split_ascii_whitespace().next()?.split_once('-')?;
-    let low = usize::from_str_radix(low, 16).ok()?;
-    let high = usize::from_str_radix(high, 16).ok()?;
-    let start = std::ptr::with_exposed_provenance::<u8>(low);
+    let map = Map::all(&maps).find(|map| map.path == KERNEL_LIBRARY)?;
+    let start = std::ptr::with_exposed_provenance::<u8>(usize::try_from(map.low).ok()?);
+    let length = usize::try_from(map.high - map.low).ok()?;
     // SAFETY: the kernel maps it for reading as long as the process lives.
-    Some(unsafe { std::slice::from_raw_parts(start, high - low) }.to_vec())
+    Some(unsafe { std::slice::from_raw_parts(start, length) }.to_vec())
 }
 
 /// Returns a module for a range of addresses with the trampolines of `CPython`: the code that it makes

@@ -1,7 +1,8 @@
 //! The covariates that are to be balanced, of each point, and the places of their values in order.
 
 use crate::fitness::options::{Measure, Options};
-use crate::fitness::units::{Units, small};
+use crate::fitness::units::Units;
+use crate::problem::small;
 
 /// Values are padded to a multiple of this many columns, for the processor.
 pub const PAD: usize = 8;

@@ -3,10 +3,9 @@
 use crate::fitness::blocks::{Axes, Blocks, Stretched};
 use crate::fitness::nearest::{NOBODY, Nearest, Search};
 use crate::fitness::several::SeveralNearest;
-use crate::fitness::units::Calipers;
-use crate::fitness::units::{Units, small};
+use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
-use crate::problem::Problem;
+use crate::problem::{Problem, small};
 
 /// Links of a batch, or a few more: memory stays linear however many tie.
 const BATCH: usize = 1 << 20;
@@ -63,13 +62,8 @@ impl Linker {
             instructions,
         };
         let mut workspace = Workspace::default();
-        linker.search(
-            problem,
-            units,
-            &vec![1.0; units.columns],
-            &mut workspace,
-            &mut |_| (),
-        );
+        let equal = vec![1.0; units.columns];
+        linker.search(problem, units, &equal, &mut workspace, &mut |_| ());
         linker.first_guess = workspace.nearest.guess;
         linker
     }
@@ -84,12 +78,10 @@ impl Linker {
         tell: &mut dyn FnMut(&[Link]),
     ) {
         let axes = Axes::of(weights, &self.arms);
-        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
-        for arm in [false, true] {
-            if asked[usize::from(!arm)] {
-                let target = usize::from(arm);
-                self.arms[target].stretch(&axes, &mut workspace.stretched[target]);
-            }
+        let asking = problem.estimand.arms();
+        for &arm in &asking {
+            let target = usize::from(!arm);
+            self.arms[target].stretch(&axes, &mut workspace.stretched[target]);
         }
         if workspace.nearest.guess.is_empty() {
             workspace.nearest.guess.clone_from(&self.first_guess);
@@ -105,24 +97,15 @@ impl Linker {
             instructions: self.instructions,
         };
         if self.one_is_enough {
-            let found = if asked == [true, true] {
-                workspace.nearest.search::<true>(&search, true)
-            } else {
-                workspace.nearest.search::<false>(&search, asked[1])
+            let found = match asking[..] {
+                [arm] => workspace.nearest.search::<false>(&search, arm),
+                _ => workspace.nearest.search::<true>(&search, true),
             };
             if found {
-                for arm in [false, true] {
-                    if !asked[usize::from(arm)] {
-                        continue;
-                    }
+                for arm in asking {
                     for point in units.arm(arm) {
-                        link(
-                            units,
-                            arm,
-                            point,
-                            workspace.nearest.of(point),
-                            &mut workspace.links,
-                        );
+                        let found = workspace.nearest.of(point);
+                        link(units, arm, point, found, &mut workspace.links);
                     }
                 }
                 tell(&workspace.links);
@@ -130,19 +113,15 @@ impl Linker {
             }
         }
         let drops = problem.caliper.is_some();
-        for arm in [false, true] {
-            if !asked[usize::from(arm)] {
-                continue;
-            }
-            workspace
-                .several
-                .search(&search, arm, problem.matches, drops, &mut |point, found| {
-                    link(units, arm, point, found, &mut workspace.links);
-                    if workspace.links.len() >= BATCH {
-                        tell(&workspace.links);
-                        workspace.links.clear();
-                    }
-                });
+        for arm in asking {
+            let Workspace { several, links, .. } = workspace;
+            several.search(&search, arm, problem.matches, drops, &mut |point, found| {
+                link(units, arm, point, found, links);
+                if links.len() >= BATCH {
+                    tell(links);
+                    links.clear();
+                }
+            });
         }
         tell(&workspace.links);
     }

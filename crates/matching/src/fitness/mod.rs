@@ -101,18 +101,17 @@ impl Fitness {
         judge.start(covariates, self.units.points());
         if self.rows_are_alike() {
             let weights = self.effective(weights);
+            let mut tell = |links: &[Link]| judge.add(options, covariates, links);
             self.linker.search(
                 &options.problem,
                 &self.units,
                 &weights,
                 workspace,
-                &mut |links| {
-                    judge.add(options, covariates, links);
-                },
+                &mut tell,
             );
         } else {
-            let matcher =
-                Matcher::with_instructions(self.problem(weights, 1), options.instructions);
+            let problem = self.problem(weights, 1);
+            let matcher = Matcher::with_instructions(problem, options.instructions);
             let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
             judge.add(options, covariates, &self.links(&pairs));
         }
@@ -154,9 +153,9 @@ impl Fitness {
     /// Pairs of rows as links of points.
     fn links(&self, pairs: &Pairs) -> Vec<Link> {
         let point = |row: usize| self.units.point_of[row];
-        let rows = pairs.query.iter().zip(&pairs.matched);
-        rows.zip(&pairs.weight)
-            .map(|((&query, &matched), &weight)| {
+        pairs
+            .iter()
+            .map(|(query, matched, weight)| {
                 let (treated, control) = if self.options.problem.treated[query] {
                     (query, matched)
                 } else {

@@ -38,26 +38,21 @@ impl Differences {
             sums.clear();
             sums.resize(stride, 0.0);
         }
+        let batch = Batch { covariates, links };
         // Of zeros: sums of the differences as they are.
-        let zeros = &self.batch_squares;
-        sums(
+        batch.sums(
             instructions,
-            covariates,
-            links,
-            zeros,
-            Power::First,
+            &self.batch_squares,
+            false,
             &mut self.batch_mean,
         );
         for sum in &mut self.batch_mean {
             *sum /= weight;
         }
-        let mean = &self.batch_mean;
-        sums(
+        batch.sums(
             instructions,
-            covariates,
-            links,
-            mean,
-            Power::Second,
+            &self.batch_mean,
+            true,
             &mut self.batch_squares,
         );
         let before = self.weight;
@@ -89,92 +84,63 @@ impl Differences {
     }
 }
 
-/// Sums over the links of the weighted differences less `shift`, and of their squares.
-fn sums(
-    instructions: Instructions,
-    covariates: &Covariates,
-    links: &[Link],
-    shift: &[f64],
-    power: Power,
-    into: &mut [f64],
-) {
-    assert!(instructions.available());
-    match instructions {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has just said that it knows AVX-512.
-        Instructions::Avx512 => unsafe {
-            sums_with_avx512(covariates, links, shift, power, into);
-        },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has just said that it knows AVX2.
-        Instructions::Avx2 => unsafe { sums_with_avx2(covariates, links, shift, power, into) },
-        _ => sums_of_parts(covariates, links, shift, power, into),
-    }
+/// Some links and the covariates of their points.
+struct Batch<'a> {
+    covariates: &'a Covariates,
+    links: &'a [Link],
 }
 
-/// # Safety
-/// The processor must know AVX-512.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn sums_with_avx512(
-    covariates: &Covariates,
-    links: &[Link],
-    shift: &[f64],
-    power: Power,
-    into: &mut [f64],
-) {
-    sums_of_parts(covariates, links, shift, power, into);
-}
-
-/// # Safety
-/// The processor must know AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn sums_with_avx2(
-    covariates: &Covariates,
-    links: &[Link],
-    shift: &[f64],
-    power: Power,
-    into: &mut [f64],
-) {
-    sums_of_parts(covariates, links, shift, power, into);
-}
-
-/// The same for every width: each column is a sum of its own, in the order of the links.
-#[inline(always)]
-#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-fn sums_of_parts(
-    covariates: &Covariates,
-    links: &[Link],
-    shift: &[f64],
-    power: Power,
-    into: &mut [f64],
-) {
-    for (part, into) in into.chunks_exact_mut(PAD).enumerate() {
-        let first = part * PAD;
-        let mut sums = [0.0; PAD];
-        let mut shifts = [0.0; PAD];
-        shifts.copy_from_slice(&shift[first..first + PAD]);
-        for link in links {
-            let treated = &covariates.of(link.treated as usize)[first..first + PAD];
-            let control = &covariates.of(link.control as usize)[first..first + PAD];
-            for column in 0..PAD {
-                let apart = treated[column] - control[column] - shifts[column];
-                sums[column] += link.weight
-                    * match power {
-                        Power::First => apart,
-                        Power::Second => apart * apart,
-                    };
-            }
+impl Batch<'_> {
+    /// Sums of the weighted differences less `shift`, or of their squares.
+    fn sums(&self, kind: Instructions, shift: &[f64], squared: bool, into: &mut [f64]) {
+        assert!(kind.available());
+        match kind {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has just said that it knows AVX-512.
+            Instructions::Avx512 => unsafe { self.with_avx512(shift, squared, into) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has just said that it knows AVX2.
+            Instructions::Avx2 => unsafe { self.with_avx2(shift, squared, into) },
+            _ => self.by_parts(shift, squared, into),
         }
-        into.copy_from_slice(&sums);
     }
-}
 
-#[derive(Clone, Copy)]
-enum Power {
-    First,
-    Second,
+    /// # Safety
+    /// The processor must know AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn with_avx512(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
+        self.by_parts(shift, squared, into);
+    }
+
+    /// # Safety
+    /// The processor must know AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn with_avx2(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
+        self.by_parts(shift, squared, into);
+    }
+
+    /// The same for every width: each column is a sum of its own, in the order of the links.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    fn by_parts(&self, shift: &[f64], squared: bool, into: &mut [f64]) {
+        for (part, into) in into.chunks_exact_mut(PAD).enumerate() {
+            let columns = part * PAD..(part + 1) * PAD;
+            let mut sums = [0.0; PAD];
+            let mut shifts = [0.0; PAD];
+            shifts.copy_from_slice(&shift[columns.clone()]);
+            for link in self.links {
+                let treated = &self.covariates.of(link.treated as usize)[columns.clone()];
+                let control = &self.covariates.of(link.control as usize)[columns.clone()];
+                for column in 0..PAD {
+                    let apart = treated[column] - control[column] - shifts[column];
+                    sums[column] += link.weight * if squared { apart * apart } else { apart };
+                }
+            }
+            into.copy_from_slice(&sums);
+        }
+    }
 }
 
 /// The p-values of Welch's tests of the matched treated against the matched controls.

@@ -4,8 +4,9 @@
 
 use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
 use crate::fitness::scan::{Hits, scan};
-use crate::fitness::units::{Calipers, Units, small};
+use crate::fitness::units::{Calipers, Units};
 use crate::instructions::Instructions;
+use crate::problem::small;
 
 /// No more pairs than this, or this many times the points, are held at once.
 const MOST: usize = 1 << 20;

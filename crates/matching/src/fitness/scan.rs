@@ -14,10 +14,14 @@ pub trait Hits {
     fn reach(&self) -> &[f32; TOGETHER];
 
     /// Largest distance of the points of a block; only if both ways are searched.
-    fn reach_of_block(&self, block: usize) -> &[f32; LANES];
+    fn reach_of_block(&self, _block: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
 
     /// The furthest of them in each block of a batch of `LANES` blocks; only if both are asked for.
-    fn reach_of_batch(&self, batch: usize) -> &[f32; LANES];
+    fn reach_of_batch(&self, _batch: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
 
     /// Called for each pair that may be within reach, queries first, in the order of the points.
     fn hit(&mut self, query: usize, point: usize);
@@ -74,7 +78,6 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
             }
         }
         let mut within = [0_u16; TOGETHER];
-        let mut any = 0;
         let reach = hits.reach();
         for (query, mask) in within.iter_mut().enumerate() {
             *mask = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(squared[query], _mm512_set1_ps(reach[query]));
@@ -86,13 +89,9 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
                 *mask |= _mm512_cmp_ps_mask::<_CMP_LE_OQ>(squared[query], reach);
             }
         }
-        for mask in within {
-            any |= mask;
+        if within != [0; TOGETHER] {
+            tell(block, within, hits);
         }
-        if any == 0 {
-            continue;
-        }
-        tell(block, within, hits);
     }
 }
 

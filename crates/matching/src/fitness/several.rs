@@ -1,9 +1,9 @@
 //! The neighbours of one query after another, where several points may be needed.
 
-use crate::fitness::blocks::{Blocks, LANES, TOGETHER};
+use crate::fitness::blocks::{Blocks, TOGETHER};
 use crate::fitness::nearest::Search;
 use crate::fitness::scan::{Hits, scan};
-use crate::fitness::units::small;
+use crate::problem::small;
 
 /// A little less than the weight that is needed: weights add up with rounding.
 const ROUNDING: f64 = 1e-10;
@@ -75,14 +75,6 @@ struct Heard<'a> {
 impl Hits for Heard<'_> {
     fn reach(&self) -> &[f32; TOGETHER] {
         &self.reach
-    }
-
-    fn reach_of_block(&self, _block: usize) -> &[f32; LANES] {
-        &[-1.0; LANES]
-    }
-
-    fn reach_of_batch(&self, _batch: usize) -> &[f32; LANES] {
-        &[-1.0; LANES]
     }
 
     fn hit(&mut self, query: usize, point: usize) {

@@ -3,7 +3,7 @@
 use crate::embed::{Points, embed};
 use crate::fitness::blocks::LANES;
 use crate::fitness::options::Options;
-use crate::problem::{Metric, Problem};
+use crate::problem::{Metric, Problem, small};
 use crate::random::mix;
 
 /// The points: those of the controls first, then those of the treated.
@@ -80,11 +80,6 @@ impl Units {
             0..self.controls
         }
     }
-}
-
-/// A row or point as 32 bits: the caller has checked that there are fewer than 2^32 rows.
-pub fn small(index: usize) -> u32 {
-    u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
 }
 
 /// The standardised covariates of all rows.

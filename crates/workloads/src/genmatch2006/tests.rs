@@ -50,12 +50,8 @@ fn expected(data: &Data, weights: &[f64]) -> Vec<(usize, usize)> {
 }
 
 fn as_list(pairs: &Pairs) -> Vec<(usize, usize)> {
-    pairs
-        .query
-        .iter()
-        .copied()
-        .zip(pairs.matched.iter().copied())
-        .collect()
+    let units = pairs.iter();
+    units.map(|(query, matched, _)| (query, matched)).collect()
 }
 
 #[test]
