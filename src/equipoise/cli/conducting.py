@@ -83,7 +83,7 @@ def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResul
 
         record = explain_largest_gap(record, ledger, output)
     experiment = latest_experiment(record, ledger)
-    earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
+    earlier = [run for run in ledger.same_commands(record.plan) if run.id != run_id]
     record, experiment = reported(record, experiment, show_env=output.show_env)
     return CampaignResult(record, load_result(record, output, experiment), earlier)
 
@@ -98,7 +98,7 @@ def show_result(result: CampaignResult, output: OutputOptions) -> int:
 
 def exit_status(result: CampaignResult) -> int:
     """Return 3 if a trial timed out and a verdict is missing, else 0."""
-    undecided = any(one.verdict == "undecided" for one in result.document.comparisons)
+    undecided = any(row.verdict == "undecided" for row in result.document.comparisons)
     timed_out = [trial for trial in result.record.trials if trial.timed_out]
     if not (undecided and timed_out):
         return EXIT_DONE

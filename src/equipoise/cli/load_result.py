@@ -52,9 +52,9 @@ def reported_document(document: ResultDocument, *, show_env: bool) -> ResultDocu
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
     """Return the name of a condition in the ledger, given that name or the reported one."""
-    shown = reported_records((record,), show_env=False)[0].plan.conditions
-    for recorded, one in zip(record.plan.conditions, shown, strict=True):
-        if name in (recorded.name, one.name):
+    conditions = reported_records((record,), show_env=False)[0].plan.conditions
+    for recorded, reported_condition in zip(record.plan.conditions, conditions, strict=True):
+        if name in (recorded.name, reported_condition.name):
             return recorded.name
     return name
 

@@ -1,4 +1,4 @@
-"""The entry: finds the command, runs it, and turns what went wrong into one or two lines."""
+"""Entry point: finds the command, runs it, and reports an error in one or two lines."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GROUPS = {
         "completion": "Print the completion script for bash, zsh or fish.",
     },
 }
-COMMANDS = {name: words for group in GROUPS.values() for name, words in group.items()}
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
 class LazyCommands(click.Group):
@@ -80,12 +80,12 @@ class LazyCommands(click.Group):
             with formatter.section(heading):
                 # Of one width, so that the groups stand in one table.
                 formatter.write_dl(
-                    [(f"{name:{widest}}", words) for name, words in commands.items()]
+                    [(f"{name:{widest}}", summary) for name, summary in commands.items()]
                 )
 
 
-def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
+def _print_version(context: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested and not context.resilient_parsing:
         from importlib.metadata import version
 
         click.echo(f"equipoise {version('equipoise')}")

@@ -1,4 +1,4 @@
-"""Options on where a result goes, and writing it there."""
+"""Output options, and writing a result to each place that they name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from equipoise.report.renderers import terminal
 
 
 class OutputOptions(Struct, frozen=True):
-    """What the user wants of a result, and where it goes."""
+    """Forms in which a command writes its result, and their files."""
 
     ledger: Path
     json_file: str | None = None
@@ -36,43 +36,43 @@ class OutputOptions(Struct, frozen=True):
     export_csv: Path | None = None
     export_markdown: Path | None = None
     against: ResultDocument | None = None
-    """What every row is held against."""
+    """Reference result that every row is compared with."""
     allowed: tuple[str, ...] | None = None
-    """What may differ between the two environments; all that does if ``None``."""
+    """Facts that may differ between the two environments; ``None`` allows all."""
     why: bool = False
-    """Whether the largest gap that is called is observed, too."""
+    """Whether to explain the largest gap."""
     test: bool = True
-    """Whether what that suggests is tested."""
+    """Whether to test the suggested causes."""
     figures: Path | None = None
-    """The folder for a study's own figures; by default one for each run beside the ledger."""
+    """Folder for a study's own figures; by default one for each run beside the ledger."""
 
     @classmethod
-    def from_options(cls, given: dict[str, Any]) -> OutputOptions:
-        """Take them from a command's options."""
+    def from_options(cls, options: dict[str, Any]) -> OutputOptions:
+        """Return the output options of a command."""
         output = cls(
-            ledger=given["ledger_path"],
-            json_file=given["json_file"],
-            report_file=given["report_file"],
-            show_env=given.get("show_env", False),
-            quiet=given["quiet"],
-            color=not given["no_color"],
-            durable=given.get("durable", False),
-            allow_concurrent=given.get("allow_concurrent", False),
-            export_json=given.get("export_json"),
-            export_csv=given.get("export_csv"),
-            export_markdown=given.get("export_markdown"),
-            against=_read(given.get("against_file"), show_env=given.get("show_env", False)),
-            allowed=given.get("allow"),
-            why=given.get("why", False),
-            test=not given.get("no_test", False),
-            figures=given.get("figures"),
+            ledger=options["ledger_path"],
+            json_file=options["json_file"],
+            report_file=options["report_file"],
+            show_env=options.get("show_env", False),
+            quiet=options["quiet"],
+            color=not options["no_color"],
+            durable=options.get("durable", False),
+            allow_concurrent=options.get("allow_concurrent", False),
+            export_json=options.get("export_json"),
+            export_csv=options.get("export_csv"),
+            export_markdown=options.get("export_markdown"),
+            against=_read(options.get("against_file"), show_env=options.get("show_env", False)),
+            allowed=options.get("allow"),
+            why=options.get("why", False),
+            test=not options.get("no_test", False),
+            figures=options.get("figures"),
         )
-        if output.allowed is not None and output.against is None and not given.get("other"):
+        if output.allowed is not None and output.against is None and not options.get("other"):
             raise UnusableInput(
                 "--allow without another result: nothing is compared across environments",
                 hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
             )
-        # ReportedCampaign out before the campaign, not after an hour of it.
+        # Refused before the campaign, not after an hour of it.
         for path in output.files():
             check_folder(path)
         if output.report_file is not None:
@@ -92,7 +92,7 @@ class OutputOptions(Struct, frozen=True):
         return self.exports() + json_file
 
     def exports(self) -> list[Path]:
-        """Return the page and the files in the forms of other tools."""
+        """Return the report and the files in other tools' formats."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
 
@@ -129,7 +129,7 @@ def write_files(document: ResultDocument, record: RunRecord, output: OutputOptio
 
 
 def _export(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
-    """Write the page and the files in the forms of other tools."""
+    """Write the report and the files in other tools' formats."""
     from equipoise.interop.formats import hyperfine
 
     if output.export_json is not None:

@@ -28,7 +28,7 @@ NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON from bytes that are none."""
 
 
-class SourceFile(Struct, frozen=True):
+class SourceFile(Struct, frozen=True, dict=True):
     """One file as it was read, or a folder."""
 
     name: str

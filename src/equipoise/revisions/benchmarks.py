@@ -64,7 +64,7 @@ def read_suite(path: Path) -> Suite:
         raise UnusableInput(f"{path}: [benchmarks] has no benchmark", hint=_FORM)
     return Suite(
         tuple(
-            Benchmark(name, _words(line, f"{path}: benchmarks.{name}"))
+            Benchmark(name, _split_command(line, f"{path}: benchmarks.{name}"))
             for name, line in benchmarks.items()
         ),
         build,
@@ -89,11 +89,11 @@ def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
             )
         if name in benchmarks:
             raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
-        benchmarks[name] = Benchmark(name, _words(line, f"--bench {name}"))
+        benchmarks[name] = Benchmark(name, _split_command(line, f"--bench {name}"))
     return tuple(benchmarks.values())
 
 
-def _words(line: Any, where: str) -> tuple[str, ...]:
+def _split_command(line: Any, where: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(line)) if isinstance(line, str) else line
     except ValueError as error:
