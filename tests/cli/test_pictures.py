@@ -12,6 +12,7 @@ from equipoise.cli.output_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
     flame_graph_of,
+    pictures_of,
     say_that_none_is_drawn,
     write_pictures,
 )
@@ -23,23 +24,27 @@ from tests.cli.conftest import Equipoise
 from tests.why.test_explanation import profiles, record_of
 
 
+def pictures(flame_graph: Path | None, firefox: Path | None = None) -> Pictures:
+    return pictures_of({"flame_graph": flame_graph, "firefox": firefox})
+
+
 def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) -> None:
     evidence = latest_evidence(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
     assert evidence is not None
-    wanted = Pictures(tmp_path / "flames.svg", tmp_path / "profile.json")
+    wanted = pictures(tmp_path / "flames.svg", tmp_path / "profile.json")
     write_pictures(wanted, evidence)
     assert ElementTree.parse(tmp_path / "flames.svg").getroot().tag.endswith("svg")
     threads = json.loads((tmp_path / "profile.json").read_bytes())["threads"]
     assert [thread["name"] for thread in threads] == ["a", "b"]
-    write_pictures(Pictures(None, None), evidence)
+    write_pictures(pictures(None, None), evidence)
 
 
 def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_that_none_is_drawn(Pictures(tmp_path / "flames.svg", None))
+    say_that_none_is_drawn(pictures(tmp_path / "flames.svg", None))
     assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
-    say_that_none_is_drawn(Pictures(None, None))
+    say_that_none_is_drawn(pictures(None, None))
     assert capsys.readouterr().err == ""
 
 
@@ -47,7 +52,7 @@ def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -
     evidence = latest_evidence(record_of(1.0, 2.0, observations=profiles((1, 2.0))))
     assert evidence is not None
     with pytest.raises(UnusableInput, match="no profile of both"):
-        write_pictures(Pictures(tmp_path / "flames.svg", None), evidence)
+        write_pictures(pictures(tmp_path / "flames.svg", None), evidence)
     assert not list(tmp_path.iterdir())
 
 

@@ -63,7 +63,7 @@ def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
         if cause not in ("hash seed of Python", "everything")
     )
     shown = equipoise("show", "last")
-    assert "The spread comes from: hash seed of Python" in shown.out
+    assert "Hash seed of Python spreads the times: with it held" in shown.out
 
 
 def test_a_program_without_chance_has_no_source(equipoise: Equipoise, tmp_path: Path) -> None:

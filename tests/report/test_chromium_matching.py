@@ -32,9 +32,9 @@ COMMANDS = {
     ),
 }
 FIRST_WORDS = {
-    "match": "Among comparable units",
+    "match": "No effect of treat on re78 can be shown",
     "balance": "After matching",
-    "genmatch": "Among comparable units",
+    "genmatch": "No effect of treat on re78 can be shown",
     "observe": "Without matching, the log suggests that treat 1 raises re78 by 1,794.",
 }
 HOSTILE = (

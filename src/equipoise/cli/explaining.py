@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from equipoise.campaign import conduct
 from equipoise.cli.output_options import OutputOptions
@@ -15,7 +14,7 @@ from equipoise.model.record import RunRecord
 from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
 from equipoise.why.causes.ranking import suggested_causes
-from equipoise.why.evidence.collect import EvidenceRequest, EvidenceRun, missing_runs, observe
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.experiment.plan import (
     ExperimentRequest,
     NothingToTry,
@@ -68,20 +67,20 @@ def observe_gap(
     if not runs:
         return record
     if not output.quiet and (sys.stderr.isatty() or len(runs) * gap.longest_s >= LONG_S):
-        _say(_observing_sentence(gap, runs))
+        both = f"{gap.comparison.candidate} and {gap.comparison.baseline}"
+        sources = ", ".join(dict.fromkeys(run.source for run in runs))
+        repetitions = len({run.repetition for run in runs})
+        times = "once" if repetitions == 1 else f"{repetitions} times"
+        _say(f"observing {both} {times} under each of {sources}: {len(runs)} runs")
     try:
         with work_bar("observing", quiet=output.quiet, color=output.color) as show_progress:
-            if show_progress is not None:
-                show_progress(0, len(runs))
-            observe(
-                record,
-                gap,
-                runs,
-                ledger,
-                on_progress=lambda made: (
-                    None if show_progress is None else show_progress(made, len(runs))
-                ),
-            )
+
+            def on_progress(made: int) -> None:
+                if show_progress is not None:
+                    show_progress(made, len(runs))
+
+            on_progress(0)
+            observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
         _say("interrupted; what was observed is kept", f"go on with equipoise why {record.id}")
         raise
@@ -120,17 +119,6 @@ def say_it_was_tested(experiment: RunRecord) -> None:
         f"tested already, by campaign {experiment.id}",
         f"--again tests anew; equipoise resume {experiment.id} --min-blocks 40 goes on until "
         "every interval is narrower",
-    )
-
-
-def _observing_sentence(gap: Gap, runs: Sequence[EvidenceRun]) -> str:
-    comparison = gap.comparison
-    sources = ", ".join(dict.fromkeys(run.source for run in runs))
-    repetitions = len({run.repetition for run in runs})
-    times = "once" if repetitions == 1 else f"{repetitions} times"
-    return (
-        f"observing {comparison.candidate} and {comparison.baseline} {times} under each of "
-        f"{sources}: {len(runs)} runs"
     )
 
 

@@ -8,32 +8,25 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from msgspec import Struct
 
 from equipoise.cli.output_files import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 from equipoise.why.differences.pictures import can_be_drawn, firefox_profile, flame_graph
+from equipoise.why.evidence.sources import EvidenceSet, Side
 from equipoise.why.explanation import GapEvidence, evidence_of_gap
 from equipoise.why.gap import choose_gap
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Pictures(Struct, frozen=True):
-    """Where each one goes; ``None`` for nowhere."""
-
-    flame_graph: Path | None
-    firefox: Path | None
-
-    def files(self) -> tuple[Path, ...]:
-        """Those that are wanted."""
-        return tuple(path for path in (self.flame_graph, self.firefox) if path is not None)
+Pictures = dict[Path, Callable[[EvidenceSet, tuple[str, str], Side], bytes]]
+"""What draws each file."""
 
 
 def picture_options(function: Decorated) -> Decorated:
-    """``--flame-graph`` and ``--firefox``."""
+    """Add ``--flame-graph`` and ``--firefox``."""
     for option in (
         click.option(
             "--firefox",
@@ -52,40 +45,37 @@ def picture_options(function: Decorated) -> Decorated:
     return function
 
 
-def pictures_of(given: dict[str, Any]) -> Pictures:
-    """Which pictures are wanted, as the options say.
+def pictures_of(values: dict[str, Any]) -> Pictures:
+    """Return the pictures that the options ask for.
 
     Raises
     ------
     UnusableInput
-        One cannot be written where it is to go.
+        The folder of a file cannot be written to.
     """
-    wanted = Pictures(given["flame_graph"], given["firefox"])
-    for path in wanted.files():
+    named = ((values["flame_graph"], flame_graph), (values["firefox"], firefox_profile))
+    pictures: Pictures = {path: draw for path, draw in named if path is not None}
+    for path in pictures:
         check_folder(path)
-    return wanted
+    return pictures
 
 
-def say_that_none_is_drawn(wanted: Pictures) -> None:
-    """Name the files that were asked for, where there is nothing to explain."""
-    for path in wanted.files():
+def say_that_none_is_drawn(pictures: Pictures) -> None:
+    """Name the files that are not written, because there is nothing to explain."""
+    for path in pictures:
         print(f"equipoise: {visible(str(path))} is not written", file=sys.stderr)
 
 
-def write_pictures(wanted: Pictures, evidence: GapEvidence) -> None:
-    """Write them.
+def write_pictures(pictures: Pictures, evidence: GapEvidence) -> None:
+    """Draw the pictures and write their files.
 
     Raises
     ------
     UnusableInput
         There is no profile of both conditions, or a file cannot be written.
     """
-    names = _names(evidence)
-    slower = evidence.difference.slower
-    if wanted.flame_graph is not None:
-        write_file(wanted.flame_graph, flame_graph(evidence.evidence, names, slower))
-    if wanted.firefox is not None:
-        write_file(wanted.firefox, firefox_profile(evidence.evidence, names, slower))
+    for path, draw in pictures.items():
+        write_file(path, draw(evidence.evidence, _names(evidence), evidence.difference.slower))
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:

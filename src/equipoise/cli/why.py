@@ -75,7 +75,7 @@ def command(**values: Any) -> int:
     check_names(OpenGap(record, gap.contrast), experimenting, host_site())
     if gap.is_called:
         record = _observed(record, gap, request, output)
-        if pictures.files():
+        if pictures:
             shown, _ = reported(record, None, show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
         if output.test and experiment is not None and not needs_experiment(values):
@@ -138,11 +138,10 @@ def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
     from equipoise.report.builders.why import why_parts
     from equipoise.report.renderers.terminal import print_parts
 
-    parts: list[Part] = []
+    parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
+    if gap.is_called:
+        parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
     if gap.chosen_because is not None:
-        parts.append(Paragraph(f"{gap.chosen_because}; --baseline and --candidate name another"))
-    if not gap.is_called:
-        parts.append(Paragraph(nothing_to_explain(gap)))
-    else:
-        parts += [Paragraph(gap.comparison.summary), *why_parts(document)]
+        chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
+        parts.insert(0, Paragraph(chosen))
     print_parts(parts, color=output.color)

@@ -110,7 +110,7 @@ class _Panel(Struct, frozen=True):
         quantity, hill = self.quantity, self.density(group)
         if hill is None:
             return lambda value: 0.6
-        return lambda value: float(np.interp(quantity.place(quantity.shown(value)), *hill))
+        return lambda value: float(np.interp(quantity.place(quantity.scaled(value)), *hill))
 
     def summaries(self) -> list[tuple[int, MetricSummary]]:
         """Return the row and the summary of each condition with a finite median."""
@@ -157,7 +157,7 @@ class _Panel(Struct, frozen=True):
             # Golden-ratio steps spread neighbours in time evenly, without a random source.
             spread = (len(own) * _GOLDEN) % 1.0 * crowding[row.condition](value)
             y = round(-names.index(row.condition) - _GAP - _DOTS * spread, 3)
-            own.append({"x": quantity.shown(value), "y": y, "block": row.block})
+            own.append({"x": quantity.scaled(value), "y": y, "block": row.block})
         tooltip = [
             alt.Tooltip("x:Q", title=quantity.title(), format=".5~r"),
             alt.Tooltip("block:Q", title="block"),
@@ -182,7 +182,7 @@ class _Panel(Struct, frozen=True):
         low, high = quantity.place(quantity.low), quantity.place(quantity.high)
         charts = []
         for index, group in enumerate(self.values.values()):
-            places = [quantity.place(quantity.shown(v)) for v in group if not quantity.beyond(v)]
+            places = [quantity.place(quantity.scaled(v)) for v in group if not quantity.beyond(v)]
             counts, edges = np.histogram(places, bins=BINS, range=(low, high))
             ends = np.exp(edges) if quantity.logarithmic else edges
             top = -index - _GAP
@@ -211,7 +211,7 @@ class _Panel(Struct, frozen=True):
             if not row.analysed or row.condition not in names or not quantity.beyond(value):
                 continue
             kind = "timed out" if math.isinf(value) else "beyond"
-            key = (names.index(row.condition), quantity.shown(value) > quantity.high, kind)
+            key = (names.index(row.condition), quantity.scaled(value) > quantity.high, kind)
             numbers[key] = numbers.get(key, 0) + 1
         charts = []
         for (index, right, kind), number in numbers.items():
@@ -316,6 +316,6 @@ class _Panel(Struct, frozen=True):
         parts = []
         for index, summary in self.summaries():
             condition = self.document.conditions[index]
-            median = f"median {self.quantity.shown(summary.median):g} {self.quantity.unit}"
+            median = f"median {self.quantity.scaled(summary.median):g} {self.quantity.unit}"
             parts.append(f"{condition.name}: {median.strip()}, {condition.trials} trials")
         return f"Distribution of the {self.quantity.name} by condition. " + "; ".join(parts)

@@ -79,7 +79,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         alt.Tooltip("value:Q", title=quantity.unit or metric, format=".4~r"),
     ]
     medians = [
-        {"row": name, "value": quantity.shown(_median(document, name, metric))} for name in values
+        {"row": name, "value": quantity.scaled(_median(document, name, metric))} for name in values
     ]
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
@@ -113,7 +113,7 @@ def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
         low=quantity.low * rescaled,
         high=quantity.high * rescaled,
     )
-    shown = [quantity.shown(value) for own in values.values() for value in own]
+    shown = [quantity.scaled(value) for own in values.values() for value in own]
     return replace(
         quantity, low=min(quantity.low, *shown) * 0.95, high=max(quantity.high, *shown) * 1.05
     )
@@ -130,7 +130,7 @@ def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Qu
             "row": name,
             "class": levels[name].get(CLASS, "").replace("_", " "),
             "placement": PLACEMENTS.get(levels[name].get(PLACEMENT, "none"), PLACEMENTS["none"]),
-            "value": quantity.shown(value),
+            "value": quantity.scaled(value),
         }
         for name, own in values.items()
         for value in own

@@ -57,17 +57,17 @@ class Quantity(Struct, frozen=True):
         """Return the positions of the labels; ``None`` lets the axis choose."""
         return log_ticks(self.low, self.high) if self.logarithmic else None
 
-    def shown(self, value: float) -> float:
+    def scaled(self, value: float) -> float:
         """Return the value in ``unit``, to as many digits as a picture can use."""
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
         """Return the value in ``unit``, moved to the edge of the range if it lies beyond."""
-        return min(max(self.shown(value), self.low), self.high)
+        return min(max(self.scaled(value), self.low), self.high)
 
     def beyond(self, value: float) -> bool:
         """Return whether the value lies outside the drawn range."""
-        return not self.low <= self.shown(value) <= self.high
+        return not self.low <= self.scaled(value) <= self.high
 
     def place(self, value: float) -> float:
         """Return the position of a value in ``unit`` on the axis, up to a linear map."""

@@ -105,8 +105,8 @@ def _edge(value: float, quantity: Quantity) -> dict[str, str]:
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
     if quantity.beyond(value):
-        what = f"{quantity.shown(value):g} {quantity.unit}".strip()
-        above = quantity.shown(value) > quantity.high
+        what = f"{quantity.scaled(value):g} {quantity.unit}".strip()
+        above = quantity.scaled(value) > quantity.high
         return {"kind": BEYOND, "what": what, "mark": "▲" if above else "▼"}
     return {"kind": WITHIN}
 

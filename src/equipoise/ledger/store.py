@@ -254,11 +254,10 @@ class Ledger:
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
+            found = self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
             return [
-                RunSummary(identifier, study, read_as(names, _NAMES), started_at, trials, because)
-                for identifier, study, names, started_at, trials, because in (
-                    self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
-                )
+                RunSummary(identifier, study, read_as(names, _NAMES), *rest)
+                for identifier, study, names, *rest in found
             ]
 
     def _insert_run(

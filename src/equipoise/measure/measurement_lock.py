@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import select
 import socket
 import struct
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Self
 
+import psutil
 from msgspec import Struct
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 NAME = "equipoise-campaign"
-_PROC = Path("/proc")
 _CREDENTIALS = struct.Struct("3i")
 _MOST_WAITERS = 128
 _RETRY_S = 1.0
@@ -115,7 +113,10 @@ def lock_host(
                     hint=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
                 )
             if owner is not None:
-                _sleep_until_released(line, left_s)
+                # The owner never answers; the connection ends when the owner closes the lock.
+                poll = select.poll()
+                poll.register(line, select.POLLIN)
+                poll.poll(None if left_s is None else 1000 * left_s)
             else:
                 time.sleep(_RETRY_S if left_s is None else min(_RETRY_S, left_s))
 
@@ -179,28 +180,14 @@ def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
     return LockOwner(process, user)
 
 
-def _sleep_until_released(line: socket.socket, at_most_s: float | None) -> None:
-    # The owner never answers; the connection ends when the owner closes the lock.
-    poll = select.poll()
-    poll.register(line, select.POLLIN)
-    poll.poll(None if at_most_s is None else 1000 * at_most_s)
-
-
 def _refuse_ancestor(owner: LockOwner) -> None:
     """Refuse to wait for a process that waits for us."""
-    if owner.process in _ancestors(os.getppid()):
+    ancestors: set[int] = set()
+    with contextlib.suppress(psutil.Error):
+        # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
+        ancestors.update(process.pid for process in psutil.Process().parents())
+    if owner.process in ancestors:
         raise UnusableInput(
             f"this campaign runs inside another one ({owner.describe()}), which waits for it",
             hint=f"add {_OVERRIDE} to the inner command",
         )
-
-
-def _ancestors(process: int) -> set[int]:
-    ancestors: set[int] = set()
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
-        while process > 0 and process not in ancestors:
-            ancestors.add(process)
-            stat = (_PROC / str(process) / "stat").read_text(encoding="utf-8", errors="replace")
-            process = int(stat.rpartition(")")[2].split()[1])
-    return ancestors

@@ -76,16 +76,19 @@ def variance_by_level(
     """
     _check(values, units, names)
     means, weights, squares = _climb(values, units, names)
-    solved = _solve(squares, np.array([[one.value] for one in squares]))[:, 0]
+    expectations = np.array([one.weights for one in squares])
+    solved = np.linalg.solve(expectations, np.array([one.value for one in squares]))
     generator = np.random.default_rng(seed)
     pivots = np.array(
         [one.value * one.freedom / generator.chisquare(one.freedom, DRAWS) for one in squares]
     )
-    drawn = np.maximum(_solve(squares, pivots), 0.0)
+    drawn = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
     bounds = np.quantile(drawn, [level / 2.0, 1.0 - level / 2.0], axis=1)
     positive = np.maximum(solved, 0.0)
     total = float(positive.sum())
-    counts = _unit_counts(units, len(values))
+    keys = np.column_stack(units)
+    counts = [len(np.unique(keys[:, : place + 1], axis=0)) for place in range(len(units))]
+    counts.append(len(values))
     components = tuple(
         Component(
             level=name,
@@ -120,12 +123,10 @@ def plural_of(level: str) -> str:
 def _climb(
     values: FloatArray, units: Sequence[IntArray], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
-    """Mean squares of all levels, and the values of the highest units with their variances.
+    """Return means and variances of the highest units, and the mean squares of all levels.
 
-    Returns
-    -------
-    Shape (m,), the means of the highest units; shape (m, levels), the variance of each in terms of
-    the components; the mean squares, the highest level first.
+    Shapes (m,) and (m, levels): the variance is in terms of the components. The mean squares of the
+    highest level come first.
     """
     count = len(names)
     keys = np.column_stack(units)
@@ -159,20 +160,6 @@ def _climb(
         weights[:, place - 1] = 1.0
         keys = parents
     return means, weights, squares
-
-
-def _solve(squares: Sequence[_MeanSquare], values: FloatArray) -> FloatArray:
-    """Components from mean squares, shape (levels, draws) both, the lowest level first solved."""
-    table = np.array([one.weights for one in squares])
-    found: FloatArray = np.linalg.solve(table, values)
-    return found
-
-
-def _unit_counts(units: Sequence[IntArray], values: int) -> list[int]:
-    keys = np.column_stack(units)
-    return [len(np.unique(keys[:, : place + 1], axis=0)) for place in range(keys.shape[1])] + [
-        values
-    ]
 
 
 def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
@@ -237,12 +224,11 @@ def advice(
 
 
 def describe_advice(found: Sequence[Advice], *, more_s: float = A_MINUTE_S) -> str:
-    """One sentence: on what to spend one more minute."""
+    """Return a sentence: on what to spend one more minute."""
     time = "minute" if more_s == A_MINUTE_S else f"{more_s:g} s"
     first, *others = found
-    words = [f"one more {time} on {_more_of(first)} narrows the interval by {_as_percent(first)}"]
-    words += [f"on {_more_of(one)} by {_as_percent(one)}" for one in others]
-    return ", ".join(words)
+    sentence = f"one more {time} on {_more_of(first)} narrows the interval by {_percent(first)}"
+    return ", ".join([sentence, *(f"on {_more_of(one)} by {_percent(one)}" for one in others)])
 
 
 def _variance_of_mean(levels: Levels, place: int, times: float) -> float:
@@ -258,5 +244,5 @@ def _more_of(one: Advice) -> str:
     return f"more {plural}" if one.level == "iteration" else f"new {plural}"
 
 
-def _as_percent(one: Advice) -> str:
+def _percent(one: Advice) -> str:
     return f"{100.0 * one.narrower:.0f} %"

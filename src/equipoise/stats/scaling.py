@@ -149,11 +149,10 @@ def describe_law(exponent: float, log_power: int) -> str:
 
 def _medians(logs: FloatArray) -> FloatArray:
     """Return the medians of r samples of shape (n, k), shape (r, k); NaN where nothing is known."""
-    unknown = np.isnan(logs).all(axis=1, keepdims=True)
+    unknown = np.asarray(np.isnan(logs).all(axis=1))
     # A column of nothing has no median; NumPy would warn.
-    found = np.nanmedian(np.where(unknown, 0.0, logs), axis=1, keepdims=True)
-    known = np.where(unknown, np.nan, found)
-    return np.asarray(known.reshape(len(logs), -1), dtype=np.float64)
+    medians = np.nanmedian(np.where(unknown[:, None], 0.0, logs), axis=1)
+    return np.asarray(np.where(unknown, np.nan, medians), dtype=np.float64)
 
 
 def _profiles(logs: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -117,7 +118,7 @@ def changes_between(
     """
     matters = math.log1p(min_effect / 100.0)
     resting = (session_drift(there), session_drift(here))
-    differences = _differences(there, here)
+    differences = _locations(here) - _locations(there)
     own = _own_variances(there, here, resting)
     shared = (
         (resting[0].together ** 2, resting[0].blocks - 1),
@@ -125,16 +126,13 @@ def changes_between(
         (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(there)))),
     )
     moves = sum(variance for variance, _ in shared)
-    errors = [math.sqrt(a + b + moves) for a, b in own]
+    errors = np.sqrt(own.sum(axis=1) + moves).tolist()
     freedoms = [
         _freedom(((one, _own_freedom(a)), (two, _own_freedom(b))), shared)
-        for (one, two), a, b in zip(own, there, here, strict=True)
+        for (one, two), a, b in zip(own.tolist(), there, here, strict=True)
     ]
     p_values = np.array(
-        [
-            _p_value(float(difference), error, freedom, matters)
-            for difference, error, freedom in zip(differences, errors, freedoms, strict=True)
-        ]
+        list(map(_p_value, differences.tolist(), errors, freedoms, itertools.repeat(matters)))
     )
     level = alpha * max(1, _selected(p_values, alpha)) / len(p_values)
     reaches = [
@@ -143,19 +141,17 @@ def changes_between(
     ]
     mean = float(np.mean(differences))
     # Rows are independent but for what may move all of them.
-    known = [a + b for a, b in own if math.isfinite(a + b)]
-    mean_error = math.sqrt(sum(known) / len(differences) ** 2 + moves) if known else math.inf
+    known = own[np.isfinite(own).all(axis=1)]
+    mean_error = math.inf
+    if len(known):
+        mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + moves)
     mean_reach = mean_error * student_quantile(1.0 - alpha / 2.0, max(freedoms, default=0) or 1)
     return Changes(
         rows=tuple(
-            RowChange(
-                float(difference),
-                float(difference) - reach,
-                float(difference) + reach,
-                float(p_value),
-                bool(p_value <= level),
+            RowChange(middle, middle - reach, middle + reach, p_value, p_value <= level)
+            for middle, reach, p_value in zip(
+                differences.tolist(), reaches, p_values.tolist(), strict=True
             )
-            for difference, reach, p_value in zip(differences, reaches, p_values, strict=True)
         ),
         level=level,
         here=resting[1],
@@ -176,8 +172,8 @@ def difference_between_sessions(there: Sequence[Session], here: Sequence[Session
         return 0.0
     resting = (session_drift(there), session_drift(here))
     shared = resting[0].together ** 2 + resting[1].together ** 2
-    errors = [a + b + shared for a, b in _own_variances(there, here, resting)]
-    spread = _NORMAL_MEDIAN * float(np.median(np.abs(_differences(there, here))))
+    errors = _own_variances(there, here, resting).sum(axis=1) + shared
+    spread = _NORMAL_MEDIAN * float(np.median(np.abs(_locations(here) - _locations(there))))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
@@ -193,20 +189,21 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
     return SessionDrift(halves, spread, len(moves))
 
 
-def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArray:
-    return np.array(
-        [_location(b) - _location(a) for a, b in zip(there, here, strict=True)], dtype=np.float64
-    )
+def _locations(rows: Sequence[Session]) -> FloatArray:
+    """Return the trimmed mean of the logarithms of each row."""
+    means = []
+    for row in rows:
+        ordered, trimmed = np.sort(np.log(row.costs)), _trimmed(row)
+        means.append(float(np.mean(ordered[trimmed : len(ordered) - trimmed])))
+    return np.array(means)
 
 
 def _own_variances(
     there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
-) -> list[tuple[float, float]]:
-    """Return the variance of each row's mean in each session, widened by the session's drift."""
-    return [
-        (resting[0].halves * _error(a), resting[1].halves * _error(b))
-        for a, b in zip(there, here, strict=True)
-    ]
+) -> FloatArray:
+    """Return the variance of each row's mean, widened by the session's drift; shape (rows, 2)."""
+    errors = np.array([[_error(a), _error(b)] for a, b in zip(there, here, strict=True)])
+    return errors * [drift.halves for drift in resting]
 
 
 def _together(rows: Sequence[Session]) -> dict[int, float]:
@@ -245,12 +242,6 @@ def _excess(logs: FloatArray) -> float | None:
     found = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
     # Of an F with 1 and that many degrees of freedom: the square of Student's third quartile.
     return found / student_quantile(0.75, freedom) ** 2
-
-
-def _location(row: Session) -> float:
-    """Return the trimmed mean of the logarithms."""
-    ordered = np.sort(np.log(row.costs))
-    return float(np.mean(ordered[_trimmed(row) : len(ordered) - _trimmed(row)]))
 
 
 def _error(row: Session) -> float:

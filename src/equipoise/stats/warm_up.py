@@ -99,22 +99,7 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
 
 
 def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
-    """Class a workload by its trials.
-
-    Parameters
-    ----------
-    trials
-        The iterations of each trial, each as for ``classify_trial``.
-
-    Returns
-    -------
-    As ``workload_of``.
-
-    Raises
-    ------
-    UnusableInput
-        As for ``classify_trial``.
-    """
+    """Class a workload by the iterations of its trials, each as for ``classify_trial``."""
     return workload_of([shape for one in trials if (shape := classify_trial(one)) is not None])
 
 

@@ -48,7 +48,7 @@ BLAS = tuple(
     )
     for library in BLAS_LIBRARIES
 )
-"""Each finds out by itself what it runs on."""
+"""BLAS libraries that find out by themselves what they run on."""
 
 TUNED_BLAS = tuple(
     Level(
@@ -64,7 +64,7 @@ TUNED_BLAS = tuple(
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )
-"""``openblas_skylakex``: told what it runs on, whatever it would find out."""
+"""BLAS libraries that are told their core type: ``openblas_skylakex``."""
 
 
 class Kind(Struct, frozen=True):

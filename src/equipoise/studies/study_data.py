@@ -99,7 +99,7 @@ class StudyData(Struct, frozen=True):
         return None if found is None else found.median
 
     def values(self, metric: str, **levels: str) -> FloatArray:
-        """Shape (n,): the metric of the analysed trials that ended, in the order of running."""
+        """Return a metric of the analysed trials that ended, as they ran, shape (n,)."""
         found = self.condition(**levels)
         values = (
             value
@@ -128,7 +128,7 @@ class StudyData(Struct, frozen=True):
     def ratio(
         self, metric: str, candidate: Mapping[str, str], baseline: Mapping[str, str]
     ) -> Ratio | None:
-        """One condition over another; ``None`` if they never ran in the same block."""
+        """Return one condition over another; ``None`` if they never ran in the same block."""
         above, below = self.condition(**candidate), self.condition(**baseline)
         if above is None or below is None or above.name == below.name:
             return None
@@ -192,7 +192,7 @@ def quantity(metric: str, value: float | None) -> str:
 
 
 def short(value: float) -> str:
-    """Three significant digits, without an exponent where it is readable."""
+    """Return three significant digits, without an exponent where it is readable."""
     if not math.isfinite(value):
         return "unlimited"
     if abs(value) >= 100:
@@ -201,7 +201,7 @@ def short(value: float) -> str:
 
 
 def size_text(count: float) -> str:
-    """Bytes in powers of two, as allocators count: ``15 KB``, ``128 KB``."""
+    """Return bytes in powers of two, as allocators count: ``15 KB``, ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
         if count >= 1 << power:
             return f"{short(count / (1 << power))} {unit}"

@@ -20,6 +20,7 @@ from tests.why.evidence.programs import (
     weights_by_name,
     with_small_disk,
 )
+from tests.why.planted.pairs import new_interpreter
 
 SOURCE = """
 #include <stdlib.h>
@@ -150,18 +151,6 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
     found = read_sampled("profile", tmp_path)
     assert any("kernel's own time" in words for words in found.unseen) is (paranoid == 2)
     assert weights_by_name(found.stacks)["slow_function"] == pytest.approx(0.3, abs=0.1)
-
-
-def new_interpreter() -> str | None:
-    """A CPython that tells where its functions lie: 3.12 or later, on the path or beside ours."""
-    beside = Path(sys.base_prefix).parent.glob("3.*/bin")
-    folders = os.pathsep.join((*map(str, beside), os.environ.get("PATH", os.defpath)))
-    for minor in (14, 13, 12):
-        program = shutil.which(f"python3.{minor}", path=folders)
-        ends = program and run(Process((program, "-c", "import sys"), ENVIRONMENT)).returncode
-        if program and ends == 0:
-            return program
-    return None
 
 
 PYTHON = """

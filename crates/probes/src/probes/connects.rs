@@ -16,7 +16,6 @@ use crate::channel::{close_without_waiting, tcp_listener};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, rounds, timed};
 use crate::system::problem_of;
 
-/// Probe `tcp_connect`.
 pub const TCP_CONNECT: Probe = Probe {
     name: "tcp_connect",
     summary: "socket, connect and close over the loopback; closed by a reset",

@@ -17,7 +17,6 @@ use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{problem_of, wrong};
 
-/// Probe `context_switch`.
 pub const CONTEXT_SWITCH: Probe = Probe {
     name: "context_switch",
     summary: "a switch to the next process of a ring on one CPU, each with a working set",

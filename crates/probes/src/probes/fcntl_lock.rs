@@ -8,7 +8,6 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::{accepted, expect};
 
-/// Probe `fcntl_lock`.
 pub const FCNTL_LOCK: Probe = Probe {
     name: "fcntl_lock",
     summary: "fcntl(F_SETLK) that locks a byte of a memory file for writing, and unlocks it",

@@ -12,7 +12,6 @@ use crate::cpus::{hold, sides};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::{accepted, problem_of};
 
-/// Probe `futex`.
 pub const FUTEX: Probe = Probe {
     name: "futex",
     summary: "a token to another thread and back, by FUTEX_WAKE and FUTEX_WAIT (a round trip)",

@@ -8,7 +8,6 @@ use crate::memory::{MEMORY, added_up, room_for};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::wrong;
 
-/// Probe `memory_read`.
 pub const MEMORY_READ: Probe = Probe {
     name: "memory_read",
     summary: "memory that is read in order and added up",
@@ -31,7 +30,6 @@ fn open_memory_read(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `memory_write`.
 pub const MEMORY_WRITE: Probe = Probe {
     name: "memory_write",
     summary: "memory that is filled in order with one number",
@@ -58,7 +56,6 @@ fn open_memory_write(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `memory_copy`.
 pub const MEMORY_COPY: Probe = Probe {
     name: "memory_copy",
     summary: "memory that is copied by memcpy; a byte that is copied counts once",

@@ -13,7 +13,6 @@ use fastrand::Rng;
 use crate::memory::room_for;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
 
-/// Probe `memory_latency`.
 pub const MEMORY_LATENCY: Probe = Probe {
     name: "memory_latency",
     summary: "a dependent load from a random cache line of the working set",

@@ -12,7 +12,6 @@ use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, rounds
 use crate::scratch::{Scratch, kind_of};
 use crate::system::{accepted, expect};
 
-/// Probe `file_create`.
 pub const FILE_CREATE: Probe = Probe {
     name: "file_create",
     summary: "openat of a new file, write of its bytes (none, 10 KiB), close",
@@ -27,7 +26,6 @@ pub const FILE_CREATE: Probe = Probe {
     })
 };
 
-/// Probe `file_delete`.
 pub const FILE_DELETE: Probe = Probe {
     name: "file_delete",
     summary: "unlinkat of a file (of 0 bytes, of 10 KiB) that was made just before",

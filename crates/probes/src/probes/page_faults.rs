@@ -10,7 +10,6 @@ use crate::memory::{Mapping, page_size, without_huge_pages};
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
 use crate::system::expect;
 
-/// Probe `page_fault`.
 pub const PAGE_FAULT: Probe = Probe {
     name: "page_fault",
     summary: "first write to a page of new anonymous memory (a minor fault)",
@@ -91,7 +90,6 @@ fn minor_faults() -> Result<u64, Problem> {
     Ok(u64::try_from(faults).unwrap_or_default())
 }
 
-/// Probe `mmap`.
 pub const MMAP: Probe = Probe {
     name: "mmap",
     summary: "mmap of anonymous memory, one write to each of its pages, munmap",

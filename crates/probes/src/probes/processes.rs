@@ -22,7 +22,6 @@ use crate::system::{accepted, problem_of};
 
 const HUNDRED_MEGABYTES: u64 = 100 << 20;
 
-/// Probe `fork`.
 pub const FORK: Probe = Probe {
     name: "fork",
     summary: "fork of a small static process, _exit of the child, waitpid",
@@ -42,7 +41,6 @@ fn open_fork(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     making_children(options, Work::End(options.size))
 }
 
-/// Probe `exec`.
 pub const EXEC: Probe = Probe {
     name: "exec",
     summary: "fork of a small static process, execve of a small static program that ends at once, waitpid",
@@ -55,7 +53,6 @@ fn open_exec(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     making_children(options, Work::Execute)
 }
 
-/// Probe `sh`.
 pub const SH: Probe = Probe {
     name: "sh",
     summary: "as exec, through /bin/sh -c",

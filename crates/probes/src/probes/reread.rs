@@ -16,7 +16,6 @@ use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
 use crate::scratch::{Scratch, kind_of};
 use crate::system::{expect, problem_of, refused, wrong};
 
-/// Probe `file_reread`.
 pub const FILE_REREAD: Probe = Probe {
     name: "file_reread",
     summary: "a file in the page cache that is read by pread, 64 KiB at a time",
@@ -53,7 +52,6 @@ fn read_chunk(file: &File, chunk: u64, room: &mut [u8]) -> Result<(), Problem> {
     }
 }
 
-/// Probe `mmap_reread`.
 pub const MMAP_REREAD: Probe = Probe {
     name: "mmap_reread",
     summary: "a file in the page cache that is mapped, added up and unmapped",

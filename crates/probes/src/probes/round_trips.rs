@@ -15,14 +15,12 @@ use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::Scratch;
 use crate::system::{expect, problem_of, wrong};
 
-/// Probe `pipe`.
 pub const PIPE: Probe = Probe {
     name: "pipe",
     summary: "one byte to another process and its answer back, through two pipes",
     ..Probe::latency(Class::Ipc, |options| open(options, pipes)).two_sided()
 };
 
-/// Probe `fifo`.
 pub const FIFO: Probe = Probe {
     name: "fifo",
     summary: "one byte to another process and its answer back, through two named pipes",
@@ -61,14 +59,12 @@ fn named(path: &Path) -> Result<(File, File), Problem> {
     Ok((reader, writer))
 }
 
-/// Probe `unix`.
 pub const UNIX: Probe = Probe {
     name: "unix",
     summary: "one byte to another process and its answer back, through AF_UNIX streams",
     ..Probe::latency(Class::Ipc, |options| open(options, unix_streams)).two_sided()
 };
 
-/// Probe `udp`.
 pub const UDP: Probe = Probe {
     name: "udp",
     summary: "one byte to another process and its answer back, through UDP on the loopback",
@@ -76,7 +72,6 @@ pub const UDP: Probe = Probe {
     ..Probe::latency(Class::Ipc, |options| open(options, udp_sockets)).two_sided()
 };
 
-/// Probe `tcp`.
 pub const TCP: Probe = Probe {
     name: "tcp",
     summary: "one byte to another process and its answer back, through TCP on the loopback",

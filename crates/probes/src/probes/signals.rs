@@ -8,7 +8,6 @@ use crate::memory::{Mapping, page_size};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::expect;
 
-/// Probe `signal_install`.
 pub const SIGNAL_INSTALL: Probe = Probe {
     name: "signal_install",
     summary: "sigaction, which installs a handler",
@@ -51,7 +50,6 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
 }
 
-/// Probe `protection_fault`.
 pub const PROTECTION_FAULT: Probe = Probe {
     name: "protection_fault",
     summary: "a write to a read-only page, and a handler of SIGSEGV that steps over it",

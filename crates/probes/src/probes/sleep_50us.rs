@@ -8,7 +8,6 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::system::{accepted, succeeded};
 
-/// Probe `sleep_50us`.
 pub const SLEEP_50US: Probe = Probe {
     name: "sleep_50us",
     summary: "how much later than after 50 us a thread wakes that sleeps for 50 us",

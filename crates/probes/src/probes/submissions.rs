@@ -14,7 +14,6 @@ use io_uring::types::Fd;
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, rounds};
 use crate::system::{expect, problem_of, wrong};
 
-/// Probe `io_uring_nop`.
 pub const IO_URING_NOP: Probe = Probe {
     name: "io_uring_nop",
     summary: "an operation that does nothing, handed over by io_uring 32 at a time",
@@ -26,7 +25,6 @@ pub const IO_URING_NOP: Probe = Probe {
     })
 };
 
-/// Probe `io_uring_read_byte`.
 pub const IO_URING_READ_BYTE: Probe = Probe {
     name: "io_uring_read_byte",
     summary: "read of one byte from /dev/zero, handed over by io_uring 32 at a time",

@@ -13,7 +13,6 @@ use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::kind_of;
 use crate::system::{accepted, expect, problem_of, wrong};
 
-/// Probe `null_call`.
 pub const NULL_CALL: Probe = Probe {
     name: "null_call",
     summary: "getppid by the system call itself",
@@ -101,7 +100,6 @@ fn getppid_by_interrupt() -> libc::pid_t {
     result
 }
 
-/// Probe `read_byte`.
 pub const READ_BYTE: Probe = Probe {
     name: "read_byte",
     summary: "read of one byte from /dev/zero",
@@ -125,7 +123,6 @@ fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `write_byte`.
 pub const WRITE_BYTE: Probe = Probe {
     name: "write_byte",
     summary: "write of one byte to /dev/null",
@@ -148,7 +145,6 @@ fn open_write_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `stat`.
 pub const STAT: Probe = Probe {
     name: "stat",
     summary: "stat of /etc/passwd",
@@ -182,7 +178,6 @@ fn number() -> Result<libc::ino_t, Problem> {
     Ok(unsafe { found.assume_init() }.st_ino)
 }
 
-/// Probe `open_close`.
 pub const OPEN_CLOSE: Probe = Probe {
     name: "open_close",
     summary: "open of /etc/passwd for reading, and close",

@@ -11,7 +11,6 @@ use crate::cpus::{hold, sides};
 use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, timed};
 use crate::system::{succeeded, wrong};
 
-/// Probe `thread`.
 pub const THREAD: Probe = Probe {
     name: "thread",
     summary: "pthread_create of a thread that ends at once, pthread_join",
@@ -30,7 +29,6 @@ fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `threads_many`.
 pub const THREADS_MANY: Probe = Probe {
     name: "threads_many",
     summary: "one of 64 threads that are all created before the first is joined",

@@ -9,21 +9,18 @@ use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions};
 use crate::system::wrong;
 
-/// Probe `pipe_bandwidth`.
 pub const PIPE_BANDWIDTH: Probe = Probe {
     name: "pipe_bandwidth",
     summary: "bytes from another process through a pipe, 64 KiB at a time",
     ..Probe::bandwidth(Class::Ipc, |options| open(options, pipes)).two_sided()
 };
 
-/// Probe `unix_bandwidth`.
 pub const UNIX_BANDWIDTH: Probe = Probe {
     name: "unix_bandwidth",
     summary: "bytes from another process through an AF_UNIX stream, 64 KiB at a time",
     ..Probe::bandwidth(Class::Ipc, |options| open(options, unix_streams)).two_sided()
 };
 
-/// Probe `tcp_bandwidth`.
 pub const TCP_BANDWIDTH: Probe = Probe {
     name: "tcp_bandwidth",
     summary: "bytes from another process through TCP on the loopback, 64 KiB at a time",

@@ -12,7 +12,6 @@ use crate::channel::tcp_pair;
 use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, timed};
 use crate::system::{accepted, expect};
 
-/// Probe `select_tcp`.
 pub const SELECT_TCP: Probe = Probe {
     name: "select_tcp",
     summary: "select on 100 idle TCP descriptors, without waiting",
@@ -60,7 +59,6 @@ fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `poll_tcp`.
 pub const POLL_TCP: Probe = Probe {
     name: "poll_tcp",
     summary: "poll of 100 idle TCP descriptors, without waiting",
@@ -90,7 +88,6 @@ fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// Probe `epoll_tcp`.
 pub const EPOLL_TCP: Probe = Probe {
     name: "epoll_tcp",
     summary: "epoll_wait on 100 idle TCP descriptors, without waiting",

@@ -16,7 +16,7 @@ from equipoise.analysis.redaction.commands import (
 )
 from equipoise.analysis.redaction.values import Assigned, HiddenValues, hidden_values
 from equipoise.model.plan import Condition, ExperimentPlan, Hooks, Plan, PlannedIntervention, Server
-from equipoise.model.record import RunRecord, Segment, Trial
+from equipoise.model.record import RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
 
@@ -64,7 +64,10 @@ def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
     """Replace the variables of each command of an imported file by placeholders."""
     of_commands = of_file.get(VARIABLES)
     if not isinstance(of_commands, Mapping):
-        return {key: _deeper(value) for key, value in of_file.items()}
+        return {
+            key: _with_hidden_imports(value) if isinstance(value, Mapping) else value
+            for key, value in of_file.items()
+        }
     hidden = {
         command: {
             name: value if name in TUNING_VARIABLES else placeholder(str(name), 1)
@@ -77,11 +80,7 @@ def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**of_file, VARIABLES: hidden}
 
 
-def _deeper(value: Any) -> Any:
-    return _with_hidden_imports(value) if isinstance(value, Mapping) else value
-
-
-def _assigned_in(plan: Plan) -> Iterator[Assigned]:
+def _assigned_in(plan: Plan) -> list[Assigned]:
     """Return every variable that the plan sets, with its value, in the order of the plan."""
     found: list[Assigned] = []
 
@@ -101,7 +100,7 @@ def _assigned_in(plan: Plan) -> Iterator[Assigned]:
         _attempt_with_values_replaced(attempt, take)
     if plan.gated is not None:
         gate_line_with_values_replaced(plan.gated.again, take)
-    return iter(found)
+    return found
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
@@ -123,21 +122,18 @@ def _name_without(condition: Condition, hidden: HiddenValues) -> str:
 
 
 def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
-    sittings = tuple(
-        one
-        if (environment := without_hidden_variables(one.environment)) == one.environment
-        else replace(one, environment=environment)
+    segments = tuple(
+        replace(one, environment=without_hidden_variables(one.environment))
         for one in record.segments
     )
     if hidden.pattern is None:
-        return record if _same(sittings, record.segments) else replace(record, segments=sittings)
-    sittings = tuple(
-        replace(one, environment=hidden.everywhere_in(one.environment)) for one in sittings
-    )
+        return record if segments == record.segments else replace(record, segments=segments)
     return replace(
         record,
         plan=_plan_without(record.plan, hidden, sizes),
-        segments=sittings,
+        segments=tuple(
+            replace(one, environment=hidden.everywhere_in(one.environment)) for one in segments
+        ),
         trials=tuple(_trial_without(one, hidden) for one in record.trials),
         notices=tuple(
             replace(one, summary=hidden.in_text(one.summary), hint=hidden.in_text(one.hint))
@@ -148,10 +144,6 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
             for one in record.observations
         ),
     )
-
-
-def _same(one: Sequence[Segment], other: Sequence[Segment]) -> bool:
-    return all(left is right for left, right in zip(one, other, strict=True))
 
 
 def _trial_without(trial: Trial, hidden: HiddenValues) -> Trial:
@@ -239,7 +231,9 @@ def _attempt_with_values_replaced(
     advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
     if option == _TRY:
         name, colon, assignment = text.partition(":")
-        text = f"{name}{colon}{_assignment_replaced(assignment, replacement)}"
+        key, equals, value = assignment.partition("=")
+        shown = replacement(key, value) if value else None
+        text = text if shown is None else f"{name}{colon}{key}{equals}{shown}"
     elif option == _TRY_COMMAND:
         name, equals, line = text.partition("=")
         words = shlex.split(line)
@@ -248,12 +242,6 @@ def _attempt_with_values_replaced(
     else:
         return attempt
     return replace(attempt, advice=advice, asked_by=(option, text))
-
-
-def _assignment_replaced(assignment: str, replacement: Any) -> str:
-    key, equals, value = assignment.partition("=")
-    text = replacement(key, value) if value else None
-    return assignment if text is None else f"{key}{equals}{text}"
 
 
 def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
@@ -290,8 +278,7 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
         texts |= dict(zip(condition.command, shown, strict=True))
         if shown != condition.command:
             names[condition.name] = hidden.in_line(condition.name)
-    hidden = hidden.with_names(names)
-    replaced: ResultDocument = _replaced(document, texts, hidden)
+    replaced: ResultDocument = _replaced(document, texts, hidden.with_names(names))
     return replaced
 
 

@@ -160,10 +160,8 @@ def ignored_tunables(
     Unknown
         The loader does not list its tunables.
     """
-    environment_of_loader = {
-        name: value for name, value in environment.items() if name != "LD_PRELOAD"
-    }
-    done = _run_loader([loader, "--list-tunables"], environment_of_loader, None, timeout_s)
+    own = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    done = _run_loader([loader, "--list-tunables"], own, None, timeout_s)
     lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())
     in_force = {line["name"]: line["value"] for line in lines if line}
     if done.returncode != 0 or not in_force:

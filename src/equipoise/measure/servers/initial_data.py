@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, User
@@ -19,13 +18,6 @@ from equipoise.model.plan import Process, Server
 
 COPY = ("cp", "-a", "--reflink=auto")
 _COPYING_S = 600.0
-
-
-class _DataFolder(Struct, frozen=True):
-    """A folder with data, and how much room a copy needs."""
-
-    path: str
-    size_bytes: int
 
 
 class InitialData:
@@ -50,7 +42,8 @@ class InitialData:
         self._make_launcher = launcher
         self._commands = commands
         self._new_place = new_place
-        self._made: dict[tuple[object, ...], _DataFolder] = {}
+        self._made: dict[tuple[object, ...], tuple[str, int]] = {}
+        """Folder with the data and bytes that a copy needs, by what makes the data."""
 
     def forget(self) -> None:
         """Make all data anew when they are needed again, because their folders are gone."""
@@ -71,22 +64,22 @@ class InitialData:
         key = (server.install, server.fill, server.start, server.search_path)
         if key not in self._made:
             self._made[key] = self._make(name, server, base, user)
-        data = self._made[key]
+        data_folder, size_bytes = self._made[key]
         room_bytes = shutil.disk_usage(folder).free
-        if room_bytes < data.size_bytes:
+        if room_bytes < size_bytes:
             raise ConditionFailed(
-                f"the data of the server of {name} take {_megabytes(data.size_bytes)}, and "
+                f"the data of the server of {name} take {_megabytes(size_bytes)}, and "
                 f"only {_megabytes(room_bytes)} are free in {Path(folder).parent}",
                 hint=FULL_DISK_HINT,
             )
-        source = os.path.join(data.path, ".")
+        source = os.path.join(data_folder, ".")
         words = (shutil.which(COPY[0]) or COPY[0], *COPY[1:], source, folder)
         # As the server's own user: root would write through a link in that user's folder.
         self._commands.run(ServerCommand("copy", name, words, dict(base), "/", _COPYING_S, user))
 
     def _make(
         self, name: str, server: Server, base: Mapping[str, str], user: User | None
-    ) -> _DataFolder:
+    ) -> tuple[str, int]:
         place = self._new_place(name, user)
         # The levels of a study change the server that is measured, not its data.
         plain = replace(server, environment={}, process=Process(), prepare=None)
@@ -98,7 +91,7 @@ class InitialData:
                 life.start(launcher, _COPYING_S)
                 self._commands.run(life.command("fill", server.fill, base))
                 life.stop(launcher)
-        return _DataFolder(place.folder, _disk_bytes(place.folder))
+        return place.folder, _disk_bytes(place.folder)
 
 
 def _disk_bytes(folder: str) -> int:

@@ -207,14 +207,17 @@ def _drawn(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _L
     table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(
-            Text(visible(column.heading)),
+            Text(visible(column.heading), no_wrap=column.kind != "words"),
             justify="right" if column.kind == "number" else "left",
-            no_wrap=column.kind != "words",
             overflow="fold" if column.kind == "words" else "ellipsis",
             max_width=layout.name_width if column.kind == "name" else None,
         )
     for row in rows:
-        table.add_row(*(_cell(cell, layout) for cell in row))
+        cells = [_cell(cell, layout) for cell in row]
+        for column, cell in zip(columns, cells, strict=False):
+            # Of the cell, not of its column: so the widest column gives way, and no run id is cut.
+            cell.no_wrap = column.kind != "words"
+        table.add_row(*cells)
     return table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import Cause, Remaining, sides
+from equipoise.why.causes.remaining import Cause, Extra, Remaining, sides
 from equipoise.why.causes.vocabulary import (
     caller,
     in_function,
@@ -81,18 +81,14 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     heaviest = largest(native)
     seconds = min(inside.seconds, reached.extra)
     half = 0.0 if None in reached.extra_ci else reached.half_width
-    yield Cause(
-        kind="function",
-        evidence={
+    yield Extra(reached, seconds, (seconds - half, seconds + half), 0.0, inside.claims).cause(
+        "function",
+        {
             "function": short_name(function),
             "module": function.name.partition(":")[2] or function.module,
             "inside": None if heaviest is None else heaviest.name,
-            "seconds": sides(reached),
         },
-        seconds=seconds,
-        seconds_ci=(seconds - half, seconds + half),
-        summary=f"more time in the Python function {short_name(function)}()",
-        claims=inside.claims,
+        f"more time in the Python function {short_name(function)}()",
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import Cause, Part, Remaining, sides
+from equipoise.model.interval import Interval
+from equipoise.why.causes.remaining import Cause, Extra, Part, Remaining, sides
 from equipoise.why.causes.vocabulary import (
     FORKS,
     NOT_ON_DISK,
@@ -142,21 +143,14 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
         return
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
     seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
-    is_known = None not in gap.extra_ci
-    yield Cause(
-        kind="process",
-        evidence={
-            "threads": sides(threads),
-            "processor_seconds": sides(work),
-            "seconds": sides(gap),
-        },
-        seconds=seconds,
-        seconds_ci=(seconds - gap.half_width, seconds + gap.half_width)
-        if is_known
-        else (None, None),
-        summary=f"the same work is done by fewer threads ({instead(difference, threads)}), one "
-        "after another",
-        claims=frozenset(),
+    interval: Interval = (seconds - gap.half_width, seconds + gap.half_width)
+    if None in gap.extra_ci:
+        interval = (None, None)
+    yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
+        "process",
+        {"threads": sides(threads), "processor_seconds": sides(work)},
+        f"the same work is done by fewer threads ({instead(difference, threads)}), one after "
+        "another",
     )
 
 

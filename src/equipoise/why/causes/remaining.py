@@ -40,22 +40,6 @@ Part = tuple[Literal["entry", "function", "wait"], str]
 entry point at which threads waited. A part that one cause has claimed counts for no later one."""
 
 
-class Cause(Struct, frozen=True):
-    """One cause that a rule found, before anything was changed on purpose."""
-
-    kind: Kind
-    evidence: dict[str, Any]
-    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
-    and seconds as ``{"baseline": …, "candidate": …}``."""
-    seconds: float
-    """Seconds of the gap that the cause accounts for."""
-    seconds_ci: Interval
-    summary: str
-    claims: frozenset[Part]
-    waited_s: float = 0.0
-    """Seconds of waiting among ``seconds``."""
-
-
 class Extra(Struct, frozen=True):
     """Extra time in some parts together."""
 
@@ -70,15 +54,18 @@ class Extra(Struct, frozen=True):
 
     def cause(self, kind: Kind, evidence: dict[str, Any], summary: str) -> Cause:
         """Return the cause that has this extra time; its evidence then shows the time, too."""
-        return Cause(
-            kind=kind,
-            evidence={**evidence, "seconds": sides(self.sides)},
-            seconds=self.seconds,
-            seconds_ci=self.seconds_ci,
-            summary=summary,
-            claims=self.claims,
-            waited_s=self.waited_s,
-        )
+        own = (self.sides, self.seconds, self.seconds_ci, self.waited_s, self.claims)
+        return Cause(*own, kind, {**evidence, "seconds": sides(self.sides)}, summary)
+
+
+class Cause(Extra, frozen=True):
+    """One cause that a rule found, before anything was changed on purpose."""
+
+    kind: Kind
+    evidence: dict[str, Any]
+    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
+    and seconds as ``{"baseline": …, "candidate": …}``."""
+    summary: str
 
 
 class Remaining(Struct, frozen=True):

@@ -58,14 +58,7 @@ def file_with_most(
 ) -> str | None:
     """Return the named file of which the slower condition has most more.
 
-    Parameters
-    ----------
-    difference
-        The difference between the conditions.
-    change_of
-        What the slower condition has more of.
-    beginning
-        Beginnings of the names that count; by default those of files on a disk.
+    Only names with one of these beginnings count; by default, those of files on a disk.
     """
 
     def fits(name: str) -> bool:
@@ -118,12 +111,8 @@ def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
 
 def file_evidence(name: str | None) -> dict[str, Any]:
     """Return a file as evidence shows it."""
-    if name is None:
-        return {
-            "file": None,
-            "file_unknown_because": "it was closed before its name could be looked up",
-        }
-    return {"file": name}
+    because = "it was closed before its name could be looked up"
+    return {"file": name} if name is not None else {"file": None, "file_unknown_because": because}
 
 
 def optional_sides(change: Change | None) -> dict[str, float] | None:

@@ -112,15 +112,8 @@ def split(
     """Split the wall time of one trial.
 
     Where threads or processes ran at the same time, they used more than the time that passed, and
-    nobody can tell how long all of them waited.
-
-    Parameters
-    ----------
-    wall_s, user_s, system_s
-        The accounts of the trial.
-    run_delay_s
-        How long the main thread waited for a processor. The delays of other threads are not known:
-        while the main thread waits for them, they are waiting time.
+    nobody can tell how long all of them waited. ``run_delay_s`` is how long the main thread waited
+    for a processor; while it waits for another thread, that thread's delay is waiting time.
     """
     if user_s is None or system_s is None:
         return Split(wall_s, user_s, system_s, None, None, ("user and system time: not accounted",))

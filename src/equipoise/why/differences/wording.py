@@ -13,6 +13,7 @@ from equipoise.why.differences.changes import (
     Function,
     SizeClassChange,
     Wait,
+    is_more,
 )
 
 WORTH_SAYING = 0.05
@@ -76,18 +77,14 @@ def _split(difference: Difference) -> str:
         key=lambda item: -item[1],
     )
     if not mentioned:
-        return _without_split(difference)
+        if "waiting_s" in difference.split:
+            return "neither user, system nor waiting time certainly grew"
+        if difference.split:
+            return "neither user nor system time certainly grew, and waiting is not known"
+        return "the accounts of its trials are not known"
     (name, fraction), *others = mentioned
     first = f"{100 * fraction:.0f} % of the extra time is {name}"
     return _and([first, *(f"{100 * fraction:.0f} % {name}" for name, fraction in others)])
-
-
-def _without_split(difference: Difference) -> str:
-    if "waiting_s" in difference.split:
-        return "neither user, system nor waiting time certainly grew"
-    if difference.split:
-        return "neither user nor system time certainly grew, and waiting is not known"
-    return "the accounts of its trials are not known"
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
@@ -95,7 +92,7 @@ def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
     seconds = {
         name: _call_s(difference, name)
         for name, change in difference.calls.items()
-        if change.count.extra > 0 and change.count.is_certain
+        if is_more(change.count)
     }
     names = [name for name in seconds if seconds[name] >= _least_s(difference)]
     names.sort(key=lambda name: -seconds[name])
@@ -151,11 +148,7 @@ def _places(difference: Difference) -> Iterator[str]:
         yield f"{_name(function)} takes {duration(change.extra)} more on a processor"
     for wait, change in _largest(difference.waits, difference):
         yield f"{_waits(wait)} take {duration(change.extra)} more"
-    if (
-        difference.processes is not None
-        and difference.processes.extra > 0
-        and difference.processes.is_certain
-    ):
+    if difference.processes is not None and is_more(difference.processes):
         low, high = _ends(difference.processes)
         yield f"processes rose from {low} to {high}"
 
@@ -163,12 +156,8 @@ def _places(difference: Difference) -> Iterator[str]:
 def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tuple[Place, Change]]:
     """Return what certainly takes a part of the gap; mappings hold the largest first."""
     least_s = _least_s(difference)
-    certain = [
-        (place, change)
-        for place, change in changes.items()
-        if change.extra >= least_s and change.is_certain
-    ]
-    return certain[:MOST_OF_A_KIND]
+    certain = ((place, one) for place, one in changes.items() if one.is_certain)
+    return [item for item in certain if item[1].extra >= least_s][:MOST_OF_A_KIND]
 
 
 def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
@@ -180,9 +169,11 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     most = max(allocations.classes, key=lambda one: difference.of_slower(one.count), default=None)
     if most is None or blocks == 0 or difference.of_slower(most.count) < MOST_BLOCKS * blocks:
         return None
-    share = difference.of_slower(most.count) / blocks
-    lives = _lifetime(most)
-    return f"{100 * share:.0f} % of the allocations are of {_size(most)}{lives}"
+    part = 100 * difference.of_slower(most.count) / blocks
+    sentence = f"{part:.0f} % of the allocations are of {_size(most)}"
+    if most.usual_lifetime_s is None:
+        return sentence
+    return f"{sentence}, and nine in ten of these live under {duration(most.usual_lifetime_s)}"
 
 
 def _size(blocks: SizeClassChange) -> str:
@@ -192,12 +183,6 @@ def _size(blocks: SizeClassChange) -> str:
     if blocks.typical_share >= MOST_BLOCKS:
         return f"about {typical}"
     return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
-
-
-def _lifetime(blocks: SizeClassChange) -> str:
-    if blocks.usual_lifetime_s is None:
-        return ""
-    return f", and nine in ten of these live under {duration(blocks.usual_lifetime_s)}"
 
 
 def _uncertain(difference: Difference) -> str | None:

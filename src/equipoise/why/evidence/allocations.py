@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ _HEADER = (
 ).split()
 _HEADER_FORMAT = f"={len(_HEADER)}Q"
 _TABLE_WORDS_BEFORE_ROWS = 8
+_COUNTS = ("inherited_frees", "unknown_frees", "resized", "zeroed", "aligned")
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
@@ -138,10 +140,7 @@ def read(folder: Path) -> Allocations:
             "starts with an environment of its own, or cannot make a file in the folder"
         )
     bounds_s, classes = _classes(recordings)
-    counts = {
-        name: sum(recording.counts[name] for recording in recordings)
-        for name in ("unknown_frees", "resized", "zeroed", "aligned")
-    }
+    counts = {name: sum(one.counts[name] for one in recordings) for name in _COUNTS}
     return Allocations(
         processes=len({recording.header["process"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),
@@ -174,13 +173,7 @@ def _read_file(file: Path) -> _Recording | None:
     sums = tables[:, :first].sum(axis=0)
     return _Recording(
         header=header,
-        counts={
-            "inherited_frees": int(sums[1]),
-            "unknown_frees": int(sums[2]),
-            "resized": int(sums[3]),
-            "zeroed": int(sums[4]),
-            "aligned": int(sums[5]),
-        },
+        counts=dict(zip(_COUNTS, sums[1:].tolist(), strict=False)),
         rows=rows.reshape(used, header["classes"], header["row_words"]),
     )
 
@@ -222,9 +215,9 @@ def _classes(
 
 def _majority(rows: Any) -> tuple[int, int]:
     """Return the size that most tables lead with, and how often it was seen at least."""
-    seen: dict[int, int] = {}
+    seen: Counter[int] = Counter()
     for size, count in zip(rows[:, 2].tolist(), rows[:, 4].tolist(), strict=True):
-        seen[size] = seen.get(size, 0) + count
+        seen[size] += count
     return max(seen.items(), key=lambda item: (item[1], -item[0]))
 
 

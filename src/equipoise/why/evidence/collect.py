@@ -108,13 +108,7 @@ def draw_runs(
     seed: int,
     known: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
-    """Draw the order of all runs: that of sources and conditions anew in each repetition.
-
-    Parameters
-    ----------
-    known
-        Observations that need not be made again.
-    """
+    """Draw the order of all runs but the known ones, anew in each repetition."""
     made = {(one.source, one.condition, one.repetition) for one in known}
     kinds = [(source, one) for source in sources for one in (baseline, candidate)]
     runs = [

@@ -77,18 +77,7 @@ def read_document(file: Path, kind: type[Document], version: int) -> Document:
 
 
 def decode_document(text: bytes, origin: str, kind: type[Document], version: int) -> Document:
-    """Decode a document of the native program.
-
-    Parameters
-    ----------
-    text
-        The document as JSON.
-    origin
-        Name of the file or the program in an error message.
-    kind
-        The type of the document.
-    version
-        The only version that can be read.
+    """Decode a JSON document of the native program; error messages name its ``origin``.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Source(Struct, frozen=True):
     read: Callable[[Path], Any]
     """Returns what the observer wrote into the folder, a value of type ``document``."""
     document: type
-    """A dataclass that JSON can hold."""
+    """A structure that JSON can hold."""
 
 
 def _sampled(name: SampledSource) -> Source:

@@ -166,11 +166,10 @@ def effective_plan(
 def _intervention_of(plan: Plan, condition: str) -> str | None:
     """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
     place = [one.name for one in plan.conditions].index(condition)
-    if place in (BASELINE, CANDIDATE) or plan.explains is None:
-        return None
-    for one in plan.explains.attempts:
-        own = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
-        if place in own:
+    attempts = () if plan.explains is None else plan.explains.attempts
+    for one in attempts:
+        four = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
+        if place in four - {BASELINE, CANDIDATE}:
             return one.intervention
     return None
 
@@ -178,16 +177,7 @@ def _intervention_of(plan: Plan, condition: str) -> str | None:
 def plan_of_interventions(
     gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
-    """Plan a campaign that tries interventions on both conditions of a gap.
-
-    Parameters
-    ----------
-    gap
-        The gap, whose causes are open.
-    interventions
-        The interventions to try, the first for the cause with the most seconds.
-    request
-        The limits of the campaign.
+    """Plan a campaign that tries interventions on both conditions of a gap, the most urgent first.
 
     Raises
     ------
@@ -226,7 +216,9 @@ def _feasible(
     tried: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
     for one in interventions:
-        because = _impossible(gap, one)
+        because = one.impossible_because
+        if because is None and all(one.alter(condition) == condition for condition in gap.pair):
+            because = "both conditions are like that already"
         if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
             because = f"{most} others came first; --only {one.name} tries it"
         if because is None:
@@ -235,14 +227,6 @@ def _feasible(
             causes = _causes(gap, one)
             omitted.append(OmittedIntervention(one.name, one.summary, causes, because))
     return tried, tuple(omitted)
-
-
-def _impossible(gap: OpenGap, one: Intervention) -> str | None:
-    if one.impossible_because is not None:
-        return one.impossible_because
-    if all(one.alter(condition) == condition for condition in gap.pair):
-        return "both conditions are like that already"
-    return None
 
 
 def _conditions_and_attempts(
@@ -260,10 +244,10 @@ def _conditions_and_attempts(
     tried = list(interventions)
     most_seconds = max((_seconds(gap, one) for one in tried), default=0.0)
     for one in tried:
-        without = (BASELINE, CANDIDATE)
+        without, level = (BASELINE, CANDIDATE), one.name.replace("_", " ")
         if one.sham is not None:
-            without = both(f"a sham of {_spoken(one)}", one.sham)
-        changed = both(_spoken(one), one.alter)
+            without = both(f"a sham of {level}", one.sham)
+        changed = both(level, one.alter)
         # What the user asks for is as urgent as the largest cause.
         seconds = _seconds(gap, one) if one.causes else most_seconds
         attempts.append(
@@ -292,10 +276,6 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
         # What tells it from the others where conditions are checked level by level.
         levels={**changed.levels, INTERVENTION: level},
     )
-
-
-def _spoken(one: Intervention) -> str:
-    return one.name.replace("_", " ")
 
 
 def _causes(gap: OpenGap, one: Intervention) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -64,24 +65,9 @@ def preloaded(condition: Condition, site: Site) -> tuple[str, ...]:
 def with_preload(
     condition: Condition, library: str, site: Site, instead_of: frozenset[str] = frozenset()
 ) -> Condition:
-    """Return the condition with a library preloaded before the others.
-
-    Parameters
-    ----------
-    condition
-        Any condition.
-    library
-        The path of the library.
-    site
-        Where the condition runs.
-    instead_of
-        File names of libraries that are no longer preloaded.
-    """
-    others = [
-        one
-        for one in preloaded(condition, site)
-        if one != library and os.path.basename(one) not in instead_of
-    ]
+    """Return the condition with a library preloaded before the others, or instead of some."""
+    before = (one for one in preloaded(condition, site) if one != library)
+    others = (one for one in before if os.path.basename(one) not in instead_of)
     return with_variables(condition, {PRELOAD: " ".join((library, *others))})
 
 
@@ -123,11 +109,8 @@ def _merged(
 
 
 def _assignments(words: Words) -> dict[str, str]:
-    own: dict[str, str] = {}
-    for word in words[1 : _program_at(words)]:
-        name, _, value = word.partition("=")
-        own[name] = value
-    return own
+    pairs = (word.partition("=") for word in words[1 : _program_at(words)])
+    return {name: value for name, _, value in pairs}
 
 
 def _without_assignments(words: Words, names: frozenset[str]) -> Words:
@@ -140,7 +123,5 @@ def _program_at(words: Words) -> int:
     """Return the place of the program behind ``env`` and its assignments; 1 without ``env``."""
     if not words or os.path.basename(words[0]) != "env":
         return 1
-    at = 1
-    while at < len(words) and "=" in words[at] and not words[at].startswith("-"):
-        at += 1
-    return at
+    assignments = takewhile(lambda word: "=" in word and not word.startswith("-"), words[1:])
+    return 1 + len(tuple(assignments))

@@ -134,19 +134,7 @@ def tunables(
     only_confirms: bool = False,
     impossible_because: str | None = None,
 ) -> Intervention:
-    """Return an intervention that sets tunables of glibc (ld.so(8), "Tunables").
-
-    Parameters
-    ----------
-    case
-        The case that it is offered for.
-    name, summary, causes, only_confirms, impossible_because
-        As in `Intervention`.
-    values
-        The tunables by name.
-    also
-        A further change.
-    """
+    """Return an intervention that sets tunables of glibc (ld.so(8)), and may do more."""
     return Intervention(
         name=name,
         summary=summary,
@@ -160,15 +148,7 @@ def tunables(
 
 
 def cannot_preload(library: str | None, name: str, hint: str) -> str | None:
-    """Return why a library cannot be preloaded, with the hint; ``None`` if it can.
-
-    Parameters
-    ----------
-    library
-        The path of the library; ``None`` if it was not found.
-    name, hint
-        What is missing then, and how to get it.
-    """
+    """Return why a library cannot be preloaded; the hint is for one that was not found."""
     if library is None:
         return f"{name} is not installed: {hint}"
     if any(one in " :" for one in library):

@@ -21,7 +21,7 @@ MACHINES = (
 )
 """Host, operating system and MHz, as printed."""
 DARWIN, LINUX_ON_G5 = 0, 1
-"""The two that share a processor but for 8 % of its clock."""
+"""Indices of the two machines that share a processor but for 8 % of its clock."""
 
 
 class Column(Struct, frozen=True):
@@ -29,13 +29,13 @@ class Column(Struct, frozen=True):
 
     heading: str
     rows: tuple[str, ...]
-    """The rows here whose mean stands for it; ``{placement}`` in one between processes."""
+    """Rows of `equipoise os` whose mean is compared; ``{placement}`` in those of two processes."""
     microseconds: tuple[float, float, float, float]
-    """Of the four machines, in their order."""
+    """Published times of the four machines, in their order."""
 
 
 class Table(Struct, frozen=True):
-    """One of the three."""
+    """One of the article's three tables."""
 
     title: str
     columns: tuple[Column, ...]
@@ -165,7 +165,7 @@ def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(measured: StudyData) -> FindingTable:
-    """Return the sentences on what the article's readers asked for."""
+    """Return the times of a thread, which the article's readers asked for."""
     rows = tuple(
         (name, short(1e6 * median))
         for name in ("thread", "fork", "exec")

@@ -14,15 +14,15 @@ from equipoise.studies.study_data import StudyData, findings_of, joined, short, 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
 ALONE = {"threads": "one", "huge_pages": "off"}
-"""Where core types are looked at."""
+"""Levels of the other factors at which core types are compared."""
 TOLD = "_"
-"""Between the name of a library and the core type that it was told of."""
+"""Sign between the name of a library and the core type that it was told of."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 """Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
 
 
 def findings(document: ResultDocument) -> Findings:
-    """Gflop/s by size, core types, huge pages, and where the order of the libraries reverses."""
+    """Return speeds by size, core types, huge pages, and where the order of libraries reverses."""
     measured = StudyData(document)
     tables = [_speeds(measured, task) for task in measured.levels("task")]
     tables.append(_core_types(measured))

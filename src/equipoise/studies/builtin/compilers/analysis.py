@@ -24,7 +24,7 @@ QUESTIONS = (
     ("gcc: x87 over SSE", "gcc_O2", "gcc_O2_x87"),
     ("clang over gcc, at -O2", "gcc_O2", "clang_O2"),
 )
-"""Each with its baseline and its candidate."""
+"""Questions, each with its baseline and its candidate."""
 
 
 def findings(document: ResultDocument) -> Findings:

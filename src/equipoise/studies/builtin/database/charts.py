@@ -28,7 +28,7 @@ HEIGHT = 320
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput, and latency, against the number of clients; a pair for each server and work."""
+    """Yield throughput and latency by the number of clients, for each server and work."""
     measured = StudyData(document)
     for where in places(measured):
         for metric, how_to_read in HOW_TO_READ.items():
@@ -99,7 +99,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
 
 
 def _vertical(metric: str, rows: Rows) -> tuple[alt.Scale, alt.Axis]:
-    """Throughput from zero up; latency, which spans more, on a logarithmic scale."""
+    """Return an axis from zero for throughput, a logarithmic one for latency, which spans more."""
     if metric == THROUGHPUT:
         return alt.Scale(zero=True), alt.Axis(format="~s")
     ends = [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]

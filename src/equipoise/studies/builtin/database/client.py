@@ -25,7 +25,7 @@ OPEN_RATES_PER_S = {
     ("postgresql", "read_only"): 500,
     ("postgresql", "read_write"): 200,
 }
-"""Of transactions; well below what the servers managed on the machine of docs/studies.md."""
+"""Transactions per second, well below what servers managed on the machine of docs/studies.md."""
 PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 

@@ -20,7 +20,7 @@ from equipoise.studies.study_data import StudyData, quantity, short
 SERVER = "throughput"
 THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
-"""What the primitives report: the seconds of one operation."""
+"""Metrics of the primitives: seconds of one operation."""
 FACTORS = ("transport", "placement", "memory")
 MOST_SHOWN = 3
 

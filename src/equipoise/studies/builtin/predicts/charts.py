@@ -23,7 +23,7 @@ HEIGHT = 360
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput against the primitives that move with it most."""
+    """Yield throughput against the primitives that move with it most."""
     found = [one for one in primitives(StudyData(document)) if one.correlation is not None]
     for primitive in found[:MOST_SHOWN]:
         chart = beside_chart(primitive)

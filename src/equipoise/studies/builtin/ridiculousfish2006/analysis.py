@@ -28,9 +28,9 @@ THREE = (
     ("dlmalloc", "OS X with Doug Lea's malloc", "10 s"),
     ("glibc", "Windows XP", "10 s"),
 )
-"""What stands for which system of the reply's three, and what that took."""
+"""Allocators with the system of the reply that each stands for, and its published time."""
 BUFFER = "35840"
-"""The article's buffers, 445 × 10 doubles, in whole pages."""
+"""Size of the article's buffers, 445 × 10 doubles in whole pages."""
 AxisScale = Literal["log", "linear", "symlog"]
 BY_BLOCK: tuple[tuple[str, str, AxisScale], ...] = (
     (TIME, "time", "log"),
@@ -38,7 +38,7 @@ BY_BLOCK: tuple[tuple[str, str, AxisScale], ...] = (
     ("calls_per_pair", "system calls", "linear"),
     ("peak_bytes", "peak memory", "log"),
 )
-"""Metric, name and axis of what is shown for each malloc and free."""
+"""Metric, name and axis of each cost of a malloc and free."""
 
 PEAK_NOTE = (
     "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
@@ -59,7 +59,7 @@ def sizes(measured: StudyData) -> list[int]:
 
 
 def steps(measured: StudyData) -> dict[str, float | None]:
-    """From which size on each allocator gives a block back at once; ``None`` if from none."""
+    """Return the size from which each allocator gives a block back at once; ``None`` if never."""
     found: dict[str, float | None] = {}
     for allocator in measured.levels("allocator"):
         searched: list[float] = []

@@ -27,7 +27,7 @@ HEIGHT = 340
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """One chart for each cost by block size."""
+    """Yield a chart of each cost by block size."""
     measured = StudyData(document)
     for metric, name, scale in BY_BLOCK:
         rows = tuple(block_rows(measured, metric))

@@ -30,7 +30,7 @@ STANDS_FOR: Mapping[str, str] = MappingProxyType(
         "dlmalloc": "OS X with Doug Lea's malloc",
     }
 )
-"""What an allocator here stands for there."""
+"""System of the article that each allocator stands for."""
 
 SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
@@ -40,7 +40,7 @@ SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
         ("blas", "445", "glibc_15k"): 4.6,
     }
 )
-"""By algorithm, rows and allocator: the best of three searches; Windows XP took 9.38 s (scythe)."""
+"""Published best of three searches, by algorithm, rows, allocator (Windows XP, scythe: 9.38 s)."""
 
 RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
@@ -55,7 +55,7 @@ RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
         ("blas", "5340", "dlmalloc"): 1.0,
     }
 )
-"""Over Linux."""
+"""Published ratios to Linux, by algorithm, rows and allocator."""
 
 P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     {
@@ -64,14 +64,14 @@ P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
         ("blas", "890", "dlmalloc"): "0.00",
     }
 )
-"""Of the empirical distribution, as printed."""
+"""Published p-values of the empirical distribution, as printed."""
 SEARCH = "search_s"
 DEFAULT = "glibc"
 FROM_15K = "glibc_15k"
 LEA = "dlmalloc"
 OLD, NEW = "scythe", "blas"
 SMALL = 1.05
-"""A gap of less than so much is none: the article called 4.6 s against 4.4 s no real one."""
+"""Ratio up to which there is no gap: the article called 4.6 s against 4.4 s no real one."""
 CERTAIN = "certain here"
 LIKELY = "so in every block, but too few blocks to be certain"
 OPEN = "not certain here"
@@ -96,7 +96,7 @@ def answer(measured: StudyData) -> str:
 
 
 def claims(measured: StudyData) -> Iterator[str]:
-    """One paragraph for each claim whose conditions were run, each with its numbers."""
+    """Yield a paragraph for each claim whose conditions were run, with its numbers."""
     yield from _old_under_15k(measured)
     yield from _grows_with_size(measured)
     yield from _vanishes(measured)
@@ -295,7 +295,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
 
 
 def normalised(seconds: float, rows: int) -> float:
-    """Seconds over N² log N, as in Figure 1: N quicksorts of N."""
+    """Return seconds over N² log N, as in Figure 1: N quicksorts of N."""
     return seconds / (rows**2 * math.log(rows))
 
 

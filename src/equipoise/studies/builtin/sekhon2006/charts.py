@@ -29,7 +29,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Figure 1, and the ratios to the default, published and ours."""
+    """Yield Figure 1 and the ratios to the default, published and ours."""
     measured = StudyData(document)
     lines = tuple(figure_1_rows(measured))
     if lines:
@@ -40,7 +40,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 
 def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """Seconds over N² log N by rows."""
+    """Draw seconds over N² log N by rows."""
     y_scale, y_axis = _log_scale([row["value"] for row in rows])
     y = alt.Y("value:Q", title="ns / (N² log N), best search", scale=y_scale, axis=y_axis)
     return _chart(
@@ -52,7 +52,7 @@ def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
 
 
 def ratios_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """Return the ratio to the default by rows, with intervals."""
+    """Draw the ratio to the default by rows, with intervals."""
     y_scale, y_axis = _log_scale([row[end] for row in rows for end in ("low", "high")] + [1.0])
     y = alt.Y("value:Q", title="times the default allocator", scale=y_scale, axis=y_axis)
     chart = _chart(

@@ -48,7 +48,7 @@ def points(measured: StudyData, work: str) -> tuple[Point, ...]:
 
 
 def threshold_text(threshold: str) -> str:
-    """``16 KB``; the default by its name."""
+    """Return the threshold as text, such as ``16 KB``; the default by its name."""
     return size_text(float(threshold)) if threshold.isdigit() else threshold
 
 

@@ -22,7 +22,7 @@ HEIGHT = 360
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Time against peak memory, one chart for each workload, with the front."""
+    """Yield time against peak memory for each workload, with the front."""
     measured = StudyData(document)
     for work in measured.levels("work"):
         found = points(measured, work)

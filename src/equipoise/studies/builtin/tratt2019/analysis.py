@@ -28,7 +28,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
-    """Pearson's, of two columns of shape (n,); ``None`` where one is constant or n is small."""
+    """Return Pearson's correlation of two columns of shape (n,); ``None`` if it has none."""
     if len(steps) != len(seconds) or len(steps) < LEAST_RUNS:
         return None
     if np.ptp(steps) == 0 or np.ptp(seconds) == 0:

@@ -15,7 +15,7 @@ METRIC = "iteration_s"
 
 
 def findings(document: ResultDocument) -> Findings:
-    """One row for each runtime on each kernel."""
+    """Return one row for each runtime on each kernel."""
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         (
