@@ -45,7 +45,7 @@ def test_markdown_has_the_answer_first_and_the_table_in_its_order() -> None:
     lines = to_markdown(with_findings()).splitlines()
     assert lines[0] == "It costs twice as much."
     at = lines.index("**A table**")
-    table = ["| size | cost |", "|:---|---:|", "| 16 | twice |"]
+    table = ["| size | cost |", "|---:|:---|", "| 16 | twice |"]
     assert lines[at + 2 : at + 7] == [*table, "", "- of medians"]
     assert "Claim: holds." in lines
 

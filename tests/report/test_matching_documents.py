@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from scipy import stats
 
 from equipoise.matching import gen_match, match, match_balance, match_by
@@ -151,7 +152,7 @@ def test_a_match_says_effect_naive_difference_worst_covariate_and_who_is_left_ou
 def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
     _, treated, x = people()
     result = match(None, treated, x)
-    found = match_document(result, balance_of(result), None, replace(ASKED, outcome=None))
+    found = match_document(result, balance_of(result), None, structs.replace(ASKED, outcome=None))
     assert claim_of(found).text.startswith("After matching age differs most, by ")
     assert claim_of(found).estimate == ""
     assert {row["kind"] for row in found.numbers} == {"covariate"}

@@ -9,7 +9,7 @@ use equipoise_kernel::clock::monotonic_ns;
 use serde::Serialize;
 
 use crate::calls::event::Caller;
-use crate::calls::report::in_seconds;
+use crate::calls::event::in_seconds;
 
 /// Sum of the uses under one name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,5 +1,7 @@
 //! Events that either method reports, in order for each thread.
 
+use serde::Serializer;
+
 /// One thing that one thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
@@ -58,4 +60,15 @@ pub enum Action {
     Executed,
     /// It has ended.
     Ended,
+}
+
+/// Writes nanoseconds as seconds.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
+pub fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(seconds(*ns))
+}
+
+/// Nanoseconds of an event as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
 }

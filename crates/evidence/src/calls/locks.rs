@@ -5,8 +5,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::calls::event::Caller;
-use crate::calls::report::in_seconds;
+use crate::calls::event::{Caller, in_seconds};
 use crate::maps::Map;
 use crate::stacks::tables::Tables;
 

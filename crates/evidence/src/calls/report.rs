@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use equipoise_kernel::clock::monotonic_ns;
 
 use crate::calls::account::{Calls, Observation};
 use crate::calls::descriptors::{GONE, Use};
+use crate::calls::event::seconds;
 use crate::calls::kinds;
 use crate::calls::locks::Waits;
 use crate::command::End;
@@ -158,14 +159,4 @@ fn errno_name(errno: i32) -> String {
     syscalls::Errno::new(errno)
         .name()
         .map_or_else(|| errno.to_string(), str::to_owned)
-}
-
-/// Writes nanoseconds as seconds.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
-pub fn in_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(seconds(*ns))
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 * 1e-9
 }
