@@ -193,10 +193,10 @@ def _request(repository: Repository, given: dict[str, Any]) -> GateRequest:
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
         fail_undecided=given["fail_undecided"],
     )
-    return replace(request, command_line=shell_line(_command_words(request)))
+    return replace(request, command_line=shell_line(_arguments(request)))
 
 
-def _command_words(request: GateRequest) -> Iterator[str]:
+def _arguments(request: GateRequest) -> Iterator[str]:
     """Yield the words of the command line that runs the gate again."""
     yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
     if not request.candidate.uncommitted:
