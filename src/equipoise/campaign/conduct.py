@@ -7,7 +7,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -25,12 +26,14 @@ from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.scratch import scratch_folder
-from equipoise.measure.servers import Servers
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
+
+if TYPE_CHECKING:
+    from equipoise.measure.servers import Servers
 
 INTERRUPTED = "interrupted"
 FAILED = "a condition failed"
@@ -97,7 +100,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         scratch_folder() as scratch,
         Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
         CovariateReader() as covariates,
-        Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch) as servers,
+        _servers_of(plan, scratch) as servers,
     ):
         runner = TrialRunner(
             plan,
@@ -112,6 +115,15 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
             yield runner
         finally:
             runner.clean_up()
+
+
+def _servers_of(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | None]:
+    """Return the starter of the servers of a plan; nothing if it has none."""
+    if all(condition.server is None for condition in plan.conditions):
+        return nullcontext()
+    from equipoise.measure.servers import Servers
+
+    return Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch)
 
 
 def start(

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-import psutil
 from msgspec import Struct
 
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -182,6 +181,8 @@ def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
 
 def _refuse_ancestor(owner: LockOwner) -> None:
     """Refuse to wait for a process that waits for us."""
+    import psutil
+
     ancestors: set[int] = set()
     with contextlib.suppress(psutil.Error):
         # An ancestor that cannot be read ends the chain: it has ended, or is hidden.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,11 +15,13 @@ from msgspec.structs import replace
 from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
-from equipoise.measure.servers import Servers, Service
 from equipoise.measure.untimed import Hook, describe_signal, run_hook, unavailable_reason
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.record import UNAVAILABLE, Accounting, Draw, Trial
+
+if TYPE_CHECKING:
+    from equipoise.measure.servers import Servers, Service
 
 OUTPUT_ROOM = "output_room"
 """Key of the launcher's reason why the output of a trial had no room (crates/launcher)."""

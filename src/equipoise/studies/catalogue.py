@@ -13,7 +13,6 @@ from msgspec import Struct
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.reader.toml_file import one_of
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -81,6 +80,8 @@ def find_study(asked: str) -> tuple[Path, str]:
         return path, asked
     studies = {study.name: study for study in built_in_studies()}
     if asked not in studies:
+        from equipoise.studies.reader.toml_file import one_of
+
         raise UnusableInput(
             f"there is no study {asked!r}: neither a file nor a built-in one",
             hint=one_of(asked, list(studies)),
