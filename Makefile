@@ -38,7 +38,7 @@ check: $(VENV)/dev $(VENV)/package ## lint, types and the fast tests, in under t
 
 .PHONY: snapshots
 snapshots: $(VENV)/dev $(VENV)/package ## renew the texts that tests hold as snapshots; read the diff
-	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rlw snapshot tests --include='test_*.py')
+	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rl syrupy tests --include='test_*.py')
 
 # One target each, so that `make --keep-going lint` shows all that is wrong.
 .PHONY: lint lint-types lint-python lint-format-python lint-format-rust lint-rust
