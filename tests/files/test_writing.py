@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import stat
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -163,9 +164,11 @@ def test_a_file_in_a_folder_that_takes_no_other_is_written_in_place(tmp_path: Pa
 
 
 def reachable(tmp_path: Path) -> Path:
-    """A folder in which every user may write."""
-    for above in (tmp_path, *tmp_path.parents[:2]):
-        above.chmod(0o755)
+    """Make a folder in which every user may write, below folders that every user may enter."""
+    for above in (tmp_path, *tmp_path.parents):
+        if above == Path(tempfile.gettempdir()):
+            break
+        above.chmod(above.stat().st_mode | 0o055)
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
