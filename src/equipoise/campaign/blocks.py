@@ -232,7 +232,7 @@ class BlockCosts(Struct, frozen=True):
     ends: NDArray[np.int64]
     """Conditions that ran first and last."""
 
-    def paired(self, contrast: Contrast, quantum: float) -> PairedBlocks:
+    def paired(self, contrast: Contrast, quantum: float | None, engine: int) -> PairedBlocks:
         """Return a candidate paired with its baseline, in the blocks in which both ran."""
         both = self.both(contrast)
         return PairedBlocks(
@@ -240,9 +240,12 @@ class BlockCosts(Struct, frozen=True):
             self.costs[both, contrast.candidate],
             self._orders(both, contrast.baseline, contrast.candidate),
             quantum=quantum,
+            engine=engine,
         )
 
-    def pooled(self, contrast: Contrast, control: int, quantum: float) -> PairedBlocks:
+    def pooled(
+        self, contrast: Contrast, control: int, quantum: float | None, engine: int
+    ) -> PairedBlocks:
         """Return a candidate paired with its baseline and with the baseline's second run."""
         both = self.both(contrast)
         return PairedBlocks.pooled(
@@ -252,6 +255,7 @@ class BlockCosts(Struct, frozen=True):
             self._orders(both, contrast.baseline, contrast.candidate),
             self._orders(both, control, contrast.candidate),
             quantum=quantum,
+            engine=engine,
         )
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:

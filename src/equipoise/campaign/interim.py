@@ -47,7 +47,8 @@ class InterimAnalysis:
             (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
         )
         self._pairs = tuple(
-            PairedBlocks(quantum=QUANTA.get(metric, 0.0)) for _, metric in self._compared
+            PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
+            for _, metric in self._compared
         )
         self._analyses_every_block = gated is None
         self._blocks = 0

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.plan import Condition, Plan, Process
+from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -353,8 +353,14 @@ def _unpacked(document: bytes, room: int) -> bytes:
 
 
 def _plan(text: str) -> Plan:
-    """Return a stored plan, with ``summary`` for the ``words`` that the first release wrote."""
+    """Return a stored plan, with what the first release wrote otherwise or did not write.
+
+    It wrote ``words`` for ``summary``, and no version of the engine.
+    """
     stored = from_text(text)
+    match stored:
+        case {"judgement": dict() as judgement}:
+            judgement.setdefault("engine", FIRST_ENGINE)
     match stored:
         case {"explains": {"causes": [*causes]}}:
             for cause in causes:

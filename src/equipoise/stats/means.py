@@ -36,6 +36,19 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
         return float(np.log(np.mean(candidate)) - np.log(np.mean(baseline)))
 
 
+def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
+    """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown."""
+
+    def sums_without(costs: FloatArray) -> FloatArray:
+        endless = np.isinf(costs)
+        finite = np.where(endless, 0.0, costs)
+        return np.where(endless.sum() > endless, np.inf, finite.sum() - finite)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithms: FloatArray = np.log(sums_without(candidate)) - np.log(sums_without(baseline))
+    return logarithms
+
+
 def ratio_of_means(
     baseline: FloatArray, candidate: FloatArray, *, seed: int, level: float = 0.05
 ) -> MeanRatio:

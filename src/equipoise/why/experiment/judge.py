@@ -108,7 +108,9 @@ class Experiment:
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; they share alpha."""
     level = judgement.alpha / max(1, len(explains.attempts))
-    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
+    return tuple(
+        Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
+    )
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
@@ -131,13 +133,17 @@ class Attempt:
         1 minus the coverage of its interval.
     metric
         The primary metric.
+    engine
+        Version of the rules of the bets.
     """
 
-    def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
+    def __init__(
+        self, planned: PlannedIntervention, level: float, metric: str, engine: int
+    ) -> None:
         self.planned = planned
         self.level = level
         self._metric = metric
-        self._blocks = InterventionBlocks(level)
+        self._blocks = InterventionBlocks(level, engine)
         self.so_far = self._blocks.rounded_effect()
         """Its outcome, with sets whose ends are rounded outwards."""
         self._four = (
