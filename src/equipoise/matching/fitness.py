@@ -145,8 +145,8 @@ def fitness_problem(
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]
     same_length(len(balanced), "balance", len(units.x))
     problem = match_problem(units, **pairing)
-    if problem.kept is not None:
-        balanced = np.ascontiguousarray(balanced[problem.kept])
+    if problem.rows is not None:
+        balanced = np.ascontiguousarray(balanced[problem.rows])
     measure = measure_of(fitness, loss, boot)
     criteria = FitnessCriteria(balanced, measure, ks, boot if boot >= 10 else 0, paired)
     return FitnessProblem(
