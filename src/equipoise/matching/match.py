@@ -238,9 +238,7 @@ class MatchResult:
 
     def summary(self) -> str:
         """Return the facts, a line each."""
-        lines = self.facts()
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+        return aligned(self.facts())
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
@@ -261,6 +259,12 @@ class MatchResult:
         }
         frame: DataFrame = require("pandas", "frames").DataFrame(columns)
         return frame
+
+
+def aligned(facts: list[tuple[str, str]]) -> str:
+    """Return names with their values, a line each."""
+    width = max(len(name) for name, _ in facts)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
 
 
 def check_variance(neighbors: int, variance: str) -> None:

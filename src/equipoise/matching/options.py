@@ -249,17 +249,11 @@ def restrictions(restrict: Any, rows: int) -> list[Restriction]:
             f"restrict has shape {triples.shape}",
             hint="give triples: a row, another row, a distance (negative to forbid the pair)",
         )
-    refuse_rows(
-        np.asarray(np.isnan(triples).any(axis=1)), "restrict", "is missing", "fill in these triples"
-    )
-    pairs = triples[:, :2]
-    wrong = (pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))
-    refuse_rows(
-        np.asarray(wrong.any(axis=1)),
-        "restrict",
-        f"names a row that is not among 0 to {rows - 1}",
-        "count rows from 0",
-    )
+    is_missing = np.asarray(np.isnan(triples).any(axis=1))
+    refuse_rows(is_missing, "restrict", "is missing", "fill in these triples")
+    is_row = np.isin(triples[:, :2], np.arange(rows)).all(axis=1)
+    fault = f"names a row that is not among 0 to {rows - 1}"
+    refuse_rows(~is_row, "restrict", fault, "count rows from 0")
     return [(int(first), int(second), float(distance)) for first, second, distance in triples]
 
 
