@@ -251,9 +251,9 @@ def restrictions(restrict: Any, rows: int) -> list[Restriction]:
         )
     is_missing = np.asarray(np.isnan(triples).any(axis=1))
     refuse_rows(is_missing, "restrict", "is missing", "fill in these triples")
-    is_row = np.isin(triples[:, :2], np.arange(rows)).all(axis=1)
+    is_wrong = np.asarray(np.isin(triples[:, :2], np.arange(rows), invert=True).any(axis=1))
     fault = f"names a row that is not among 0 to {rows - 1}"
-    refuse_rows(~is_row, "restrict", fault, "count rows from 0")
+    refuse_rows(is_wrong, "restrict", fault, "count rows from 0")
     return [(int(first), int(second), float(distance)) for first, second, distance in triples]
 
 
