@@ -18,7 +18,7 @@ from equipoise.matching.units import row_numbers
 from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-from equipoise.model.frame import Library, frame_of
+from equipoise.model.extras import Library, frame_of
 
 if TYPE_CHECKING:
     import pandas
