@@ -19,9 +19,8 @@ from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.report import doctor
 from equipoise.report.builders import host
-from equipoise.report.renderers.terminal import print_document
+from equipoise.report.renderers.terminal import print_document, print_parts
 
 
 @click.command("doctor")
@@ -49,10 +48,10 @@ def _examine(given: dict[str, Any]) -> int:
     clear_and_report_all()
     examination = disturbances.examine(disturbances.observe_host())
     if given["json_file"] is not None:
-        _write(given["json_file"], doctor.to_json(examination, snapshot()))
+        _write(given["json_file"], host.examination_json(examination, snapshot()))
     if given["json_file"] != "-" and not given["quiet"]:
-        doctor.print_examination(examination, color=color)
-        doctor.print_extent(examination, color=color)
+        print_document(host.examination_document(examination), color=color)
+        print_parts(host.extent_parts(examination), color=color, stderr=True)
     return 0
 
 
@@ -68,7 +67,7 @@ def _certify(given: dict[str, Any]) -> int:
             return EXIT_INTERRUPTED
         ledger.record_certificate(found)
     if given["json_file"] is not None:
-        _write(given["json_file"], host.to_json(found))
+        _write(given["json_file"], host.certificate_json(found))
     if given["json_file"] != "-" and not given["quiet"]:
         print_document(host.certificate_document(found), color=not given["no_color"])
     return 0
