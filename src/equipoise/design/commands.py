@@ -284,8 +284,13 @@ def _empty_command() -> UnusableInput:
     return UnusableInput("a command is empty", hint="write the program that is to be run")
 
 
-def split_command(text: str) -> list[str]:
+def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the words of a command, as a POSIX shell splits them.
+
+    Parameters
+    ----------
+    problem
+        Beginning of the error's message; the text follows.
 
     Raises
     ------
@@ -296,7 +301,7 @@ def split_command(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise UnusableInput(
-            f"cannot split the command {text!r} into words: {str(error).lower()}",
+            f"{problem} {text!r} into words: {str(error).lower()}",
             hint="close the quote, or escape it with a backslash",
         ) from error
 
