@@ -13,16 +13,15 @@ from equipoise.cli.output_files import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
-from equipoise.why.differences.pictures import can_be_drawn, firefox_profile, flame_graph
-from equipoise.why.evidence.sources import EvidenceSet, Side
+from equipoise.why.differences.pictures import Picture, can_be_drawn, draw
 from equipoise.why.explanation import GapEvidence, evidence_of_gap
 from equipoise.why.gap import choose_gap
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-Pictures = dict[Path, Callable[[EvidenceSet, tuple[str, str], Side], bytes]]
-"""What draws each file."""
+Pictures = dict[Path, Picture]
+"""What each file shows."""
 
 
 def picture_options(function: Decorated) -> Decorated:
@@ -53,8 +52,8 @@ def pictures_of(values: dict[str, Any]) -> Pictures:
     UnusableInput
         The folder of a file cannot be written to.
     """
-    named = ((values["flame_graph"], flame_graph), (values["firefox"], firefox_profile))
-    pictures: Pictures = {path: draw for path, draw in named if path is not None}
+    options: dict[str, Picture] = {"flame_graph": "flame-graph", "firefox": "firefox"}
+    pictures = {values[name]: kind for name, kind in options.items() if values[name] is not None}
     for path in pictures:
         check_folder(path)
     return pictures
@@ -74,8 +73,8 @@ def write_pictures(pictures: Pictures, evidence: GapEvidence) -> None:
     UnusableInput
         There is no profile of both conditions, or a file cannot be written.
     """
-    for path, draw in pictures.items():
-        write_file(path, draw(evidence.evidence, _names(evidence), evidence.difference.slower))
+    for path, picture in pictures.items():
+        write_file(path, _draw(picture, evidence))
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
@@ -86,8 +85,10 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     evidence = evidence_of_gap(record, choose_gap(record, extra.baseline, extra.candidate))
     if not can_be_drawn(evidence.evidence.profile, evidence.difference.slower):
         return None
-    return flame_graph(evidence.evidence, _names(evidence), evidence.difference.slower)
+    return _draw("flame-graph", evidence)
 
 
-def _names(evidence: GapEvidence) -> tuple[str, str]:
-    return evidence.gap.comparison.baseline, evidence.gap.comparison.candidate
+def _draw(picture: Picture, evidence: GapEvidence) -> bytes:
+    comparison = evidence.gap.comparison
+    names = (comparison.baseline, comparison.candidate)
+    return draw(picture, evidence.evidence, names, evidence.difference.slower)
