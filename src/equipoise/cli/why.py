@@ -38,7 +38,7 @@ from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
-from equipoise.why.explanation import evidence_of_gap, with_causes_of_gap
+from equipoise.why.explanation import evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 
 
@@ -123,7 +123,7 @@ def _show(
     gap = as_reported(gap, recorded, record)
     document = load_result(record, output, experiment)
     if gap.is_called:
-        document = with_causes_of_gap(document, record, gap, experiment)
+        document = with_causes(document, record, experiment, gap)
     if output.json_file not in (None, "-"):
         write_file(Path(str(output.json_file)), encode(document))
     if output.report_file is not None:
