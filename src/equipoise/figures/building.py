@@ -27,9 +27,9 @@ def frame(
     layers: Sequence[alt.Chart],
     *,
     title: str,
-    notes: Sequence[str],
     description: str,
     height: int,
+    notes: Sequence[str] = (),
 ) -> alt.LayerChart:
     """Lay charts over each other under a title, in the light theme.
 
