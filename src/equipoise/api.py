@@ -19,7 +19,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
-from equipoise.model.frame import Library, frame_of
+from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunRecord

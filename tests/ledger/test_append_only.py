@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.host import Certificate
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Observation, Sample, Trial
 
 TABLES = (
     "environment",

@@ -11,9 +11,16 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, opening
 from equipoise.ledger.schema import APPLICATION_ID, STEPS, VERSION, bring_up_to_date
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Segment, Trial
+from equipoise.model.record import (
+    Accounting,
+    CampaignWarning,
+    Draw,
+    Observation,
+    Sample,
+    Segment,
+    Trial,
+)
 
 NEXT_STEP = ("ALTER TABLE notice ADD COLUMN severity TEXT",)
 

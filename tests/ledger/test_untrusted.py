@@ -12,8 +12,8 @@ import pytest
 
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, rows, untrusted
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
+from equipoise.model.record import Observation
 
 OPEN_EACH_WAY = pytest.mark.parametrize(
     "open_it",

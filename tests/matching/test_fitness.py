@@ -222,7 +222,7 @@ def test_common_support_leaves_rows_out_of_everything() -> None:
         match_fitness(**given, common_support=True), match_fitness(**part)
     )
     problem = fitness_problem(**given, common_support=True)
-    np.testing.assert_array_equal(problem.problem.kept, np.flatnonzero(kept))
+    np.testing.assert_array_equal(problem.problem.rows, np.flatnonzero(kept))
 
 
 def test_weights_of_zero_measure_nothing() -> None:

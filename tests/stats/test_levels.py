@@ -51,7 +51,6 @@ def test_a_balanced_design_gives_the_textbook_estimates() -> None:
     assert found.mean == pytest.approx(float(values.mean()))
     half = stats.t.ppf(0.975, 5) * table.mean(axis=1).std(ddof=1) / np.sqrt(6)
     assert found.across_ci == pytest.approx((found.mean - half, found.mean + half), rel=1e-3)
-    assert found.scope == "across trials"
 
 
 def test_the_claim_about_this_campaign_is_narrower_than_the_one_across_layouts() -> None:
@@ -61,7 +60,6 @@ def test_the_claim_about_this_campaign_is_narrower_than_the_one_across_layouts()
     within = found.within_ci[1] - found.within_ci[0]
     across = found.across_ci[1] - found.across_ci[0]
     assert within < across / 5
-    assert found.scope == "across layouts"
 
 
 def test_both_scopes_hold_though_the_verdict_may_end_the_campaign_over_layouts() -> None:
@@ -122,7 +120,6 @@ def levels_of(*components: tuple[str, int, float]) -> Levels:
         ),
         within_ci=(0.9, 1.1),
         across_ci=(0.8, 1.2),
-        scope="across processes",
     )
 
 
@@ -142,7 +139,7 @@ def test_advice_says_what_a_minute_more_brings_on_each_level() -> None:
 
 
 def test_a_level_below_zero_counts_as_none() -> None:
-    found = advice(levels_of(("layout", 4, -0.1), ("trial", 40, 1.0)), (5.0, 1.0), more_s=40.0)
+    found = advice(levels_of(("layout", 4, -0.1), ("trial", 40, 1.0)), (5.0, 1.5))
     assert found[0].level == "trial"
     assert found[0].narrower == pytest.approx(1 - np.sqrt(1 / 2))
 

@@ -10,9 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.observation import Observation
 from equipoise.model.plan import ImportSource, Measure, Plan
-from equipoise.model.record import Accounting, Draw, RunRecord, Trial
+from equipoise.model.record import Accounting, Draw, Observation, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
@@ -24,6 +26,7 @@ from equipoise.stats.spread import KIND, SpreadChange, describe_spread, holm, sp
 HOST, BOOT, CAMPAIGN = "host", "boot", "campaign"
 LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
 
+_LARGEST = math.log(sys.float_info.max)
 _TOO_FEW = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
@@ -68,7 +71,7 @@ def ratios_by_level(
     # Read once: there may be very many comparisons.
     read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
     return tuple(
-        replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
+        replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]))
         for one, contrast in zip(comparisons, plan.contrasts, strict=True)
     )
 
@@ -114,8 +117,8 @@ class _Read(Struct, frozen=True):
     """The layout and the trial."""
     logarithms: dict[int, FloatArray]
     """Shape (k,) for each condition: k iterations, or its one cost."""
-    wall_s: float | None
-    """Wall seconds of all its trials together."""
+    wall_s: float
+    """Wall seconds of all its trials together; NaN if unknown."""
     iteration_s: float
     """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
@@ -133,35 +136,33 @@ class _Unit(Struct, frozen=True):
 
 def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
     walls = [one.accounting.wall_s for one in trials]
-    iterations = [found for one in trials if (found := _iterations(one, metric))]
+    iterations = [costs for one in trials if (costs := _iterations(one, metric))]
     return _Read(
         places=(draw.layout or 0, draw.block),
         logarithms={one.condition: _logarithms(one, metric) for one in trials},
-        wall_s=None if None in walls else sum(one for one in walls if one is not None),
-        iteration_s=sum(sum(found) / len(found) for found in iterations),
+        wall_s=sum(math.nan if wall is None else wall for wall in walls),
+        iteration_s=sum(sum(costs) / len(costs) for costs in iterations),
     )
 
 
-def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
-    """Return the blocks in which both conditions ran."""
-    found: list[_Unit] = []
+def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> Iterator[_Unit]:
+    """Yield the blocks in which both conditions ran."""
     for block in blocks:
         below = block.logarithms.get(contrast.baseline)
         above = block.logarithms.get(contrast.candidate)
         if below is not None and above is not None:
             count = min(len(below), len(above))
             with np.errstate(invalid="ignore"):
-                found.append(_Unit(above[:count] - below[:count], block.places, block))
-    return found
+                yield _Unit(above[:count] - below[:count], block.places, block)
 
 
 def _logarithms(trial: Trial, metric: str) -> FloatArray:
     """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
-    values = _iterations(trial, metric)
+    values: list[float | None] = [*_iterations(trial, metric)]
     if trial.timed_out or not values:
-        cost = cost_in(metric)(trial)
-        values = [math.nan if cost is None else cost]
+        values = [cost_in(metric)(trial)]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # None becomes NaN.
         return np.asarray(np.log(np.array(values, dtype=np.float64)))
 
 
@@ -175,39 +176,46 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
 def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> VarianceByLevel | None:
     sizes = [len(one.logarithms) for one in units]
     table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
-    kept = list(_replicated(table, names))
-    if not kept:
+    columns = list(_replicated(table, names))
+    if not columns:
         return None
-    highest = kept[0][0]
+    highest = plural_of(columns[0][0])
+    unknown = VarianceByLevel(
+        mean=None,
+        these=f"these {highest}",
+        these_ci=(None, None),
+        across=f"across {highest}",
+        across_ci=(None, None),
+        level=plan.judgement.alpha,
+        components=(),
+        advice=(),
+        advice_summary=None,
+    )
     logarithms = np.concatenate([one.logarithms for one in units])
     if not np.isfinite(logarithms).all():
-        return _unknown(plan, highest, _NO_LOGARITHM)
+        return replace(unknown, unknown_because=_NO_LOGARITHM)
     if max(sizes) > 1:
-        kept.append((ITERATION, np.arange(len(table))))
-    if len(kept) < 2:
-        return _unknown(plan, highest, _TOO_FEW)
+        columns.append((ITERATION, np.arange(len(table))))
+    if len(columns) < 2:
+        return replace(unknown, unknown_because=_TOO_FEW)
     try:
-        found = variance_by_level(
+        levels = variance_by_level(
             logarithms,
-            [column for _, column in kept[:-1]],
-            [name for name, _ in kept],
+            [column for _, column in columns[:-1]],
+            [name for name, _ in columns],
             seed=plan.seed,
             level=plan.judgement.alpha,
         )
     except UnusableInput as error:
-        return _unknown(plan, highest, error.what)
-    advised = _advice(plan, found, units)
-    these_low, these_high, across_low, across_high = map(
-        _ratio, (*found.within_ci, *found.across_ci)
-    )
-    return VarianceByLevel(
-        mean=math.exp(found.mean),
-        these=f"these {found.components[0].units} {plural_of(highest)}",
-        these_ci=(these_low, these_high),
-        across=found.scope,
-        across_ci=(across_low, across_high),
-        level=plan.judgement.alpha,
-        components=found.components,
+        return replace(unknown, unknown_because=error.what)
+    advised = _advice(plan, levels, units)
+    return replace(
+        unknown,
+        mean=math.exp(levels.mean),
+        these=f"these {levels.components[0].units} {highest}",
+        these_ci=_ratios(levels.within_ci),
+        across_ci=_ratios(levels.across_ci),
+        components=levels.components,
         advice=advised,
         advice_summary=describe_advice(advised) + _not_counted(plan) if advised else None,
     )
@@ -223,41 +231,28 @@ def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, In
             above = count
 
 
-def _unknown(plan: Plan, highest: str, reason: str) -> VarianceByLevel:
-    return VarianceByLevel(
-        mean=None,
-        these=f"these {plural_of(highest)}",
-        these_ci=(None, None),
-        across=f"across {plural_of(highest)}",
-        across_ci=(None, None),
-        level=plan.judgement.alpha,
-        components=(),
-        advice=(),
-        advice_summary=None,
-        unknown_because=reason,
-    )
-
-
-def _advice(plan: Plan, found: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
-    """Nothing where seconds are not known, or nothing varies."""
-    if not {one.level for one in found.components} <= {LAYOUT, TRIAL, ITERATION}:
+def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
+    """Return nothing where seconds are not known, or nothing varies."""
+    components = levels.components
+    names = [one.level for one in components]
+    trial_s = sum(one.cost.wall_s for one in units) / len(units)
+    if (
         # What a boot or a host costs is not known.
+        not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
+        or math.isnan(trial_s)
+        or not any(one.variance > 0 for one in components)
+    ):
         return ()
-    walls = [one.cost.wall_s for one in units]
-    if None in walls or not any(one.variance > 0 for one in found.components):
-        return ()
-    costs_s = {LAYOUT: 0.0, TRIAL: sum(one for one in walls if one is not None) / len(units)}
-    lowest = found.components[-1].level
-    if lowest == ITERATION:
+    iteration_s = 0.0
+    if names[-1] == ITERATION:
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
         count = sum(len(one.logarithms) for one in units) / len(units)
-        costs_s[ITERATION] = sum(one.cost.iteration_s for one in units) / len(units)
+        iteration_s = sum(one.cost.iteration_s for one in units) / len(units)
         # What a process takes beside its iterations.
-        costs_s[TRIAL] = max(0.0, costs_s[TRIAL] - count * costs_s[ITERATION])
-    if costs_s[lowest] <= 0.0:
-        return ()
-    return advice(found, [costs_s[one.level] for one in found.components])
+        trial_s = max(0.0, trial_s - count * iteration_s)
+    costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
+    return advice(levels, [costs_s[name] for name in names]) if costs_s[names[-1]] > 0.0 else ()
 
 
 def _not_counted(plan: Plan) -> str:
@@ -265,12 +260,10 @@ def _not_counted(plan: Plan) -> str:
     return " (linking new layouts not counted)" if plan.layouts and linked else ""
 
 
-def _ratio(logarithm: float) -> float | None:
-    """Return the ratio of a logarithm, or ``None`` where it is beyond every number: no limit."""
-    try:
-        return math.exp(logarithm)
-    except OverflowError:
-        return None
+def _ratios(bounds: tuple[float, float]) -> Interval:
+    """Return the ratios of two logarithms; ``None`` for one beyond every number: no limit."""
+    low, high = (None if bound > _LARGEST else math.exp(bound) for bound in bounds)
+    return low, high
 
 
 LEAST_SHARE = 0.1
@@ -292,55 +285,62 @@ def sources_of_spread(
     if plan.study != STUDY or not blocks:
         return ()
     costs = block_costs(plan, blocks, plan.judgement.primary_metric)
-    changes: list[tuple[str, SpreadChange]] = []
-    for index in range(1, len(plan.conditions)):
-        both = costs.both(Contrast(0, index)) & np.isfinite(costs.costs[:, [0, index]]).all(axis=1)
-        free, held = costs.costs[both, 0], costs.costs[both, index]
-        positive = (free > 0) & (held > 0)
-        found = spread_change(free[positive], held[positive], seed=plan.seed + index)
-        if found is not None:
-            changes.append((plan.conditions[index].levels[HELD], found))
-    adjusted = iter(holm([one.p_value for name, one in changes if name != EVERYTHING]))
+    changes: dict[str, SpreadChange] = {}
+    for index, condition in enumerate(plan.conditions[1:], start=1):
+        both = costs.both(Contrast(0, index))
+        pairs = costs.costs[both][:, [0, index]]
+        pairs = pairs[(np.isfinite(pairs) & (pairs > 0)).all(axis=1)]
+        change = spread_change(pairs[:, 0], pairs[:, 1], seed=plan.seed + index)
+        if change is not None:
+            changes[condition.levels[HELD]] = change
+    sources = [name for name in changes if name != EVERYTHING]
+    adjusted = dict(zip(sources, holm([changes[one].p_value for one in sources]), strict=True))
     return tuple(
-        _entry(name, one, None if name == EVERYTHING else next(adjusted), plan.judgement.alpha)
-        for name, one in changes
+        _explanation(name, change, adjusted.get(name), plan.judgement.alpha)
+        for name, change in changes.items()
     )
 
 
-def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -> Explanation:
+def _explanation(
+    name: str, change: SpreadChange, adjusted: float | None, alpha: float
+) -> Explanation:
     status: Status = "not shown"
     if adjusted is None:
         status = "remainder"
-    elif adjusted <= alpha and one.share is not None and one.share >= LEAST_SHARE:
+    elif adjusted <= alpha and change.share is not None and change.share >= LEAST_SHARE:
         status = "source"
     return Explanation(
         cause=name,
         kind=KIND,
         evidence={
-            "spread": one.free,
-            "spread_held": one.held,
-            "p_value": one.p_value if adjusted is None else adjusted,
-            "blocks": one.blocks,
+            "spread": change.free,
+            "spread_held": change.held,
+            "p_value": change.p_value if adjusted is None else adjusted,
+            "blocks": change.blocks,
         },
         status=status,
-        share_of_gap=one.share,
-        share_ci=one.share_ci,
-        summary=_summary(name, one, status),
+        share_of_gap=change.share,
+        share_ci=change.share_ci,
+        summary=_summary(name, change, status),
     )
 
 
-def _summary(name: str, one: SpreadChange, status: str) -> str:
-    change = f"{describe_spread(one.held)} instead of {describe_spread(one.free)}"
-    if status == "remainder":
-        return (
-            f"with everything held, the middle 80 % of the runs lie within {change}: what is left "
-            "is the machine's noise, or a source that cannot be held here"
-        )
-    low, high = one.share_ci
-    interval = "" if low is None or high is None else f" ({100 * low:.0f} % to {100 * high:.0f} %)"
-    if status == "source":
-        return (
-            f"{name} spreads the times: with it held, the middle 80 % of the runs lie within "
-            f"{change}, which removes {100 * (one.share or 0.0):.0f} %{interval} of the variance"
-        )
-    return f"{name} is not shown to spread the times: with it held, {change}"
+def _summary(name: str, change: SpreadChange, status: Status) -> str:
+    spreads = f"{describe_spread(change.held)} instead of {describe_spread(change.free)}"
+    match status:
+        case "remainder":
+            return (
+                f"with everything held, the middle 80 % of the runs lie within {spreads}: what is "
+                "left is the machine's noise, or a source that cannot be held here"
+            )
+        case "source":
+            low, high = change.share_ci
+            interval = ""
+            if low is not None and high is not None:
+                interval = f" ({100 * low:.0f} % to {100 * high:.0f} %)"
+            return (
+                f"{name} spreads the times: with it held, the middle 80 % of the runs lie within "
+                f"{spreads}, which removes {100 * (change.share or 0.0):.0f} %{interval} of the "
+                "variance"
+            )
+    return f"{name} is not shown to spread the times: with it held, {spreads}"

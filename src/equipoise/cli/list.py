@@ -63,5 +63,5 @@ def _probes() -> Iterator[tuple[str, str, str]]:
     program = probe_program()
     for row in probe_rows(program):
         reason = why_unavailable(program, row)
-        operation = f"{row.group.replace('_', ' ')}: {row.words}"
+        operation = f"{row.group.replace('_', ' ')}: {row.summary}"
         yield row.name, operation, "yes" if reason is None else f"no: {reason}"

@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
     Draw,
+    Observation,
     RunRecord,
     Sample,
     Segment,

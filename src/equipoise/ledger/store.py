@@ -28,9 +28,8 @@ from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning, Draw, RunRecord, RunSummary, Trial
+from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""

@@ -4,10 +4,9 @@ Every other room may import this one; this one imports nothing of ours. In readi
 
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
 plan.py                a plan: conditions, how they are measured and judged; gates, experiments
-record.py              a campaign as recorded: draws, trials, samples, segments
+record.py              a campaign as recorded: draws, trials, segments, instrumented runs
 result.py              the result document, and several campaigns pooled
 why.py                 causes of a gap, and what interventions showed
-observation.py         one instrumented run
 observation_result.py  the result of ``equipoise observe``
 findings.py            tables and paragraphs of a built-in study
 host.py                what disturbs a host, and its certificate
@@ -15,5 +14,8 @@ primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
 redaction.py           known tuning variables, and placeholders for other values
 quantities.py          numbers with their units, as people read them
-interval.py, frame.py, extras.py, csv_text.py, display.py, safe_text.py, bulk.py  small helpers
+interval.py            an interval as the result document has it
+safe_text.py           untrusted text on a terminal and in CSV
+extras.py, display.py  packages and charts that are imported when they are used
+bulk.py                reading very many records fast
 """

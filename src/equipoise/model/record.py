@@ -1,4 +1,4 @@
-"""A campaign as the ledger records it: draws of the coin, trials, samples, segments."""
+"""A campaign as the ledger records it: draws, trials, samples, segments, observations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
@@ -118,6 +117,25 @@ class Segment(Struct, frozen=True):
     environment: dict[str, Any]
     ended_at: float | None = None
     stopped_because: str | None = None
+
+
+class Observation(Struct, frozen=True):
+    """What one source saw of one run of one condition. Its time counts for no verdict (rule 4)."""
+
+    source: str
+    """Name in ``equipoise.why.evidence.sources.SOURCES``."""
+    condition: int
+    """Place of the condition in the plan of the campaign."""
+    repetition: int
+    """Number of the repetition, from 1."""
+    position: int
+    """Place in the random order of all observations of one command, from 0."""
+    observed_at: float
+    """Start in seconds since the epoch."""
+    document: bytes | None
+    """Evidence as JSON; ``None`` if the source could not read any."""
+    failure: str | None
+    """Why there is no document."""
 
 
 class RunRecord(Struct, frozen=True):

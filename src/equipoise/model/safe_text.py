@@ -1,8 +1,12 @@
-"""Untrusted text stays text (rule 9): what a terminal would obey is shown, not sent."""
+"""Untrusted text stays text (rule 9), on a terminal and in a CSV file."""
 
 from __future__ import annotations
 
+import csv
+import io
 import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Unicode categories: controls, directions, lone surrogates, private use, line separators."""
@@ -16,3 +20,18 @@ def visible(text: str) -> str:
         repr(character)[1:-1] if unicodedata.category(character) in _UNSAFE else character
         for character in text
     )
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV, as RFC 4180 quotes them; ``None`` is an empty cell.
+
+    A cell with the end of a line of any system stands in quotes. Python's writer leaves a lone
+    carriage return bare where lines end in a line feed, and a reader ends the row there.
+    """
+    text = io.StringIO()
+    plain = csv.writer(text, lineterminator="\n")
+    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    for row in rows:
+        returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (quoting if returns else plain).writerow(row)
+    return text.getvalue()

@@ -21,6 +21,7 @@ from equipoise.model.result import Advice, Component
 from equipoise.stats.arrays import FloatArray, IntArray
 
 DRAWS = 4000
+MINUTE_S = 60.0
 
 
 class Levels(Struct, frozen=True):
@@ -33,16 +34,15 @@ class Levels(Struct, frozen=True):
     """The mean for these very units of the highest level: its scope is this campaign."""
     across_ci: tuple[float, float]
     """The mean over such units in general: its scope is across the highest level."""
-    scope: str
-    """The highest level, which ``across_ci`` generalises to."""
 
 
 class _MeanSquare(Struct, frozen=True):
-    """Mean square of one level: value, degrees of freedom, and expectation by the components."""
+    """Mean square of one level, and its expectation by the components."""
 
     value: float
     freedom: int
     weights: FloatArray
+    units: int
 
 
 def variance_by_level(
@@ -76,42 +76,33 @@ def variance_by_level(
     """
     _check(values, units, names)
     means, weights, squares = _climb(values, units, names)
-    expectations = np.array([one.weights for one in squares])
-    solved = np.linalg.solve(expectations, np.array([one.value for one in squares]))
-    generator = np.random.default_rng(seed)
-    pivots = np.array(
-        [one.value * one.freedom / generator.chisquare(one.freedom, DRAWS) for one in squares]
-    )
-    drawn = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
-    bounds = np.quantile(drawn, [level / 2.0, 1.0 - level / 2.0], axis=1)
+    expectations = np.array([square.weights for square in squares])
+    observed = np.array([square.value for square in squares])
+    freedoms = np.array([square.freedom for square in squares])
+    solved = np.linalg.solve(expectations, observed)
+    chances = np.random.default_rng(seed).chisquare(freedoms[:, None], (len(names), DRAWS))
+    pivots = (observed * freedoms)[:, None] / chances
+    resampled = np.maximum(np.linalg.solve(expectations, pivots), 0.0)
+    bounds = np.quantile(resampled, [level / 2.0, 1.0 - level / 2.0], axis=1)
     positive = np.maximum(solved, 0.0)
     total = float(positive.sum())
-    keys = np.column_stack(units)
-    counts = [len(np.unique(keys[:, : place + 1], axis=0)) for place in range(len(units))]
-    counts.append(len(values))
-    components = tuple(
-        Component(
-            level=name,
-            units=counts[place],
-            variance=float(solved[place]),
-            variance_ci=(float(bounds[0, place]), float(bounds[1, place])),
-            share=float(positive[place] / total) if total > 0 else 0.0,
-        )
-        for place, name in enumerate(names)
-    )
+    shares = positive / total if total > 0 else positive
     mean = float(np.mean(means))
     # The variance of the mean with the highest units fixed, and with them drawn.
     fixed = weights.mean(axis=0) / len(means)
-    lower = float(np.sqrt(np.maximum(fixed[1:] @ positive[1:], 0.0)))
-    higher = math.sqrt(max(squares[0].value, 0.0) / len(means))
-    quantile_across = student_quantile(1.0 - level / 2.0, squares[0].freedom)
-    quantile_within = student_quantile(1.0 - level / 2.0, squares[1].freedom)
+    within = float(np.sqrt(np.maximum(fixed[1:] @ positive[1:], 0.0)))
+    across = math.sqrt(max(squares[0].value, 0.0) / len(means))
+    reach_across = across * student_quantile(1.0 - level / 2.0, squares[0].freedom)
+    reach_within = within * student_quantile(1.0 - level / 2.0, squares[1].freedom)
+    columns = (names, squares, solved.tolist(), bounds.T.tolist(), shares.tolist())
     return Levels(
         mean=mean,
-        components=components,
-        within_ci=(mean - quantile_within * lower, mean + quantile_within * lower),
-        across_ci=(mean - quantile_across * higher, mean + quantile_across * higher),
-        scope=f"across {plural_of(names[0])}",
+        components=tuple(
+            Component(name, square.units, variance, (low, high), share)
+            for name, square, variance, (low, high), share in zip(*columns, strict=True)
+        ),
+        within_ci=(mean - reach_within, mean + reach_within),
+        across_ci=(mean - reach_across, mean + reach_across),
     )
 
 
@@ -128,37 +119,30 @@ def _climb(
     Shapes (m,) and (m, levels): the variance is in terms of the components. The mean squares of the
     highest level come first.
     """
-    count = len(names)
-    keys = np.column_stack(units)
-    means, weights = values, np.zeros((len(values), count))
-    weights[:, -1] = 1.0
+    # All units lie within one, so that the highest level has a unit above it like the others.
+    keys = np.column_stack([np.zeros(len(values), dtype=np.int64), *units])
+    means, weights = values, np.zeros((len(values), len(names)))
     squares: list[_MeanSquare] = []
-    for place in range(count - 1, -1, -1):
-        parents, group = keys[:1, :0], np.zeros(len(means), dtype=np.int64)
-        if place:
-            parents, group = np.unique(keys[:, :place], axis=0, return_inverse=True)
-            group = group.reshape(-1)
+    for place in reversed(range(len(names))):
+        weights[:, place] = 1.0
+        parents, group = np.unique(keys[:, : place + 1], axis=0, return_inverse=True)
+        group = group.reshape(-1)
         sizes = np.bincount(group).astype(np.float64)
         averages = np.bincount(group, means) / sizes
         freedom = len(means) - len(sizes)
         if freedom < 1:
+            plural = plural_of(names[place])
             raise UnusableInput(
-                f"no two {plural_of(names[place])} stand in one unit above: their variance is "
-                "unknown",
-                hint=f"measure at least two {plural_of(names[place])} in each unit above",
+                f"no two {plural} stand in one unit above: their variance is unknown",
+                hint=f"measure at least two {plural} in each unit above",
             )
-        spread = float(np.sum((means - averages[group]) ** 2)) / freedom
+        square = float(np.sum((means - averages[group]) ** 2)) / freedom
         # E of the pooled square: unit j of a group of m adds (1 - 1/m) of its own variance.
         shares = (1.0 - 1.0 / sizes[group]) / freedom
-        squares.insert(0, _MeanSquare(spread, freedom, shares @ weights))
-        if place == 0:
-            break
-        summed = np.stack(
-            [np.bincount(group, weights[:, one]) / sizes**2 for one in range(count)], axis=1
-        )
-        means, weights = averages, summed
-        weights[:, place - 1] = 1.0
-        keys = parents
+        squares.insert(0, _MeanSquare(square, freedom, shares @ weights, len(means)))
+        if place:
+            sums = [np.bincount(group, column) for column in weights.T]
+            means, weights, keys = averages, np.stack(sums, axis=1) / sizes[:, None] ** 2, parents
     return means, weights, squares
 
 
@@ -169,20 +153,15 @@ def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) 
             f"{len(units)}",
             hint="name every level, the highest first, the lowest without a column",
         )
-    if not np.isfinite(values).all() or any(len(one) != len(values) for one in units):
+    if not np.isfinite(values).all() or any(len(column) != len(values) for column in units):
         raise UnusableInput(
             "variance by level needs finite values, each with its unit at every level",
             hint="leave out the trials that have none",
         )
 
 
-A_MINUTE_S = 60.0
-
-
-def advice(
-    levels: Levels, unit_s: Sequence[float], *, more_s: float = A_MINUTE_S
-) -> tuple[Advice, ...]:
-    """Return where more measuring time narrows the interval most, the best first.
+def advice(levels: Levels, unit_s: Sequence[float]) -> tuple[Advice, ...]:
+    """Return how much a minute more of measuring narrows the interval on each level, best first.
 
     The variance of the mean is the sum over levels of the component over its number of units
     (Kalibera and Jones 2013, eq. 5, of a balanced design). New units come with parts of their
@@ -195,8 +174,6 @@ def advice(
     unit_s
         For each level, the highest first: seconds that one more unit takes by itself, without its
         parts (a reboot, a relink, the start of a process, an iteration).
-    more_s
-        Seconds to spend.
 
     Raises
     ------
@@ -209,40 +186,34 @@ def advice(
             f"{len(components)} levels need as many costs in seconds, but there are {len(unit_s)}",
             hint="give what one more unit of each level takes by itself, the highest first",
         )
-    whole_s = list(unit_s)
-    for place in range(len(components) - 2, -1, -1):
-        parts = components[place + 1].units / components[place].units
-        whole_s[place] += parts * whole_s[place + 1]
-    now = _variance_of_mean(levels, len(components), 1.0)
-    found = []
-    for place, one in enumerate(components):
-        more = more_s / whole_s[place]
-        then = _variance_of_mean(levels, place, (one.units + more) / one.units)
-        narrower = 1.0 - math.sqrt(then / now) if now > 0 else 0.0
-        found.append(Advice(one.level, more, narrower))
-    return tuple(sorted(found, key=lambda one: -one.narrower))
+
+    def variance_of_mean(place: int, times: float) -> float:
+        """Return it with ``times`` as many units of the level at ``place`` and of all below it."""
+        return sum(
+            max(0.0, one.variance) / (one.units * (times if at >= place else 1.0))
+            for at, one in enumerate(components)
+        )
+
+    advised: list[Advice] = []
+    now, below, whole_s = variance_of_mean(0, 1.0), components[-1], 0.0
+    for place, one in reversed(tuple(enumerate(components))):
+        whole_s = unit_s[place] + below.units / one.units * whole_s
+        more = MINUTE_S / whole_s
+        then = variance_of_mean(place, (one.units + more) / one.units)
+        advised.insert(0, Advice(one.level, more, 1.0 - math.sqrt(then / now) if now > 0 else 0.0))
+        below = one
+    return tuple(sorted(advised, key=lambda one: -one.narrower))
 
 
-def describe_advice(found: Sequence[Advice], *, more_s: float = A_MINUTE_S) -> str:
+def describe_advice(advised: Sequence[Advice]) -> str:
     """Return a sentence: on what to spend one more minute."""
-    time = "minute" if more_s == A_MINUTE_S else f"{more_s:g} s"
-    first, *others = found
-    sentence = f"one more {time} on {_more_of(first)} narrows the interval by {_percent(first)}"
-    return ", ".join([sentence, *(f"on {_more_of(one)} by {_percent(one)}" for one in others)])
-
-
-def _variance_of_mean(levels: Levels, place: int, times: float) -> float:
-    """Return it with ``times`` as many units of the level at ``place`` and of all below it."""
-    return sum(
-        max(0.0, one.variance) / (one.units * (times if at >= place else 1.0))
-        for at, one in enumerate(levels.components)
-    )
-
-
-def _more_of(one: Advice) -> str:
-    plural = plural_of(one.level)
-    return f"more {plural}" if one.level == "iteration" else f"new {plural}"
-
-
-def _percent(one: Advice) -> str:
-    return f"{100.0 * one.narrower:.0f} %"
+    names = [
+        f"more {plural_of(one.level)}"
+        if one.level == "iteration"
+        else f"new {plural_of(one.level)}"
+        for one in advised
+    ]
+    percents = [f"{100.0 * one.narrower:.0f} %" for one in advised]
+    first, *others = zip(names, percents, strict=True)
+    sentence = f"one more minute on {first[0]} narrows the interval by {first[1]}"
+    return ", ".join([sentence, *(f"on {name} by {percent}" for name, percent in others)])

@@ -13,9 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Accounting, CampaignWarning, Draw, RunRecord, Sample, Trial
+from equipoise.model.record import (
+    Accounting,
+    CampaignWarning,
+    Draw,
+    Observation,
+    RunRecord,
+    Sample,
+    Trial,
+)
 from tests.fuzz.case import Case, Target, WrongResult
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import any_number, any_text, any_value, mutated_tree

@@ -83,7 +83,7 @@ def test_threads_side_by_side_count_once() -> None:
 
 def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
     def claiming(remaining: Remaining) -> tuple[Cause, ...]:
-        return (remaining.extra(functions=(WORK,)).cause("function", {}, ""),)
+        return (remaining.extra(functions=(WORK,)).cause("function", ""),)
 
     difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
     found = suggested_causes(difference, {"mine": claiming, **RULES})

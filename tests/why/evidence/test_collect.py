@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.observation import Observation
 from equipoise.model.plan import (
     PADDING_VARIABLE,
     Condition,
@@ -28,6 +27,7 @@ from equipoise.model.plan import (
     Process,
     Server,
 )
+from equipoise.model.record import Observation
 from equipoise.why.evidence import collect as collecting
 from equipoise.why.evidence import process
 from equipoise.why.evidence.allocations import Allocations

@@ -16,6 +16,17 @@ DEEPEST = 32
 """Substitutions within substitutions that are read; no line that somebody writes has more."""
 _SEPARATORS = ";&|()\n#"
 _BLANKS = " \t\r"
+_CLOSING = {"$(": ")", "<(": ")", ">(": ")", "=(": ")", "${": "}", "`": "`"}
+"""Sign that closes each opening; ``=(`` opens the values of a list in bash."""
+_COMMANDS_IN = frozenset(("$(", "<(", ">(", "`"))
+_PIECE = re.compile(
+    r"\$'(?P<ansi>(?:\\.?|[^'\\])*)'?|'(?P<single>[^']*)'?|"
+    r'\$?"(?P<double>(?:\\.?|[^"\\])*)"?|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;&|()<>])',
+    re.DOTALL,
+)
+"""One quoted piece of a word, or one character of it."""
+_SKIPPED = re.compile(r"\\.?|'[^']*'?|\"(?:\\.?|[^\"\\])*\"?|.", re.DOTALL)
+_IN_DOUBLE_QUOTES = re.compile(r"\\.|\$\(|`", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
@@ -71,54 +82,34 @@ def _commands(line: str, at: int, end: int, deeper: int) -> Iterator[tuple[Word,
 
 
 def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
-    """Read one word; also give the places of the commands that are substituted in it."""
+    """Read one word; also return the places of the commands that are substituted in it."""
     at = start
     text: list[str] = []
     inner: list[tuple[int, int]] = []
     while at < end:
-        character = line[at]
-        two = line[at : at + 2]
-        if two in ("$(", "<(", ">("):
-            close = _closing(line, at + 2, end, ")")
-            inner.append((at + 2, close))
-        elif character == "`":
-            close = _closing(line, at + 1, end, "`")
-            inner.append((at + 1, close))
-        elif two == "${":
-            close = _closing(line, at + 2, end, "}")
-        elif character == "(" and at > start and line[at - 1] == "=":
-            # The values of a list in bash: NAME=(a b).
-            close = _closing(line, at + 1, end, ")")
-        elif two == "$'":
-            close = _closing_quote(line, at + 2, end, "'")
-            text.append(_ESCAPE.sub(_unescaped, line[at + 2 : close]))
+        opening = next((one for one in (line[at : at + 2], line[at]) if one in _CLOSING), None)
+        if opening is not None:
+            first = at + len(opening)
+            close = _closing(line, first, end, _CLOSING[opening])
+            if opening in _COMMANDS_IN:
+                inner.append((first, close))
+            text.append(line[at : close + 1])
             at = close + 1
             continue
-        elif character == "'":
-            close = line.find("'", at + 1, end)
-            close = end if close < 0 else close
-            text.append(line[at + 1 : close])
-            at = close + 1
-            continue
-        elif character == '"' or two == '$"':
-            first = at + len(two if two == '$"' else character)
-            close = _closing_quote(line, first, end, '"')
-            inner.extend(_substitutions(line, first, close))
-            text.append(re.sub(r"\\([\"\\$`\n])", r"\1", line[first:close]))
-            at = close + 1
-            continue
-        elif character == "\\":
-            text.append(line[at + 1 : at + 2].removesuffix("\n"))
-            at += 2
-            continue
-        elif character in _BLANKS or character in "<>" or (character in _SEPARATORS[:-1]):
+        piece = _PIECE.match(line, at, end)
+        if piece is None:
             break
-        else:
-            text.append(character)
-            at += 1
-            continue
-        text.append(line[at : close + 1])
-        at = close + 1
+        match piece.lastgroup:
+            case "ansi":
+                text.append(_ESCAPE.sub(_unescaped, piece["ansi"]))
+            case "double":
+                inner.extend(_substitutions(line, *piece.span("double")))
+                text.append(re.sub(r"\\([\"\\$`\n])", r"\1", piece["double"]))
+            case "escaped":
+                text.append(piece["escaped"].removesuffix("\n"))
+            case _:
+                text.append(piece["single"] or piece["plain"] or "")
+        at = piece.end()
     return Word(start, min(at, end), "".join(text)), inner
 
 
@@ -126,50 +117,25 @@ def _closing(line: str, at: int, end: int, closing: str) -> int:
     """Return the place of the sign that closes what is open at ``at``; the end without one."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
-    while at < end:
-        character = line[at]
-        if character == "\\":
-            at += 1
-        elif character == "'":
-            close = line.find("'", at + 1, end)
-            at = end if close < 0 else close
-        elif character == '"':
-            at = _closing_quote(line, at + 1, end, '"')
-        elif character == closing:
-            depth -= 1
-            if not depth:
-                return at
-        elif character == opening:
-            depth += 1
-        at += 1
+    for token in _SKIPPED.finditer(line, at, end):
+        depth += (token[0] == opening) - (token[0] == closing)
+        if not depth:
+            return token.start()
     return end
-
-
-def _closing_quote(line: str, at: int, end: int, quote: str) -> int:
-    while at < end and line[at] != quote:
-        at += 2 if line[at] == "\\" else 1
-    return min(at, end)
 
 
 def _substitutions(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the places of the commands that are substituted between double quotes."""
-    while at < end:
-        if line[at] == "\\":
-            at += 2
-        elif line.startswith("$(", at):
-            close = _closing(line, at + 2, end, ")")
-            yield (at + 2, close)
+    while opening := _IN_DOUBLE_QUOTES.search(line, at, end):
+        at = opening.end()
+        if closing := _CLOSING.get(opening[0]):
+            close = _closing(line, at, end, closing)
+            yield at, close
             at = close + 1
-        elif line[at] == "`":
-            close = _closing(line, at + 1, end, "`")
-            yield (at + 1, close)
-            at = close + 1
-        else:
-            at += 1
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    hexadecimal, octal, letter = found.groups()
+def _unescaped(escape: re.Match[str]) -> str:
+    hexadecimal, octal, letter = escape.groups()
     if hexadecimal:
         return chr(int(hexadecimal, 16))
     return chr(int(octal, 8)) if octal else _ESCAPES.get(letter, letter)
@@ -303,8 +269,7 @@ def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, i
 def gate_line_with_values_replaced(line: str, replace: Replace) -> str:
     """Replace the values that ``--build``, ``--bench`` and the command behind ``--`` set."""
     words = next(simple_commands(line), ())
-    texts = tuple(word.text for word in words)
-    changed = tuple(_changed(texts, replace))
+    changed = _changed_arguments(tuple(word.text for word in words), replace)
     for word, text in reversed(tuple(zip(words, changed, strict=True))):
         if text != word.text:
             quoted = quoted_but_for_placeholders(text, shlex.quote)
@@ -312,21 +277,20 @@ def gate_line_with_values_replaced(line: str, replace: Replace) -> str:
     return line
 
 
-def _changed(words: tuple[str, ...], replace: Replace) -> Iterator[str]:
+def _changed_arguments(words: tuple[str, ...], replace: Replace) -> Iterator[str]:
     command = words.index("--") + 1 if "--" in words else len(words)
-    for place, word in enumerate(words[:command]):
-        option = words[place - 1] if place else ""
-        if option == "--build":
-            yield with_values_replaced(word, replace)
-        elif option == "--bench":
-            yield _benchmark(word, replace)
-        else:
-            yield word
+    by_option = {
+        "--build": with_values_replaced,
+        "--bench": named_command_with_values_replaced,
+    }
+    for option, word in zip(("", *words), words[:command], strict=False):
+        yield by_option[option](word, replace) if option in by_option else word
     yield from command_with_values_replaced(words[command:], replace)
 
 
-def _benchmark(word: str, replace: Replace) -> str:
-    name, equals, line = word.partition("=")
+def named_command_with_values_replaced(text: str, replace: Replace) -> str:
+    """Replace the values that the command in ``NAME=COMMAND`` sets."""
+    name, equals, line = text.partition("=")
     command = tuple(shlex.split(line))
     changed = command_with_values_replaced(command, replace)
-    return word if changed == command else f"{name}{equals}{shlex.join(changed)}"
+    return text if changed == command else f"{name}{equals}{shlex.join(changed)}"

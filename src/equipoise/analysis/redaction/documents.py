@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.analysis.redaction.commands import (
+    Replace,
     command_with_values_replaced,
     gate_line_with_values_replaced,
+    named_command_with_values_replaced,
     with_values_replaced,
 )
 from equipoise.analysis.redaction.values import Assigned, HiddenValues, hidden_values
-from equipoise.model.plan import Condition, ExperimentPlan, Hooks, Plan, PlannedIntervention, Server
+from equipoise.model.plan import Condition, Hooks, Plan, PlannedIntervention, Server
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
@@ -23,9 +25,7 @@ from equipoise.model.result import ResultDocument
 VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
-_HOOKS = ("setup", "prepare", "conclude", "cleanup")
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-_TRY, _TRY_COMMAND = "--try", "--try-command"
 
 
 def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
@@ -33,7 +33,11 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
 
     A record in which nothing is hidden is given back as it is.
     """
-    hidden = hidden_values(pair for record in records for pair in _assigned_in(record.plan))
+    assigned: list[Assigned] = []
+    for record in records:
+        # Nothing is replaced yet: the values come in the order of the plan.
+        _with_plan_values_replaced(record.plan, lambda name, value: assigned.append((name, value)))
+    hidden = hidden_values(assigned)
     hidden = hidden.with_names(dict(_changed_names(records, hidden)))
     sizes = frozenset(size for record in records for size in record.plan.sizes)
     return tuple(_without(record, hidden, sizes) for record in records)
@@ -80,27 +84,68 @@ def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**of_file, VARIABLES: hidden}
 
 
-def _assigned_in(plan: Plan) -> list[Assigned]:
-    """Return every variable that the plan sets, with its value, in the order of the plan."""
-    found: list[Assigned] = []
+def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
+    """Replace the values of all variables that a plan sets, in its order."""
+    return replace(
+        plan,
+        conditions=tuple(
+            replace(
+                one,
+                environment=_environment(one.environment, replacement),
+                command=command_with_values_replaced(one.command, replacement),
+                hooks=_hooks(one.hooks, replacement),
+                server=one.server and _server(one.server, replacement),
+            )
+            for one in plan.conditions
+        ),
+        explains=plan.explains
+        and replace(
+            plan.explains,
+            attempts=tuple(_attempt(one, replacement) for one in plan.explains.attempts),
+        ),
+        gated=plan.gated
+        and replace(
+            plan.gated, again=gate_line_with_values_replaced(plan.gated.again, replacement)
+        ),
+    )
 
-    def take(name: str, value: str) -> None:
-        found.append((name, value))
 
-    for condition in plan.conditions:
-        found.extend(condition.environment.items())
-        command_with_values_replaced(condition.command, take)
-        for hook in _HOOKS:
-            with_values_replaced(getattr(condition.hooks, hook) or "", take)
-        if condition.server is not None:
-            found.extend(condition.server.environment.items())
-            for key in _SERVER_COMMANDS:
-                command_with_values_replaced(getattr(condition.server, key) or (), take)
-    for attempt in () if plan.explains is None else plan.explains.attempts:
-        _attempt_with_values_replaced(attempt, take)
-    if plan.gated is not None:
-        gate_line_with_values_replaced(plan.gated.again, take)
-    return found
+def _environment(environment: Mapping[str, str], replacement: Replace) -> dict[str, str]:
+    return {name: replacement(name, value) or value for name, value in environment.items()}
+
+
+def _hooks(hooks: Hooks, replacement: Replace) -> Hooks:
+    lines: dict[str, str | None] = asdict(hooks)
+    return Hooks(
+        **{key: line and with_values_replaced(line, replacement) for key, line in lines.items()}
+    )
+
+
+def _server(server: Server, replacement: Replace) -> Server:
+    environment = _environment(server.environment, replacement)
+    commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
+    changed: dict[str, Any] = {
+        key: command and command_with_values_replaced(command, replacement)
+        for key, command in commands.items()
+    }
+    return replace(server, environment=environment, **changed)
+
+
+def _attempt(attempt: PlannedIntervention, replacement: Replace) -> PlannedIntervention:
+    """Replace the values in the text of an intervention that the user asked for."""
+    option, text = attempt.asked_by or ("", "")
+    advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
+    match option:
+        case "--try":
+            name, colon, assignment = text.partition(":")
+            key, equals, value = assignment.partition("=")
+            shown = replacement(key, value) if value else None
+            text = text if shown is None else f"{name}{colon}{key}{equals}{shown}"
+        case "--try-command":
+            text = named_command_with_values_replaced(text, replacement)
+        case _:
+            return attempt
+    return replace(attempt, advice=advice, asked_by=(option, text))
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
@@ -114,11 +159,11 @@ def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterat
 
 def _name_without(condition: Condition, hidden: HiddenValues) -> str:
     server = condition.server
-    started = () if server is None else server.start
-    commands = (condition.command, started)
+    commands = (condition.command, () if server is None else server.start)
     # By default the name is the command, as it was typed.
-    is_typed = any(hidden.in_command(one) != one for one in commands)
-    return hidden.in_text(hidden.in_line(condition.name) if is_typed else condition.name)
+    is_typed = any(command_with_values_replaced(one, hidden.replacement) != one for one in commands)
+    name = condition.name
+    return hidden.in_text(with_values_replaced(name, hidden.replacement) if is_typed else name)
 
 
 def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
@@ -132,7 +177,7 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         record,
         plan=_plan_without(record.plan, hidden, sizes),
         segments=tuple(
-            replace(one, environment=hidden.everywhere_in(one.environment)) for one in segments
+            replace(one, environment=_replaced(one.environment, hidden)) for one in segments
         ),
         trials=tuple(_trial_without(one, hidden) for one in record.trials),
         notices=tuple(
@@ -154,108 +199,48 @@ def _trial_without(trial: Trial, hidden: HiddenValues) -> Trial:
 
 
 def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Plan:
-    conditions = tuple(_condition_without(one, hidden, sizes) for one in plan.conditions)
-    gated = plan.gated
-    if gated is not None:
-        again = gate_line_with_values_replaced(gated.again, hidden.replacement)
-        gated = replace(gated, again=again)
-    contrasts = plan.chosen_contrasts
+    plan = _with_plan_values_replaced(plan, hidden.replacement)
+
+    def levels_without(levels: Mapping[str, str]) -> dict[str, str]:
+        return {
+            factor: level if factor in sizes else hidden.in_text(level)
+            for factor, level in levels.items()
+        }
+
+    conditions = [
+        replace(one, name=hidden.names.get(one.name, one.name), levels=levels_without(one.levels))
+        for one in plan.conditions
+    ]
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
-        explains=None if plan.explains is None else _explains_without(plan.explains, hidden),
-        gated=gated,
-        chosen_contrasts=None
-        if contrasts is None
-        else tuple(
-            replace(one, stratum=_levels_without(one.stratum, hidden, sizes)) for one in contrasts
+        explains=plan.explains
+        and replace(
+            plan.explains,
+            causes=tuple(
+                replace(one, summary=hidden.in_text(one.summary)) for one in plan.explains.causes
+            ),
+            not_tried=tuple(
+                replace(one, because=hidden.in_text(one.because)) for one in plan.explains.not_tried
+            ),
+        ),
+        chosen_contrasts=plan.chosen_contrasts
+        and tuple(
+            replace(one, stratum=levels_without(one.stratum)) for one in plan.chosen_contrasts
         ),
     )
-
-
-def _condition_without(
-    condition: Condition, hidden: HiddenValues, sizes: frozenset[str]
-) -> Condition:
-    server = condition.server
-    return replace(
-        condition,
-        name=hidden.names.get(condition.name, condition.name),
-        command=hidden.in_command(condition.command),
-        levels=_levels_without(condition.levels, hidden, sizes),
-        environment=hidden.in_environment(condition.environment),
-        hooks=_hooks_without(condition.hooks, hidden),
-        server=None if server is None else _server_without(server, hidden),
-    )
-
-
-def _levels_without(
-    levels: Mapping[str, str], hidden: HiddenValues, sizes: frozenset[str]
-) -> dict[str, str]:
-    return {
-        factor: level if factor in sizes else hidden.in_text(level)
-        for factor, level in levels.items()
-    }
-
-
-def _hooks_without(hooks: Hooks, hidden: HiddenValues) -> Hooks:
-    lines = {one: getattr(hooks, one) for one in _HOOKS}
-    return Hooks(**{one: line and hidden.in_line(line) for one, line in lines.items()})
-
-
-def _server_without(server: Server, hidden: HiddenValues) -> Server:
-    commands = {key: getattr(server, key) for key in _SERVER_COMMANDS}
-    changed: dict[str, Any] = {
-        key: words and hidden.in_command(words) for key, words in commands.items()
-    }
-    return replace(server, environment=hidden.in_environment(server.environment), **changed)
-
-
-def _explains_without(explains: ExperimentPlan, hidden: HiddenValues) -> ExperimentPlan:
-    return replace(
-        explains,
-        causes=tuple(replace(one, summary=hidden.in_text(one.summary)) for one in explains.causes),
-        attempts=tuple(
-            _attempt_with_values_replaced(one, hidden.replacement) for one in explains.attempts
-        ),
-        not_tried=tuple(
-            replace(one, because=hidden.in_text(one.because)) for one in explains.not_tried
-        ),
-    )
-
-
-def _attempt_with_values_replaced(
-    attempt: PlannedIntervention, replacement: Any
-) -> PlannedIntervention:
-    """Return an intervention that the user asked for, with the values in its text replaced."""
-    option, text = attempt.asked_by or ("", "")
-    advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
-    if option == _TRY:
-        name, colon, assignment = text.partition(":")
-        key, equals, value = assignment.partition("=")
-        shown = replacement(key, value) if value else None
-        text = text if shown is None else f"{name}{colon}{key}{equals}{shown}"
-    elif option == _TRY_COMMAND:
-        name, equals, line = text.partition("=")
-        words = shlex.split(line)
-        changed = command_with_values_replaced(words, replacement)
-        text = text if changed == tuple(words) else f"{name}{equals}{shlex.join(changed)}"
-    else:
-        return attempt
-    return replace(attempt, advice=advice, asked_by=(option, text))
 
 
 def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Return the conditions with a number behind a name that another one has already."""
-    taken: set[str] = set()
-    renamed = []
+    renamed: dict[str, Condition] = {}
     for condition in conditions:
         name, number = condition.name, 1
-        while name in taken:
+        while name in renamed:
             number += 1
             name = f"{condition.name} ({number})"
-        taken.add(name)
-        renamed.append(condition if name == condition.name else replace(condition, name=name))
-    return tuple(renamed)
+        renamed[name] = replace(condition, name=name)
+    return tuple(renamed.values())
 
 
 def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
@@ -269,37 +254,34 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
     environment = without_hidden_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
-    if hidden.pattern is None or _shows_nothing(hidden):
+    if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
     texts: dict[str, str] = {}
     names: dict[str, str] = {}
     for condition in document.conditions:
-        shown = hidden.in_command(condition.command)
+        shown = command_with_values_replaced(condition.command, hidden.replacement)
         texts |= dict(zip(condition.command, shown, strict=True))
         if shown != condition.command:
-            names[condition.name] = hidden.in_line(condition.name)
-    replaced: ResultDocument = _replaced(document, texts, hidden.with_names(names))
+            names[condition.name] = with_values_replaced(condition.name, hidden.replacement)
+    replaced: ResultDocument = _replaced(document, hidden.with_names(names), texts)
     return replaced
 
 
-def _shows_nothing(hidden: HiddenValues) -> bool:
-    return all(value == text for (_, value), text in hidden.placeholders.items())
-
-
-def _replaced(part: Any, texts: Mapping[str, str], hidden: HiddenValues) -> Any:
+def _replaced(
+    part: Any, hidden: HiddenValues, texts: Mapping[str, str] = MappingProxyType({})
+) -> Any:
+    """Replace hidden values in every text of data; ``texts`` gives those of whole words."""
     match part:
         case str():
             return texts[part] if part in texts else hidden.in_text(part)
         case dict():
             return {
-                hidden.in_text(key): _replaced(value, texts, hidden) for key, value in part.items()
+                hidden.in_text(key): _replaced(value, hidden, texts) for key, value in part.items()
             }
-        case list():
-            return [_replaced(one, texts, hidden) for one in part]
-        case tuple():
-            return tuple(_replaced(one, texts, hidden) for one in part)
+        case list() | tuple():
+            return type(part)(_replaced(one, hidden, texts) for one in part)
     if not isinstance(part, Struct):
         return part
-    fields = {name: getattr(part, name) for name in part.__struct_fields__}
-    changed = {name: _replaced(value, texts, hidden) for name, value in fields.items()}
+    fields = asdict(part)
+    changed = {name: _replaced(value, hidden, texts) for name, value in fields.items()}
     return part if changed == fields else replace(part, **changed)

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from equipoise.analysis.redaction.commands import command_with_values_replaced, with_values_replaced
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 
 Assigned = tuple[str, str]
@@ -40,20 +38,6 @@ class HiddenValues(Struct, frozen=True):
         """Return the placeholder of a value; ``None`` if the value is shown."""
         return self.placeholders.get((name, value))
 
-    def in_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the variables, each with its value or with a placeholder."""
-        return {
-            name: self.placeholders.get((name, value), value) for name, value in environment.items()
-        }
-
-    def in_line(self, line: str) -> str:
-        """Return a shell's line without hidden values."""
-        return with_values_replaced(line, self.replacement)
-
-    def in_command(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Return the words of a command without hidden values."""
-        return command_with_values_replaced(words, self.replacement)
-
     def in_text(self, text: str) -> str:
         """Return a name or a message without hidden values.
 
@@ -63,17 +47,6 @@ class HiddenValues(Struct, frozen=True):
         if self.pattern is None:
             return text
         return self.pattern.sub(lambda found: self.in_texts[found[0]], text)
-
-    def everywhere_in(self, part: Any) -> Any:
-        """Replace hidden values in every text of data as JSON holds them."""
-        match part:
-            case str():
-                return self.in_text(part)
-            case Mapping():
-                return {self.in_text(key): self.everywhere_in(value) for key, value in part.items()}
-            case list() | tuple():
-                return [self.everywhere_in(one) for one in part]
-        return part
 
     def with_names(self, names: Mapping[str, str]) -> HiddenValues:
         """Return the same values, with these names of conditions replaced in texts as well."""

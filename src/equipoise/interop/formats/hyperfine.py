@@ -36,8 +36,8 @@ from equipoise.interop.reading import (
     quoted,
     seconds_in,
 )
-from equipoise.model.csv_text import csv_text
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
+from equipoise.model.safe_text import csv_text
 
 _OWN_NAMES = {
     "time_wall_clock": "wall_s",

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from equipoise.why.causes.remaining import Cause, Extra, Remaining, sides
-from equipoise.why.causes.vocabulary import (
-    caller,
-    in_function,
-    is_named,
-    largest,
-    optional_sides,
-    short_name,
-)
-from equipoise.why.differences.changes import (
-    Change,
-    Difference,
-    Function,
-    is_more,
-    sum_of,
-)
-from equipoise.why.evidence.sources import Side
+from equipoise.why.causes.remaining import Cause, Extra, Remaining
+from equipoise.why.causes.vocabulary import caller, in_function, is_named, largest, short_name
+from equipoise.why.differences.changes import Change, Difference, Function, is_more
 
 _SAME_INSTRUCTIONS = 0.02
 """Largest relative difference of equal work: threads start and meet a little differently."""
@@ -47,18 +33,17 @@ def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
         extra = remaining.extra(functions=(function,))
         calling = caller(difference, function, extra.sides.extra)
         named = function if is_named(function.name) or calling is None else calling
-        called_by = None if calling is None or calling == named else short_name(calling)
-        has_name = is_named(named.name)
-        what = f"{short_name(named)}()" if has_name else f"code without a name in {named.module}"
+        called_by = None if calling in (None, named) else short_name(calling)
+        where = f"{short_name(named)}()"
+        if not is_named(named.name):
+            where = f"code without a name in {named.module}"
         yield extra.cause(
             "function",
-            {
-                "function": short_name(named),
-                "module": named.module,
-                "called_by": called_by,
-                "instructions": optional_sides(difference.instructions.get(function.name)),
-            },
-            f"more time in {what}{in_function(called_by, ', called by ')}",
+            f"more time in {where}{in_function(called_by, ', called by ')}",
+            function=short_name(named),
+            module=named.module,
+            called_by=called_by,
+            instructions=difference.instructions.get(function.name),
         )
 
 
@@ -68,10 +53,18 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     Its time in the interpreter and in the C library is its own.
     """
     difference = remaining.difference
-    function = _innermost_python(difference)
+    longer = {
+        function: change
+        for function, change in difference.reached.items()
+        if function.kind == "python" and is_more(change) and not function.name.startswith("<")
+    }
+    most = max((change.extra for change in longer.values()), default=0.0)
+    # Callers have all of the time of what they call; the innermost has the fewest others.
+    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most]
+    function = min(reversed(inner), key=lambda one: longer[one].slower, default=None)
     if function is None:
         return
-    reached = difference.reached[function]
+    reached = longer[function]
     native = {
         one: change
         for one, change in remaining.functions.items()
@@ -83,28 +76,11 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     half = 0.0 if None in reached.extra_ci else reached.half_width
     yield Extra(reached, seconds, (seconds - half, seconds + half), 0.0, inside.claims).cause(
         "function",
-        {
-            "function": short_name(function),
-            "module": function.name.partition(":")[2] or function.module,
-            "inside": None if heaviest is None else heaviest.name,
-        },
         f"more time in the Python function {short_name(function)}()",
+        function=short_name(function),
+        module=function.name.partition(":")[2] or function.module,
+        inside=None if heaviest is None else heaviest.name,
     )
-
-
-def _innermost_python(difference: Difference) -> Function | None:
-    """Return the Python function with the extra time and the fewest other seconds.
-
-    Callers have all of the time of what they call; the innermost has the fewest others.
-    """
-    longer = {
-        function: change
-        for function, change in difference.reached.items()
-        if function.kind == "python" and is_more(change) and not function.name.startswith("<")
-    }
-    most = max((change.extra for change in longer.values()), default=0.0)
-    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most]
-    return min(reversed(inner), key=lambda one: difference.of_slower(longer[one]), default=None)
 
 
 def memory_contention(remaining: Remaining) -> Iterator[Cause]:
@@ -115,38 +91,36 @@ def memory_contention(remaining: Remaining) -> Iterator[Cause]:
     """
     difference = remaining.difference
     threads = difference.threads
-    if threads is None or threads.extra != 0 or difference.of_slower(threads) < 2:
+    if threads is None or threads.extra != 0 or threads.slower < 2:
         return
     longer = {
         one: change
         for one, change in remaining.functions.items()
-        if is_named(one.name) and is_more(change) and difference.of_faster(change) > 0
+        if is_named(one.name) and is_more(change) and change.faster > 0
     }
     function = largest(longer)
     if function is None:
         return
-    instructions = difference.instructions.get(function.name)
+    change, instructions = longer[function], difference.instructions.get(function.name)
     if instructions is None:
-        if not _is_all_that_differs(difference, longer[function]):
-            return
+        is_same_work = _is_all_that_differs(difference, change)
         because = (
             "on several threads while nothing that was counted differs: they may contend for "
             "memory, or it has more to do (counting instructions would tell)"
         )
     else:
-        if abs(instructions.extra) > _SAME_INSTRUCTIONS * difference.of_slower(instructions):
-            return
+        is_same_work = abs(instructions.extra) <= _SAME_INSTRUCTIONS * instructions.slower
         because = "for the same instructions: its threads contend for memory"
-    times = difference.of_slower(longer[function]) / difference.of_faster(longer[function])
+    if not is_same_work:
+        return
+    times = change.slower / change.faster
     yield remaining.extra(functions=(function,)).cause(
         "function",
-        {
-            "function": function.name,
-            "module": function.module,
-            "threads": sides(threads),
-            "instructions": optional_sides(instructions),
-        },
         f"{function.name}() takes {times:.3g} times as long {because}",
+        function=function.name,
+        module=function.module,
+        threads=threads,
+        instructions=instructions,
     )
 
 
@@ -172,51 +146,39 @@ def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
 
 
 def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
-    difference = remaining.difference
-    of_slower, of_faster = difference.of_slower, difference.of_faster
     inside = {one: change for one, change in remaining.functions.items() if one.module == module}
-    slow, fast = _main(inside, difference.slower), _main(inside, difference.faster)
+    slow = _main({one: change.slower for one, change in inside.items()})
+    fast = _main({one: change.faster for one, change in inside.items()})
     if slow is None or fast is None:
         return
     settings = {
         one.name: {"baseline": one.baseline, "candidate": one.candidate}
-        for one in difference.settings
+        for one in remaining.difference.settings
         if one.name.removeprefix("server ") in _BLAS_SETTINGS
     }
-    extra = remaining.extra(functions=inside)
+    names: dict[str, str | None] = {"function": slow.name, "instead_of": fast.name}
     if slow == fast:
         # A library without symbols, such as Debian's BLIS: only settings tell its kernels apart.
-        if settings and not is_named(slow.name) and is_more(inside[slow]):
-            variables = " and ".join(name.removeprefix("environment ") for name in settings)
-            yield extra.cause(
-                "configuration",
-                {"function": None, "instead_of": None, "module": module, "settings": settings},
-                f"{module}, whose functions have no names, takes longer with the setting of "
-                f"{variables}",
-            )
-        return
-    # It is certain that a kernel is used before it is certain how long it takes.
-    if not is_more(inside[slow]) and not inside[fast].is_certain:
-        return
-    # Each is the kernel of one condition only.
-    if 2 * of_faster(inside[slow]) > of_faster(inside[fast]):
-        return
-    if 2 * of_slower(inside[fast]) > of_slower(inside[slow]):
-        return
-    yield extra.cause(
-        "configuration",
-        {
-            "function": slow.name,
-            "instead_of": fast.name,
-            "module": module,
-            "settings": settings,
-        },
-        f"{module} computes with {slow.name}() instead of {fast.name}()",
-    )
+        if not settings or is_named(slow.name) or not is_more(inside[slow]):
+            return
+        names = dict.fromkeys(names)
+        variables = " and ".join(name.removeprefix("environment ") for name in settings)
+        summary = (
+            f"{module}, whose functions have no names, takes longer with the setting of {variables}"
+        )
+    else:
+        # It is certain that a kernel is used before it is certain how long it takes.
+        is_used = is_more(inside[slow]) or inside[fast].is_certain
+        is_of_slower = 2 * inside[fast].slower <= inside[slow].slower
+        is_of_faster = 2 * inside[slow].faster <= inside[fast].faster
+        if not (is_used and is_of_slower and is_of_faster):
+            return
+        summary = f"{module} computes with {slow.name}() instead of {fast.name}()"
+    extra = remaining.extra(functions=inside)
+    yield extra.cause("configuration", summary, **names, module=module, settings=settings)
 
 
-def _main(inside: dict[Function, Change], side: Side) -> Function | None:
+def _main(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that has most of its library's time in one condition."""
-    total = getattr(sum_of(inside.values()), side)
-    heaviest = max(inside, key=lambda one: float(getattr(inside[one], side)))
-    return heaviest if getattr(inside[heaviest], side) > _MAIN * total > 0 else None
+    heaviest = max(seconds, key=lambda one: seconds[one])
+    return heaviest if seconds[heaviest] > _MAIN * sum(seconds.values()) > 0 else None

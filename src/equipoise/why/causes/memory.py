@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import Cause, Remaining, sides
+from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.causes.vocabulary import (
     MAPPINGS,
     PAGE_BYTES,
@@ -14,17 +14,11 @@ from equipoise.why.causes.vocabulary import (
     instead,
     most_more,
     number,
-    optional_sides,
     short_name,
     toucher,
 )
 from equipoise.why.differences.allocations import is_of_allocator
-from equipoise.why.differences.changes import (
-    AllocationsChange,
-    Difference,
-    SizeClassChange,
-    is_more,
-)
+from equipoise.why.differences.changes import AllocationsChange, is_more
 
 _RETURNING = {
     "munmap": ("munmap", "mmap", "mremap"),
@@ -51,49 +45,39 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
     There are about as many blocks of one size as calls that return memory.
     """
     difference = remaining.difference
+    allocations = difference.allocations
     syscall = most_more(difference, _RETURNING)
-    if syscall is None or difference.allocations is None:
+    if syscall is None or allocations is None:
         return
     calls = difference.calls[syscall].count
-    size = _returned_size(difference, difference.allocations, calls.extra)
-    if size is None:
-        return
-    faults = None if difference.faults is None else difference.faults.count
-    touched = (PAGE_FAULT,) if is_more(faults) else ()
-    yield remaining.extra(entries=(*_RETURNING[syscall], *touched)).cause(
-        "allocation",
-        {
-            "size_bytes": size.typical_bytes,
-            "syscall": syscall,
-            "function": _largest_requester(difference, difference.allocations),
-            "blocks": sides(size.count),
-            "calls": sides(calls),
-            "page_faults": optional_sides(faults),
-        },
-        f"blocks of {size.typical_bytes:,} bytes go back to the kernel at every free "
-        f"({number(difference.of_slower(size.count))} blocks, {syscall} "
-        f"{instead(difference, calls)})",
-    )
-
-
-def _returned_size(
-    difference: Difference, allocations: AllocationsChange, calls: float
-) -> SizeClassChange | None:
-    """Return the size class with the most bytes of those that fit the number of calls."""
-    of_slower = difference.of_slower
     fitting = [
         size
         for size in allocations.classes
         if size.typical_bytes >= PAGE_BYTES
-        and _FEWEST_CALLS * of_slower(size.count) <= calls <= _MOST_CALLS * of_slower(size.count)
+        and _FEWEST_CALLS * size.count.slower <= calls.extra <= _MOST_CALLS * size.count.slower
     ]
-    return max(fitting, key=lambda size: of_slower(size.bytes), default=None)
+    if not fitting:
+        return
+    size = max(fitting, key=lambda one: one.bytes.slower)
+    faults = None if difference.faults is None else difference.faults.count
+    touched = (PAGE_FAULT,) if is_more(faults) else ()
+    yield remaining.extra(entries=(*_RETURNING[syscall], *touched)).cause(
+        "allocation",
+        f"blocks of {size.typical_bytes:,} bytes go back to the kernel at every free "
+        f"({number(size.count.slower)} blocks, {syscall} {instead(calls)})",
+        size_bytes=size.typical_bytes,
+        syscall=syscall,
+        function=_largest_requester(allocations),
+        blocks=size.count,
+        calls=calls,
+        page_faults=faults,
+    )
 
 
-def _largest_requester(difference: Difference, allocations: AllocationsChange) -> str | None:
+def _largest_requester(allocations: AllocationsChange) -> str | None:
     """Return the function that asks for most bytes in the slower condition."""
     by = allocations.by_function
-    largest = max(by, key=lambda function: difference.of_slower(by[function]), default=None)
+    largest = max(by, key=lambda function: by[function].slower, default=None)
     return None if largest is None else short_name(largest)
 
 
@@ -109,17 +93,14 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     if faults.count.extra < calls.count.extra:
         return
     extra = remaining.extra(entries=("madvise", PAGE_FAULT))
-    function = toucher(difference, faults, extra)
+    function = toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
-        {
-            **call_evidence("madvise", calls),
-            "function": function,
-            "page_faults": sides(faults.count),
-        },
         "memory is given back to the kernel and faulted in again: madvise "
-        f"{instead(difference, calls.count)}, page faults {instead(difference, faults.count)}"
-        f"{in_function(function)}",
+        f"{instead(calls.count)}, page faults {instead(faults.count)}{in_function(function)}",
+        **call_evidence("madvise", calls),
+        function=function,
+        page_faults=faults.count,
     )
 
 
@@ -129,55 +110,45 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):
         return
-    slower, faster = difference.of_slower(resident), difference.of_faster(resident)
-    if not LEAST_HUGE_BYTES <= slower <= _SAME_BYTES * faster:
-        return
-    if not _are_as_many(difference, MAPPINGS):
-        return
-    if slower > _SMALL * difference.of_slower(faults.count):
-        return
-    if faster < _HUGE * difference.of_faster(faults.count):
+    slower, faster = resident.slower, resident.faster
+    is_same_memory = LEAST_HUGE_BYTES <= slower <= _SAME_BYTES * faster
+    is_paged_differently = (
+        slower <= _SMALL * faults.count.slower and faster >= _HUGE * faults.count.faster
+    )
+    mappings = [difference.calls[name].count for name in MAPPINGS if name in difference.calls]
+    is_mapped_alike = all(one.extra <= max(8.0, 0.1 * one.faster) for one in mappings)
+    if not (is_same_memory and is_paged_differently and is_mapped_alike):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = toucher(difference, faults, extra)
+    function = toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
-        {
-            "function": function,
-            "page_faults": sides(faults.count),
-            "resident_bytes": sides(resident),
-        },
         "the same memory is faulted in page by page instead of in huge pages: page faults "
-        f"{instead(difference, faults.count)}{in_function(function)}",
+        f"{instead(faults.count)}{in_function(function)}",
+        function=function,
+        page_faults=faults.count,
+        resident_bytes=resident,
     )
-
-
-def _are_as_many(difference: Difference, names: Iterable[str]) -> bool:
-    """Return whether the slower condition makes about as many of each of these calls, or fewer."""
-    counts = [difference.calls[name].count for name in names if name in difference.calls]
-    return all(one.extra <= max(8.0, 0.1 * difference.of_faster(one)) for one in counts)
 
 
 def page_faults(remaining: Remaining) -> Iterator[Cause]:
     """Find more page faults, as more memory is used or memory is got anew."""
-    difference = remaining.difference
-    faults = difference.faults
+    faults = remaining.difference.faults
     if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = toucher(difference, faults, extra)
+    function = toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
-        {"function": function, "page_faults": sides(faults.count)},
-        f"more page faults: {instead(difference, faults.count)}"
-        f"{in_function(function, ', most of them in ')}",
+        f"more page faults: {instead(faults.count)}{in_function(function, ', most of them in ')}",
+        function=function,
+        page_faults=faults.count,
     )
 
 
 def more_allocations(remaining: Remaining) -> Iterator[Cause]:
     """Find many more allocated blocks, where the allocator takes the time."""
-    difference = remaining.difference
-    allocations = difference.allocations
+    allocations = remaining.difference.allocations
     if allocations is None or not is_more(allocations.count):
         return
     inside = [function for function in remaining.functions if is_of_allocator(function)]
@@ -187,11 +158,9 @@ def more_allocations(remaining: Remaining) -> Iterator[Cause]:
     size = max(allocations.classes, key=lambda one: one.count.extra)
     yield extra.cause(
         "allocation",
-        {
-            "size_bytes": size.typical_bytes,
-            "function": _largest_requester(difference, allocations),
-            "blocks": sides(allocations.count),
-        },
-        f"more blocks are allocated: {instead(difference, allocations.count)}, most of "
+        f"more blocks are allocated: {instead(allocations.count)}, most of "
         f"them of {size.typical_bytes:,} bytes",
+        size_bytes=size.typical_bytes,
+        function=_largest_requester(allocations),
+        blocks=allocations.count,
     )

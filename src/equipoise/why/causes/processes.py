@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from equipoise.model.interval import Interval
-from equipoise.why.causes.remaining import Cause, Extra, Part, Remaining, sides
+from equipoise.why.causes.remaining import Cause, Extra, Part, Remaining
 from equipoise.why.causes.vocabulary import (
     FORKS,
     NOT_ON_DISK,
@@ -19,9 +19,8 @@ from equipoise.why.causes.vocabulary import (
     is_named,
     most_more,
     number,
-    optional_sides,
 )
-from equipoise.why.differences.changes import is_more
+from equipoise.why.differences.changes import Change, Difference, is_more
 
 _LONGER_TIMES = 2.0
 _AS_MANY_TIMES = 2.0
@@ -67,7 +66,6 @@ _AT_ONCE = 1.1
 def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     """Find forks that take longer: each copies the tables of a large memory."""
     difference = remaining.difference
-    of_slower, of_faster = difference.of_slower, difference.of_faster
     forks = [name for name in FORKS if name in difference.calls and name != "vfork"]
     syscall = max(forks, key=lambda name: difference.calls[name].seconds.extra, default=None)
     if syscall is None:
@@ -76,9 +74,9 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     # Samples come to some kernels' forks and miss those of others.
     is_sampled = is_more(remaining.entries.get(syscall))
     seconds = remaining.entries[syscall] if is_sampled else difference.calls[syscall].seconds
-    if not 0 < of_faster(count) <= of_slower(count) <= _AS_MANY_TIMES * of_faster(count):
+    if not 0 < count.faster <= count.slower <= _AS_MANY_TIMES * count.faster:
         return
-    each_s, usual_s = of_slower(seconds) / of_slower(count), of_faster(seconds) / of_faster(count)
+    each_s, usual_s = seconds.slower / count.slower, seconds.faster / count.faster
     if not is_more(seconds) or each_s < _LONGER_TIMES * usual_s:
         return
     has_faults = difference.faults is not None and is_more(difference.faults.count)
@@ -89,14 +87,12 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
         waits=WAITS_FOR_CHILDREN,
     ).cause(
         "process",
-        {
-            "syscall": syscall,
-            "calls": sides(count),
-            "call_seconds": sides(seconds),
-            "resident_bytes": optional_sides(difference.accounts.get("max_rss_bytes")),
-        },
-        f"{number(of_slower(count))} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
+        f"{number(count.slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
         "of a processor each, several times as long",
+        syscall=syscall,
+        calls=count,
+        call_seconds=seconds,
+        resident_bytes=difference.accounts.get("max_rss_bytes"),
     )
 
 
@@ -106,10 +102,9 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
     processes, programs = difference.processes, difference.programs
     if processes is None or not is_more(processes):
         return
-    if difference.of_slower(processes) < _MANY_TIMES * difference.of_faster(processes):
-        return
     on_processor = difference.on_processor
-    if on_processor is not None and on_processor.extra > _SMALL_PROCESS_S * processes.extra:
+    is_small = on_processor is None or on_processor.extra <= _SMALL_PROCESS_S * processes.extra
+    if processes.slower < _MANY_TIMES * processes.faster or not is_small:
         return
     executing = ("execve", "execveat") if is_more(programs) else FORKS
     syscall = most_more(difference, executing)
@@ -118,13 +113,11 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
         entries=_STARTING, functions=loading, waits=(*WAITS_FOR_CHILDREN, *FORKS)
     ).cause(
         "process",
-        {
-            "syscall": syscall,
-            "processes": sides(processes),
-            "programs": optional_sides(programs),
-        },
-        f"many small processes are started: {instead(difference, processes)}"
+        f"many small processes are started: {instead(processes)}"
         f"{'' if syscall is None else f' ({syscall})'}",
+        syscall=syscall,
+        processes=processes,
+        programs=programs,
     )
 
 
@@ -137,20 +130,18 @@ def one_thread(remaining: Remaining) -> Iterator[Cause]:
     threads, work, gap = difference.threads, difference.on_processor, difference.gap
     if threads is None or work is None or threads.extra >= 0 or not threads.is_certain:
         return
-    if abs(work.extra) > _SAME_WORK * difference.of_slower(work):
-        return
-    if difference.of_faster(work) < _AT_ONCE * difference.of_faster(gap):
+    if abs(work.extra) > _SAME_WORK * work.slower or work.faster < _AT_ONCE * gap.faster:
         return
     waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
     seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
-    interval: Interval = (seconds - gap.half_width, seconds + gap.half_width)
-    if None in gap.extra_ci:
-        interval = (None, None)
+    is_known = None not in gap.extra_ci
+    half = gap.half_width
+    interval: Interval = (seconds - half, seconds + half) if is_known else (None, None)
     yield Extra(gap, seconds, interval, 0.0, frozenset()).cause(
         "process",
-        {"threads": sides(threads), "processor_seconds": sides(work)},
-        f"the same work is done by fewer threads ({instead(difference, threads)}), one after "
-        "another",
+        f"the same work is done by fewer threads ({instead(threads)}), one after another",
+        threads=threads,
+        processor_seconds=work,
     )
 
 
@@ -179,15 +170,13 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
     claims: frozenset[Part] = frozenset({("wait", _FUTEX), ("entry", _FUTEX)})
     yield remaining.waiting(lock.seconds, claims).cause(
         "waiting",
-        {
-            "lock": None if is_unnamed else name,
-            "module": module or None,
-            "function": function,
-            "syscall": _FUTEX,
-            "waits": sides(lock.waits),
-        },
         f"threads wait for {'a lock without a name' if is_unnamed else f'the lock {name}'}"
-        f"{in_function(function, ' in ')}: {instead(difference, lock.waits)} times",
+        f"{in_function(function, ' in ')}: {instead(lock.waits)} times",
+        lock=None if is_unnamed else name,
+        module=module or None,
+        function=function,
+        syscall=_FUTEX,
+        waits=lock.waits,
     )
 
 
@@ -212,12 +201,12 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     syscall = max(longer, key=lambda entry: longer[entry].extra, default=None)
     if syscall is None:
         return
-    calls = difference.calls.get(syscall)
-    yield remaining.extra(waits=tuple(longer)).cause(
+    count = _number_of_calls(difference, syscall)
+    yield remaining.extra(waits=longer).cause(
         "waiting",
-        {"syscall": syscall, "calls": optional_sides(None if calls is None else calls.count)},
-        f"it sleeps in {syscall}"
-        f"{'' if calls is None else f', {instead(difference, calls.count)} times'}",
+        f"it sleeps in {syscall}{'' if count is None else f', {instead(count)} times'}",
+        syscall=syscall,
+        calls=count,
     )
 
 
@@ -232,16 +221,18 @@ def waiting(remaining: Remaining) -> Iterator[Cause]:
     if remaining.waited_s > 0 and extra.waited_s < longer[entry].extra:
         # It overlaps with waiting that has a cause: waiting for a thread that waits is no cause.
         return
-    calls = remaining.difference.calls.get(entry)
     yield extra.cause(
         "waiting",
-        {
-            "syscall": entry,
-            "function": _waiter(remaining, entry),
-            "calls": optional_sides(None if calls is None else calls.count),
-        },
         f"threads wait longer in {entry}",
+        syscall=entry,
+        function=_waiter(remaining, entry),
+        calls=_number_of_calls(remaining.difference, entry),
     )
+
+
+def _number_of_calls(difference: Difference, syscall: str) -> Change | None:
+    calls = difference.calls.get(syscall)
+    return None if calls is None else calls.count
 
 
 def _waiter(remaining: Remaining, entry: str) -> str | None:

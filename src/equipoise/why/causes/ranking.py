@@ -69,33 +69,19 @@ def suggested_causes(
     remaining = Remaining(difference)
     accepted: list[tuple[str, Cause]] = []
     for name, rule in rules.items():
-        of_rule = _causes_of(rule, remaining)
-        accepted += [(name, cause) for cause in of_rule]
-        for cause in of_rule:
-            remaining = remaining.without(cause)
-    accepted.sort(key=lambda item: -item[1].seconds)
-    return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
-
-
-def _causes_of(rule: Rule, remaining: Remaining) -> tuple[Cause, ...]:
-    """Return the causes of one rule that matter, the most seconds first.
-
-    The rule is asked again after each, as what that cause has claimed is no longer there, until
-    the rule finds nothing that it has not claimed.
-    """
-    accepted: list[Cause] = []
-    while True:
-        new = [
+        before = remaining
+        # Each cause changes what remains: the rule runs until it finds nothing new.
+        while causes := [
             cause
             for cause in rule(remaining)
             if cause.seconds >= LEAST_FRACTION * remaining.gap_s
-            and (not accepted or cause.claims - remaining.claimed)
-        ]
-        if not new:
-            return tuple(accepted)
-        largest = max(new, key=lambda cause: cause.seconds)
-        accepted.append(largest)
-        remaining = remaining.without(largest)
+            and (remaining is before or cause.claims - remaining.claimed)
+        ]:
+            largest = max(causes, key=lambda cause: cause.seconds)
+            accepted.append((name, largest))
+            remaining = remaining.without(largest)
+    accepted.sort(key=lambda item: -item[1].seconds)
+    return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
 
 
 def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:

@@ -14,11 +14,11 @@ twice:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
@@ -52,10 +52,18 @@ class Extra(Struct, frozen=True):
     """Seconds of waiting among ``seconds``."""
     claims: frozenset[Part]
 
-    def cause(self, kind: Kind, evidence: dict[str, Any], summary: str) -> Cause:
-        """Return the cause that has this extra time; its evidence then shows the time, too."""
-        own = (self.sides, self.seconds, self.seconds_ci, self.waited_s, self.claims)
-        return Cause(*own, kind, {**evidence, "seconds": sides(self.sides)}, summary)
+    def cause(self, kind: Kind, summary: str, **evidence: Any) -> Cause:
+        """Return the cause that has this extra time; its evidence then shows the time, too.
+
+        A `Change` in the evidence is shown as its values in both conditions.
+        """
+        shown = {
+            name: {"baseline": value.baseline, "candidate": value.candidate}
+            if isinstance(value, Change)
+            else value
+            for name, value in {**evidence, "seconds": self.sides}.items()
+        }
+        return Cause(**asdict(self), kind=kind, evidence=shown, summary=summary)
 
 
 class Cause(Extra, frozen=True):
@@ -116,10 +124,10 @@ class Remaining(Struct, frozen=True):
 
     def extra(
         self,
-        entries: Iterable[str] = (),
-        functions: Iterable[Function] = (),
-        waits: Iterable[str] = (),
-        calls: Iterable[str] = (),
+        entries: Collection[str] = (),
+        functions: Collection[Function] = (),
+        waits: Collection[str] = (),
+        calls: Collection[str] = (),
     ) -> Extra:
         """Return the extra time at kernel entry points, in functions and in waits.
 
@@ -138,34 +146,28 @@ class Remaining(Struct, frozen=True):
         calls
             Long system calls that samples miss: their own seconds count in any case.
         """
-        entries, functions, waits = tuple(entries), tuple(functions), tuple(waits)
-        calls = tuple(calls)
         unclaimed = self.functions
         work = sum_of(
-            [
-                *(self._at_entry(one) for one in entries),
-                *(self._in_calls(one) for one in calls),
+            (
+                *map(self._at_entry, entries),
+                *map(self._in_calls, calls),
                 *(unclaimed[one] for one in functions if one in unclaimed),
-            ]
+            )
         )
-        claims = frozenset(
+        claims: frozenset[Part] = frozenset(
             (
                 *(("entry", one) for one in (*entries, *calls)),
-                *(_part(one) for one in functions),
+                *map(_part, functions),
                 *(("wait", one) for one in waits),
             )
         )
         waiting = self.waiting(self._waiting(waits), claims)
-        worked_s = work.extra / self._side_by_side()
-        half = math.hypot(work.half_width / self._side_by_side(), _half(waiting.seconds_ci))
-        seconds = worked_s + waiting.waited_s
-        return Extra(
-            sides=sum_of([work, waiting.sides]),
-            seconds=seconds,
-            seconds_ci=(seconds - half, seconds + half),
-            waited_s=waiting.waited_s,
-            claims=claims,
-        )
+        work_half, waiting_half = work.half_width / self._side_by_side(), _half(waiting.seconds_ci)
+        half = math.hypot(work_half, waiting_half)
+        seconds = work.extra / self._side_by_side() + waiting.waited_s
+        interval = (seconds - half, seconds + half)
+        sides = sum_of((work, waiting.sides))
+        return Extra(sides, seconds, interval, waiting.waited_s, claims)
 
     def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
         """Return extra time that was spent waiting, by any source."""
@@ -184,20 +186,19 @@ class Remaining(Struct, frozen=True):
         calls = self.difference.calls.get(name)
         return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
 
-    def _waiting(self, entries: Sequence[str]) -> Change:
-        unclaimed = [one for one in entries if ("wait", one) not in self.claimed]
+    def _waiting(self, entries: Collection[str]) -> Change:
         if self.difference.waits:
-            return sum_of(change for wait, change in self.waits.items() if wait.entry in unclaimed)
+            return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
-        return sum_of(calls[one].seconds for one in unclaimed if self._mostly_waits(one))
+        waiting = (one for one in entries if self._mostly_waits(one))
+        return sum_of(calls[one].seconds for one in waiting if ("wait", one) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
         """Return whether a call's own seconds stand for waiting, as nothing saw the waits."""
         calls = self.difference.calls.get(name)
         if calls is None or self.difference.waits:
             return False
-        of_slower = self.difference.of_slower
-        return calls.waits or of_slower(calls.seconds) > LONG_CALL_S * of_slower(calls.count)
+        return calls.waits or calls.seconds.slower > LONG_CALL_S * calls.count.slower
 
     def _side_by_side(self) -> float:
         """Return how many extra seconds on processors passed within one second of the gap."""
@@ -209,20 +210,13 @@ class Remaining(Struct, frozen=True):
     def _most_waiting_s(self) -> float:
         """Return how much of the gap waiting that no cause has claimed can explain."""
         on_processor = self.difference.on_processor
+        counts = (self.difference.threads, self.difference.processes)
+        # Where no source counted them there may be several.
+        has_several = any(count is None or count.slower > 1 for count in counts)
         worked_s = 0.0
-        if on_processor is not None and self._has_several_threads():
+        if on_processor is not None and has_several:
             worked_s = max(0.0, on_processor.extra / self._side_by_side())
         return max(0.0, self.gap_s - worked_s - self.waited_s)
-
-    def _has_several_threads(self) -> bool:
-        numbers = (self.difference.threads, self.difference.processes)
-        # Where no source counted them there may be several.
-        return any(one is None or self.difference.of_slower(one) > 1 for one in numbers)
-
-
-def sides(change: Change) -> dict[str, float]:
-    """Return both conditions as evidence shows them."""
-    return {"baseline": change.baseline, "candidate": change.candidate}
 
 
 def _part(function: Function) -> Part:

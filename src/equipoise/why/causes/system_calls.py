@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
-from equipoise.why.causes.remaining import Cause, Remaining, sides
+from equipoise.why.causes.remaining import Cause, Remaining
 from equipoise.why.causes.vocabulary import (
     NOT_ON_DISK,
     PAGE_FAULT,
@@ -13,7 +14,6 @@ from equipoise.why.causes.vocabulary import (
     SYNCS,
     WRITES,
     call_evidence,
-    caller,
     file_evidence,
     file_with_most,
     instead,
@@ -21,7 +21,7 @@ from equipoise.why.causes.vocabulary import (
     number,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, FileChange, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
 
 _BLOCK_BYTES = 512
 """Unit of the kernel's account of block reads."""
@@ -57,12 +57,13 @@ def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
     if syscall is None:
         return
     calls = difference.calls[syscall].count
-    file = file_with_most(difference, lambda change: change.syncs)
+    file = file_with_most(difference, attrgetter("syncs"))
     yield remaining.extra(entries=SYNCS, waits=SYNCS).cause(
         "file_io",
-        {"syscall": syscall, **file_evidence(file), "calls": sides(calls)},
-        f"{file or 'a file'} is synced to its disk more often: {syscall} "
-        f"{instead(difference, calls)}",
+        f"{file or 'a file'} is synced to its disk more often: {syscall} {instead(calls)}",
+        syscall=syscall,
+        **file_evidence(file),
+        calls=calls,
     )
 
 
@@ -80,76 +81,61 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
     extra = remaining.extra(entries=entries, waits=entries)
     if extra.waited_s <= 0:
         return
-    file = file_with_most(difference, lambda change: change.seconds)
-    waits = {one: w for one, w in remaining.waits.items() if one.entry in (*READS, PAGE_FAULT)}
-    longest = max(waits, key=lambda one: waits[one].extra, default=None)
+    file = file_with_most(difference, attrgetter("seconds"))
+    waits = [wait for wait in remaining.waits if wait.entry in (*READS, PAGE_FAULT)]
+    longest = max(waits, key=lambda wait: remaining.waits[wait].extra, default=None)
     syscall = longest.entry if longest is not None and longest.entry in READS else None
-    reader = None
-    if syscall is None and longest is not None and longest.function is not None:
-        reader = caller(difference, longest.function, 0.0) or longest.function
+    reader = None if syscall is not None or longest is None else longest.function
     yield extra.cause(
         "file_io",
-        {
-            "syscall": syscall,
-            "function": None if reader is None else short_name(reader),
-            **file_evidence(file),
-            "bytes_from_disk": {
-                "baseline": _BLOCK_BYTES * blocks.baseline,
-                "candidate": _BLOCK_BYTES * blocks.candidate,
-            },
-        },
         f"{file or 'a file'} is not in memory: "
-        f"{number(_BLOCK_BYTES * difference.of_slower(blocks))} bytes are read from the disk",
+        f"{number(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
+        syscall=syscall,
+        function=None if reader is None else short_name(reader),
+        **file_evidence(file),
+        bytes_from_disk={
+            "baseline": _BLOCK_BYTES * blocks.baseline,
+            "candidate": _BLOCK_BYTES * blocks.candidate,
+        },
     )
 
 
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes written in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(
-        remaining, WRITES, "written", lambda file: file.writes, lambda file: file.bytes_written
-    )
+    return _in_tiny_pieces(remaining, WRITES, "writes", "written")
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes read in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(
-        remaining, READS, "read", lambda file: file.reads, lambda file: file.bytes_read
-    )
+    return _in_tiny_pieces(remaining, READS, "reads", "read")
 
 
 def _in_tiny_pieces(
-    remaining: Remaining,
-    syscalls: Sequence[str],
-    participle: str,
-    calls_of: Callable[[FileChange], Change],
-    bytes_of: Callable[[FileChange], Change],
+    remaining: Remaining, syscalls: Sequence[str], field: str, participle: str
 ) -> Iterator[Cause]:
+    """Find such calls; ``field`` is that of `FileChange` which counts them."""
     difference = remaining.difference
-    of_slower, of_faster = difference.of_slower, difference.of_faster
+    calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{participle}")
     syscall = most_more(difference, syscalls)
-    on_disk = [
-        change for name, change in difference.files.items() if not name.startswith(NOT_ON_DISK)
-    ]
+    on_disk = [file for name, file in difference.files.items() if not name.startswith(NOT_ON_DISK)]
     if syscall is None or not on_disk:
         return
     count, size = sum_of(map(calls_of, on_disk)), sum_of(map(bytes_of, on_disk))
-    if of_slower(count) <= 0 or of_slower(count) < _TINY_TIMES * of_faster(count):
+    if count.slower <= 0 or count.slower < _TINY_TIMES * count.faster:
         return
-    bytes_each = of_slower(size) / of_slower(count)
-    if bytes_each > TINY_BYTES or of_slower(size) > _SAME_BYTES * of_faster(size):
+    bytes_each = size.slower / count.slower
+    if bytes_each > TINY_BYTES or size.slower > _SAME_BYTES * size.faster:
         return
     calls = difference.calls[syscall].count
     file = file_with_most(difference, calls_of)
     yield remaining.extra(entries=syscalls, waits=syscalls).cause(
         "system_call",
-        {
-            "syscall": syscall,
-            **file_evidence(file),
-            "size_bytes": round(bytes_each),
-            "calls": sides(calls),
-        },
         f"{file or 'a file'} is {participle} in pieces of about "
-        f"{bytes_each:,.0f} bytes: {syscall} {instead(difference, calls)}",
+        f"{bytes_each:,.0f} bytes: {syscall} {instead(calls)}",
+        syscall=syscall,
+        **file_evidence(file),
+        size_bytes=round(bytes_each),
+        calls=calls,
     )
 
 
@@ -166,9 +152,11 @@ def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
     calls, absent = difference.calls[syscall].count, _absent(difference, syscall)
     yield remaining.extra(entries=names, waits=names).cause(
         "system_call",
-        {"syscall": syscall, "calls": sides(calls), "not_there": sides(absent)},
-        f"paths are looked up more often: {syscall} {instead(difference, calls)}, of which "
-        f"{instead(difference, absent)} find nothing",
+        f"paths are looked up more often: {syscall} {instead(calls)}, of which "
+        f"{instead(absent)} find nothing",
+        syscall=syscall,
+        calls=calls,
+        not_there=absent,
     )
 
 
@@ -207,9 +195,8 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
         for name, change in difference.files.items()
         if name.startswith(NOT_ON_DISK) and (is_more(change.reads) or is_more(change.writes))
     ]
-    file = file_with_most(
-        difference, lambda change: change.writes, beginning=NOT_ON_DISK
-    ) or file_with_most(difference, lambda change: change.reads, beginning=NOT_ON_DISK)
+    file = file_with_most(difference, attrgetter("writes"), on_disk=False)
+    file = file or file_with_most(difference, attrgetter("reads"), on_disk=False)
     syscall = most_more(difference, _MESSAGES)
     if not pipes or file is None or syscall is None:
         return
@@ -220,14 +207,12 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     change = difference.files[file]
     yield remaining.extra(entries=_MESSAGES, waits=_MESSAGES).cause(
         "system_call",
-        {
-            "syscall": syscall,
-            "file": file,
-            "calls": sides(calls),
-            "bytes_written": sides(change.bytes_written),
-            "bytes_read": sides(change.bytes_read),
-        },
-        f"many more messages: {syscall} {instead(difference, calls)}, through {file}",
+        f"many more messages: {syscall} {instead(calls)}, through {file}",
+        syscall=syscall,
+        file=file,
+        calls=calls,
+        bytes_written=change.bytes_written,
+        bytes_read=change.bytes_read,
     )
 
 
@@ -238,8 +223,8 @@ def more_system_calls(remaining: Remaining) -> Iterator[Cause]:
         if ("entry", syscall) not in remaining.claimed and is_more(calls.count):
             yield remaining.extra(entries=(syscall,), waits=(syscall,)).cause(
                 "system_call",
-                call_evidence(syscall, calls),
-                f"more system calls: {syscall} {instead(difference, calls.count)}",
+                f"more system calls: {syscall} {instead(calls.count)}",
+                **call_evidence(syscall, calls),
             )
 
 
@@ -251,6 +236,6 @@ def slower_system_calls(remaining: Remaining) -> Iterator[Cause]:
         if calls is not None and is_more(seconds) and not is_more(calls.count):
             yield remaining.extra(entries=(syscall,)).cause(
                 "system_call",
-                call_evidence(syscall, calls),
-                f"{syscall} takes longer: {number(difference.of_slower(calls.count))} calls",
+                f"{syscall} takes longer: {number(calls.count.slower)} calls",
+                **call_evidence(syscall, calls),
             )

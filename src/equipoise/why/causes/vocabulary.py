@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from equipoise.why.causes.remaining import Extra, sides
+from equipoise.why.causes.remaining import Extra, Remaining
 from equipoise.why.differences.changes import (
     CallsChange,
     Change,
@@ -51,24 +51,16 @@ def most_more(difference: Difference, names: Iterable[str]) -> str | None:
 
 
 def file_with_most(
-    difference: Difference,
-    change_of: Callable[[FileChange], Change],
-    *,
-    beginning: tuple[str, ...] | None = None,
+    difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
 ) -> str | None:
-    """Return the named file of which the slower condition has most more.
-
-    Only names with one of these beginnings count; by default, those of files on a disk.
-    """
-
-    def fits(name: str) -> bool:
-        if beginning is not None:
-            return name.startswith(beginning)
-        return is_named(name) and not name.startswith(NOT_ON_DISK)
-
-    extra = {name: change_of(change).extra for name, change in difference.files.items()}
-    more = [name for name in extra if fits(name) and extra[name] > 0]
-    return max(more, key=lambda name: extra[name], default=None)
+    """Return the named file on a disk, or the pipe or socket, that has most more of a change."""
+    extra = {
+        name: change_of(file).extra
+        for name, file in difference.files.items()
+        if is_named(name) and name.startswith(NOT_ON_DISK) is not on_disk
+    }
+    name = max(extra, key=lambda one: extra[one], default=None)
+    return name if name is not None and extra[name] > 0 else None
 
 
 def largest(changes: Mapping[Function, Change]) -> Function | None:
@@ -91,22 +83,22 @@ def caller(difference: Difference, function: Function, seconds: float) -> Functi
         and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
         and change.extra >= _MOST * seconds > 0
     }
-    return min(reversed(callers), key=lambda one: difference.of_slower(callers[one]), default=None)
+    return min(reversed(callers), key=lambda one: callers[one].slower, default=None)
 
 
-def toucher(difference: Difference, faults: FaultsChange, extra: Extra) -> str | None:
+def toucher(remaining: Remaining, faults: FaultsChange, extra: Extra) -> str | None:
     """Return the named function that touches the pages that fault more, if it is known."""
     function = largest(faults.by_function)
     if function is None:
         return None
     if not is_named(function.name):
-        function = caller(difference, function, extra.sides.extra) or function
+        function = caller(remaining.difference, function, extra.sides.extra) or function
     return short_name(function)
 
 
 def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
     """Return a system call as evidence shows it, without its seconds."""
-    return {"syscall": syscall, "size_bytes": calls.typical_bytes, "calls": sides(calls.count)}
+    return {"syscall": syscall, "size_bytes": calls.typical_bytes, "calls": calls.count}
 
 
 def file_evidence(name: str | None) -> dict[str, Any]:
@@ -115,16 +107,9 @@ def file_evidence(name: str | None) -> dict[str, Any]:
     return {"file": name} if name is not None else {"file": None, "file_unknown_because": because}
 
 
-def optional_sides(change: Change | None) -> dict[str, float] | None:
-    """Return both conditions as evidence shows them, or ``None``."""
-    return None if change is None else sides(change)
-
-
-def instead(difference: Difference, change: Change) -> str:
+def instead(change: Change) -> str:
     """Return ``150,000 instead of 879``: the slower condition's number first."""
-    return (
-        f"{number(difference.of_slower(change))} instead of {number(difference.of_faster(change))}"
-    )
+    return f"{number(change.slower)} instead of {number(change.faster)}"
 
 
 def number(value: float) -> str:

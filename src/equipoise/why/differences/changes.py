@@ -47,6 +47,16 @@ class Change(Struct, frozen=True):
     of each condition."""
 
     @property
+    def slower(self) -> float:
+        """What the slower condition has: the larger value where ``extra`` is above 0."""
+        return (max if self.extra > 0 else min)(self.baseline, self.candidate)
+
+    @property
+    def faster(self) -> float:
+        """What the faster condition has."""
+        return (min if self.extra > 0 else max)(self.baseline, self.candidate)
+
+    @property
     def is_certain(self) -> bool:
         """Whether the interval is known and excludes no change."""
         low, high = self.extra_ci
@@ -195,19 +205,6 @@ class Difference(Struct, frozen=True):
     settings: tuple[Setting, ...] = ()
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Sentences about what could not be seen, by source."""
-
-    @property
-    def faster(self) -> Side:
-        """The other side."""
-        return "baseline" if self.slower == "candidate" else "candidate"
-
-    def of_slower(self, change: Change) -> float:
-        """Return what the slower condition has."""
-        return change.candidate if self.slower == "candidate" else change.baseline
-
-    def of_faster(self, change: Change) -> float:
-        """Return what the faster condition has."""
-        return change.baseline if self.slower == "candidate" else change.candidate
 
 
 Key = TypeVar("Key")

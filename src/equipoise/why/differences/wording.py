@@ -165,11 +165,11 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     allocations = difference.allocations
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
-    blocks = difference.of_slower(allocations.count)
-    most = max(allocations.classes, key=lambda one: difference.of_slower(one.count), default=None)
-    if most is None or blocks == 0 or difference.of_slower(most.count) < MOST_BLOCKS * blocks:
+    blocks = allocations.count.slower
+    most = max(allocations.classes, key=lambda one: one.count.slower, default=None)
+    if most is None or blocks == 0 or most.count.slower < MOST_BLOCKS * blocks:
         return None
-    part = 100 * difference.of_slower(most.count) / blocks
+    part = 100 * most.count.slower / blocks
     sentence = f"{part:.0f} % of the allocations are of {_size(most)}"
     if most.usual_lifetime_s is None:
         return sentence

@@ -29,9 +29,8 @@ from equipoise.measure.servers import Servers
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import RunRecord, Trial
+from equipoise.model.record import Observation, RunRecord, Trial
 from equipoise.why.evidence.process import End, Process
 from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation import Observation
+from equipoise.model.record import Observation
 from equipoise.why.evidence import allocations, instructions, system_calls
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
