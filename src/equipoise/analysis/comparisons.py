@@ -108,11 +108,7 @@ def pairing_of(
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
     quantum = QUANTA.get(metric, 0.0)
-    pairs = (
-        costs.paired(contrast, quantum)
-        if plan.control is None
-        else costs.pooled(contrast, plan.control, quantum)
-    )
+    pairs = costs.paired(contrast, quantum, plan.control)
     return Pairing(metric, contrast, costs, pairs, more_is_better)
 
 
