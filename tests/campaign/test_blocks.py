@@ -11,7 +11,7 @@ from equipoise.campaign.blocks import (
     add_block,
     block_costs,
     complete_blocks,
-    cost,
+    cost_in,
     cut_blocks,
     left_out_because,
     read_block,
@@ -92,7 +92,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
 
 def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
     draw = Draw("measured", 1, FORWARD, 0)
-    assert cost(trial_of(draw, 0, 1.0, timed_out=True), "wall_s") == math.inf
+    assert cost_in("wall_s")(trial_of(draw, 0, 1.0, timed_out=True)) == math.inf
 
 
 def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
@@ -100,8 +100,8 @@ def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("latency_s", 0.5), Sample("latency_s", 0.1, iteration=1)),
     )
-    assert cost(trial, "latency_s") == 0.5
-    assert cost(trial, "nonsense") is None
+    assert cost_in("latency_s")(trial) == 0.5
+    assert cost_in("nonsense")(trial) is None
 
 
 def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
@@ -119,8 +119,8 @@ def test_what_is_better_when_higher_costs_its_inverse() -> None:
         trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
         samples=(Sample("rate", 4.0, better="higher"), Sample("none", 0.0, better="higher")),
     )
-    assert cost(trial, "rate") == 0.25
-    assert cost(trial, "none") == math.inf
+    assert cost_in("rate")(trial) == 0.25
+    assert cost_in("none")(trial) == math.inf
 
 
 def test_a_control_is_pooled_into_the_baseline() -> None:
@@ -128,7 +128,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     plan = msgspec.structs.replace(plan_of("a", "b", "a again"), control=2)
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
-    pooled = block_costs(plan, complete, "wall_s").pooled(Contrast(0, 1), 2, quantum=0.0)
+    pooled = block_costs(plan, complete, "wall_s").paired(Contrast(0, 1), quantum=0.0, control=2)
     grown = PairedBlocks()
     for block in complete.values():
         add_block(grown, read_block(block, plan), Contrast(0, 1), plan)

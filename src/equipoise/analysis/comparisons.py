@@ -93,7 +93,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     contrast = Contrast(CONTROLLED, plan.control)
-    pairs = costs.paired(contrast, QUANTA.get(metric), plan.judgement.engine)
+    pairs = costs.paired(contrast, quantum=QUANTA.get(metric), engine=plan.judgement.engine)
     pairing = Pairing(metric, contrast, costs, pairs, is_more_better(blocks, metric))
     return judge_pairings(plan, [pairing])[0]
 
@@ -107,11 +107,11 @@ def pairing_of(
     more_is_better: bool = False,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
-    quantum, engine = QUANTA.get(metric), plan.judgement.engine
-    pairs = (
-        costs.paired(contrast, quantum, engine)
-        if plan.control is None
-        else costs.pooled(contrast, plan.control, quantum, engine)
+    pairs = costs.paired(
+        contrast,
+        quantum=QUANTA.get(metric),
+        engine=plan.judgement.engine,
+        control=plan.control,
     )
     return Pairing(metric, contrast, costs, pairs, more_is_better)
 

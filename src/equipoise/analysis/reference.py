@@ -41,16 +41,16 @@ class _Row(Struct, frozen=True):
 
 
 def compare_with_reference(
-    there: ResultDocument,
-    here: ResultDocument,
+    reference: ResultDocument,
+    result: ResultDocument,
     *,
     min_effect: float,
     alpha: float,
 ) -> ReferenceComparison:
-    """Hold every row that is in either result against the other.
+    """Compare every row that is in either result.
 
-    A row is a condition on the primary metric of the result here; of `equipoise os`, on the metric
-    of its probe. Conditions of the two are the same by name, or else by their command.
+    A row is a condition on the primary metric of the result; of `equipoise os`, on the metric of
+    its probe. Conditions of the two are the same by name, or else by their command.
 
     Parameters
     ----------
@@ -64,40 +64,31 @@ def compare_with_reference(
     UnusableInput
         No row has a number in both.
     """
-    metrics = PRIMITIVE_METRICS if here.run.study == OS_STUDY else (here.primary_metric,)
-    there = _named_as(there, here)
-    more_is_better = {*there.more_is_better, *here.more_is_better}
-    rows_there, rows_here = (dict(_rows(one, metrics, more_is_better)) for one in (there, here))
+    metrics = PRIMITIVE_METRICS if result.run.study == OS_STUDY else (result.primary_metric,)
+    reference = _named_as(reference, result)
+    more_is_better = {*reference.more_is_better, *result.more_is_better}
+    earlier, later = (dict(_rows(one, metrics, more_is_better)) for one in (reference, result))
     both = [
         name
-        for name, row in rows_here.items()
-        if name in rows_there and rows_there[name].metric == row.metric
+        for name, row in later.items()
+        if name in earlier and earlier[name].metric == row.metric
     ]
     if not both:
         raise UnusableInput(
-            f"run {there.run.id} has no row with a number in common with this one",
+            f"run {reference.run.id} has no row with a number in common with this one",
             hint=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
         )
-    earlier = [rows_there[name].session for name in both]
-    later = [rows_here[name].session for name in both]
-    differences = document_differences(there, here)
-    between = 0.0 if differences else difference_between_sessions(earlier, later)
-    found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
+    sessions = tuple([rows[name].session for name in both] for rows in (earlier, later))
+    differences = document_differences(reference, result)
+    between = 0.0 if differences else difference_between_sessions(*sessions)
+    found = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
-    names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
+    sides = {"there": (reference, earlier), "here": (result, later)}
+    names = dict.fromkeys(one.name for one in (*result.conditions, *reference.conditions))
     return ReferenceComparison(
-        run=there.run.id,
-        started=there.run.started,
-        rows=tuple(
-            _known_row(name, rows_there[name], rows_here[name], changes[name])
-            if name in changes
-            else _unknown_row(
-                name,
-                metrics,
-                {"there": (rows_there.get(name), there), "here": (rows_here.get(name), here)},
-            )
-            for name in names
-        ),
+        run=reference.run.id,
+        started=reference.run.started,
+        rows=tuple(_row(name, sides, changes.get(name), metrics) for name in names),
         differences=differences,
         geometric_mean=math.exp(found.mean),
         geometric_mean_ci=_interval(found.mean_low, found.mean_high),
@@ -110,26 +101,26 @@ def compare_with_reference(
     )
 
 
-def _named_as(there: ResultDocument, here: ResultDocument) -> ResultDocument:
-    """Give what is there under another name, and has the same command, the name it has here."""
-    names_here = {one.name for one in here.conditions}
-    names_there = {one.name for one in there.conditions}
-    by_command = {one.command: one.name for one in here.conditions if one.name not in names_there}
+def _named_as(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
+    """Name the conditions of the reference that differ in name alone as the result does."""
+    names = {one.name for one in result.conditions}
+    old_names = {one.name for one in reference.conditions}
+    by_command = {one.command: one.name for one in result.conditions if one.name not in old_names}
     renamed = {
         one.name: by_command[one.command]
-        for one in there.conditions
-        if one.command and one.name not in names_here and one.command in by_command
+        for one in reference.conditions
+        if one.command and one.name not in names and one.command in by_command
     }
     if len(set(renamed.values())) < len(renamed):
-        return there
+        return reference
     return replace(
-        there,
+        reference,
         conditions=tuple(
-            replace(one, name=renamed.get(one.name, one.name)) for one in there.conditions
+            replace(one, name=renamed.get(one.name, one.name)) for one in reference.conditions
         ),
         trials=tuple(
             replace(one, condition=renamed.get(one.condition, one.condition))
-            for one in there.trials
+            for one in reference.trials
         ),
     )
 
@@ -168,41 +159,35 @@ def _value(row: TrialRow, metric: str) -> float | None:
     return float(value) if value is not None and math.isfinite(value) and value > 0 else None
 
 
-def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> ReferenceRow:
-    few = min(len(one.session.costs) for one in (there, here)) < LEAST_PROCESSES
-    return ReferenceRow(
-        name=name,
-        metric=here.metric,
-        there=there.median,
-        here=here.median,
-        ratio=math.exp(change.difference),
-        ratio_ci=_interval(change.low, change.high),
-        p_value=None if few else change.p_value,
-        changed=None if few else change.changed,
-        unknown="one process on a side: its spread is not known" if few else None,
-    )
-
-
-def _unknown_row(
-    name: str, metrics: Sequence[str], sides: Mapping[str, tuple[_Row | None, ResultDocument]]
+def _row(
+    name: str,
+    sides: Mapping[str, tuple[ResultDocument, Mapping[str, _Row]]],
+    change: RowChange | None,
+    metrics: Sequence[str],
 ) -> ReferenceRow:
-    (there, _), (here, _) = sides["there"], sides["here"]
-    reasons = [
-        f"{side}: {_why_missing(name, result, metrics)}"
-        for side, (row, result) in sides.items()
-        if row is None
-    ]
-    found = here or there
+    """Return a row of the comparison; without a change, with the reason why there is none."""
+    earlier, later = (rows.get(name) for _, rows in sides.values())
+    known = [row for row in (later, earlier) if row is not None]
+    unknown = None
+    if change is None:
+        reasons = [
+            f"{side}: {_why_missing(name, result, metrics)}"
+            for side, (result, rows) in sides.items()
+            if name not in rows
+        ]
+        unknown = "; ".join(reasons) or "the two report different metrics"
+    elif min(len(row.session.costs) for row in known) < LEAST_PROCESSES:
+        unknown = "one process on a side: its spread is not known"
     return ReferenceRow(
         name=name,
-        metric=metrics[0] if found is None else found.metric,
-        there=None if there is None else there.median,
-        here=None if here is None else here.median,
-        ratio=None,
-        ratio_ci=(None, None),
-        p_value=None,
-        changed=None,
-        unknown="; ".join(reasons) or "the two report different metrics",
+        metric=known[0].metric if known else metrics[0],
+        there=None if earlier is None else earlier.median,
+        here=None if later is None else later.median,
+        ratio=None if change is None else math.exp(change.difference),
+        ratio_ci=(None, None) if change is None else _interval(change.low, change.high),
+        p_value=None if change is None or unknown else change.p_value,
+        changed=None if change is None or unknown else change.changed,
+        unknown=unknown,
     )
 
 
@@ -213,7 +198,7 @@ def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> s
     for reason in condition.unknown.values():
         return reason
     trials = _trials(condition, result)
-    without = sum(1 for row in trials if not any(_value(row, one) for one in metrics))
+    without = sum(not any(_value(row, one) for one in metrics) for row in trials)
     if not without:
         return "not measured"
     return f"{without} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
@@ -227,25 +212,25 @@ def _interval(low: float, high: float) -> Interval:
 
 def _scope(found: Changes, between: float, *, alike: bool) -> str:
     """Return the scope of the ratios, and what the intervals allow for."""
-    halves = max(found.here.halves, found.there.halves)
-    together = 100.0 * math.expm1(math.hypot(found.here.together, found.there.together))
-    words = (
+    halves = max(found.later.halves, found.earlier.halves)
+    together = 100.0 * math.expm1(math.hypot(found.later.together, found.earlier.together))
+    scope = (
         "across processes, of these two sessions, which were not interleaved: whatever differs "
         "between them stands in the ratio. The intervals hold the spread between processes"
     )
-    if min(found.here.blocks, found.there.blocks) == 0:
-        return f"{words}; so few rows do not tell how sessions drift"
+    if min(found.later.blocks, found.earlier.blocks) == 0:
+        return f"{scope}; so few rows do not tell how sessions drift"
     if halves > 1.0:
-        words += f", its variance ×{halves:.2g} because halves of a session differ"
-    words += f", and ±{together:.2g} % for what moved all rows together"
+        scope += f", its variance ×{halves:.2g} because halves of a session differ"
+    scope += f", and ±{together:.2g} % for what moved all rows together"
     if alike:
         return (
-            f"{words}. Nothing known of the two environments differs, so that what half of the "
+            f"{scope}. Nothing known of the two environments differs, so that what half of the "
             "rows differ by is taken for what sessions differ by: "
             f"±{100.0 * math.expm1(between):.2g} % more"
         )
     return (
-        f"{words}. What another session would have shown beyond that is not known: "
+        f"{scope}. What another session would have shown beyond that is not known: "
         "measure each side twice"
     )
 
@@ -268,7 +253,7 @@ ENVIRONMENT = "environment"
 
 
 def document_differences(
-    there: ResultDocument, here: ResultDocument
+    reference: ResultDocument, result: ResultDocument
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between the environments of two results.
 
@@ -276,13 +261,12 @@ def document_differences(
     difference by itself: the whole `environment` is one that is unknown, even where both files say
     the same.
     """
-    differences = environment_differences(there.environment, here.environment)
-    recorded = (there.imported is None, here.imported is None)
-    return differences if all(recorded) else _partly_known(differences, recorded)
+    recorded = (reference.imported is None, result.imported is None)
+    return _differences(reference.environment, result.environment, recorded)
 
 
 def differences_to_host(
-    there: ResultDocument, host: Mapping[str, Any]
+    reference: ResultDocument, host: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the differences between a result and a campaign that is yet to run.
 
@@ -291,13 +275,15 @@ def differences_to_host(
     host
         The environment that it will run in.
     """
-    differences = environment_differences(there.environment, host)
-    return differences if there.imported is None else _partly_known(differences, (False, True))
+    return _differences(reference.environment, host, (reference.imported is None, True))
 
 
-def _partly_known(
-    differences: Sequence[EnvironmentDifference], recorded: tuple[bool, bool]
+def _differences(
+    earlier: Mapping[str, Any], later: Mapping[str, Any], recorded: tuple[bool, bool]
 ) -> tuple[EnvironmentDifference, ...]:
+    differences = environment_differences(earlier, later)
+    if all(recorded):
+        return differences
     return (
         EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
         *(
@@ -309,14 +295,14 @@ def _partly_known(
 
 
 def environment_differences(
-    there: Mapping[str, Any], here: Mapping[str, Any]
+    earlier: Mapping[str, Any], later: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ or that one side lacks, in the order of the later side."""
-    earlier, later = dict(_flattened(there)), dict(_flattened(here))
+    there, here = dict(_flattened(earlier)), dict(_flattened(later))
     return tuple(
-        EnvironmentDifference(name, earlier.get(name), later.get(name))
-        for name in {**later, **earlier}
-        if earlier.get(name) != later.get(name)
+        EnvironmentDifference(name, there.get(name), here.get(name))
+        for name in {**here, **there}
+        if there.get(name) != here.get(name)
     )
 
 

@@ -34,11 +34,7 @@ TIMED_OUT = math.inf
 """Cost of a trial that timed out, or could not do its work here: slower than every other
 (rule 1)."""
 
-
-ACCOUNTABLE = (frozenset(Accounting.__struct_fields__) | {"cpu_s"}) - {
-    "counters",
-    "unknown",
-}
+ACCOUNTABLE = frozenset(Accounting.__struct_fields__) - {"counters", "unknown"} | {"cpu_s"}
 """Metrics that the kernel accounts for in every trial."""
 
 QUANTA = {
@@ -55,10 +51,6 @@ QUANTA = {
 """Resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
 splits CPU time between user and system by its ticks (systems.md §1), and rounds each of the two
 down to a microsecond: their sum is exact but for that (cputime_adjust in its sources)."""
-
-
-_ACCOUNTING = attrgetter("accounting")
-_CONDITION = attrgetter("condition")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -100,20 +92,20 @@ def is_unavailable(trial: Trial) -> bool:
     return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
 
 
-def cost(trial: Trial, metric: str) -> float | None:
-    """Return the cost of a trial in one metric; ``None`` if it is unknown."""
-    return cost_in(metric)(trial)
+def as_cost(sample: Sample) -> float:
+    """Return a reported value as a cost: the inverse of a metric of which more is better."""
+    if sample.better == "lower":
+        return sample.value
+    return 1.0 / sample.value if sample.value else TIMED_OUT
 
 
-def cost_in(metric: str) -> Callable[[Trial], float | None]:
-    """Return the function that returns the cost of a trial in one metric.
+def cost_in(
+    metric: str, of_sample: Callable[[Sample], float] = as_cost
+) -> Callable[[Trial], float | None]:
+    """Return the function that returns the cost of a trial in one metric; ``None`` if unknown.
 
     A value that the workload reported comes before the accounting of the same name.
     """
-    return _reader(metric, as_cost)
-
-
-def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in ACCOUNTABLE else None
     )
@@ -131,40 +123,26 @@ def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tria
     return read
 
 
-def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-    """Return the costs of trials in each metric, shape (n,), in their order; NaN where unknown."""
-    return _known(trials, metrics, as_cost)
-
-
-def known_values(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-    """Return reported values of trials in each metric, shape (n,), in their order; else NaN.
-
-    Only a comparison uses the inverse of a metric of which more is better.
-    """
-    return _known(trials, metrics, attrgetter("value"))
-
-
-def _known(
-    trials: Sequence[Trial], metrics: Iterable[str], of_sample: Callable[[Sample], float]
+def known_values(
+    trials: Sequence[Trial],
+    metrics: Iterable[str],
+    of_sample: Callable[[Sample], float] = attrgetter("value"),
 ) -> dict[str, NDArray[np.float64]]:
-    named = list(metrics)
+    """Return the values of trials in each metric, shape (n,), in their order; NaN where unknown.
+
+    Only a comparison uses the inverse of a metric of which more is better: `as_cost`.
+    """
+    names = list(metrics)
     ordinary = not any(trial.samples or trial.failure is not None for trial in trials)
-    if not ordinary or not ACCOUNTABLE.issuperset(named):
+    if not ordinary or not ACCOUNTABLE.issuperset(names):
         return {
-            metric: np.array(list(map(_reader(metric, of_sample), trials)), dtype=np.float64)
-            for metric in named
+            metric: np.array(list(map(cost_in(metric, of_sample), trials)), dtype=np.float64)
+            for metric in names
         }
     # In one pass: there may be very many trials.
-    rows = list(map(attrgetter(*named), map(_ACCOUNTING, trials)))
-    table = np.array(rows, dtype=np.float64).reshape(len(trials), len(named))
-    return dict(zip(named, np.ascontiguousarray(table.T), strict=True))
-
-
-def as_cost(sample: Sample) -> float:
-    """Return a reported value as a cost: the inverse of a metric of which more is better."""
-    if sample.better == "lower":
-        return sample.value
-    return 1.0 / sample.value if sample.value else TIMED_OUT
+    rows = list(map(attrgetter(*names), (trial.accounting for trial in trials)))
+    table = np.array(rows, dtype=np.float64).reshape(len(trials), len(names))
+    return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
 
 
 class BlockRead(Struct, frozen=True):
@@ -191,20 +169,19 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
     read = cost_in(metric)
     costs: dict[int, float] = {}
     for trial in block:
-        known = read(trial)
-        if known is not None:
-            costs[trial.condition] = known
-        elif _must_know(plan, trial):
-            raise _unknown(trial, metric)
+        cost = read(trial)
+        if cost is not None:
+            costs[trial.condition] = cost
+        else:
+            _check_needless(plan, trial, metric)
     return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
 
 
 def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
     """Add one complete block to the pairs of a contrast, if both of its conditions ran in it."""
-    baseline, candidate = contrast.baseline, contrast.candidate
-    if baseline not in block.costs or candidate not in block.costs:
+    costs, baseline, candidate = block.costs, contrast.baseline, contrast.candidate
+    if baseline not in costs or candidate not in costs:
         return
-    costs = block.costs
     if plan.control is None:
         pairs.append(costs[baseline], costs[candidate], block.order(baseline, candidate))
     else:
@@ -232,30 +209,27 @@ class BlockCosts(Struct, frozen=True):
     ends: NDArray[np.int64]
     """Conditions that ran first and last."""
 
-    def paired(self, contrast: Contrast, quantum: float | None, engine: int) -> PairedBlocks:
-        """Return a candidate paired with its baseline, in the blocks in which both ran."""
-        both = self.both(contrast)
-        return PairedBlocks(
-            self.costs[both, contrast.baseline],
-            self.costs[both, contrast.candidate],
-            self._orders(both, contrast.baseline, contrast.candidate),
-            quantum=quantum,
-            engine=engine,
-        )
-
-    def pooled(
-        self, contrast: Contrast, control: int, quantum: float | None, engine: int
+    def paired(
+        self,
+        contrast: Contrast,
+        *,
+        quantum: float | None,
+        engine: int,
+        control: int | None = None,
     ) -> PairedBlocks:
-        """Return a candidate paired with its baseline and with the baseline's second run."""
-        both = self.both(contrast)
+        """Return a candidate paired with its baseline, in the blocks in which both ran.
+
+        With a control, half of each bet is on the candidate against it.
+        """
+        both, baseline, candidate = self.both(contrast), contrast.baseline, contrast.candidate
+        orders = self._orders(both, baseline, candidate)
+        below, above = self.costs[both, baseline], self.costs[both, candidate]
+        if control is None:
+            return PairedBlocks(below, above, orders, quantum=quantum, engine=engine)
+        twin_orders = self._orders(both, control, candidate)
+        twin = self.costs[both, control]
         return PairedBlocks.pooled(
-            self.costs[both, contrast.baseline],
-            self.costs[both, control],
-            self.costs[both, contrast.candidate],
-            self._orders(both, contrast.baseline, contrast.candidate),
-            self._orders(both, control, contrast.candidate),
-            quantum=quantum,
-            engine=engine,
+            below, twin, above, orders, twin_orders, quantum=quantum, engine=engine
         )
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
@@ -288,32 +262,31 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
         A trial does not know the metric.
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    known = known_costs(trials, [metric])[metric]
-    for place in np.flatnonzero(np.isnan(known)):
-        if _must_know(plan, trials[place]):
-            raise _unknown(trials[place], metric)
-    return costs_placed(plan, blocks, known)
+    costs = known_values(trials, [metric], as_cost)[metric]
+    for place in np.flatnonzero(np.isnan(costs)):
+        _check_needless(plan, trials[place], metric)
+    return costs_placed(plan, blocks, costs)
 
 
 def costs_placed(
-    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], known: NDArray[np.float64]
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], trial_costs: NDArray[np.float64]
 ) -> BlockCosts:
     """Return the blocks with the cost of every trial in its place.
 
     Parameters
     ----------
-    known
+    trial_costs
         Costs of the trials of all blocks, one block after the other, shape (t,).
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)
-    columns = np.fromiter(map(_CONDITION, trials), np.int64, len(trials))
+    columns = np.fromiter((trial.condition for trial in trials), np.int64, len(trials))
     shape = (len(blocks), len(plan.conditions))
     places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
     places[rows, columns] = np.arange(len(trials)) - begins
-    costs[rows, columns] = known
+    costs[rows, columns] = trial_costs
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
@@ -323,16 +296,15 @@ def costs_placed(
     )
 
 
-def _must_know(plan: Plan, trial: Trial) -> bool:
-    """Return whether the result needs this trial; an intervention may end without an outcome."""
-    return plan.explains is None or trial.condition in {
-        index for contrast in plan.contrasts for index in (contrast.baseline, contrast.candidate)
-    }
-
-
-def _unknown(trial: Trial, metric: str) -> UnusableInput:
+def _check_needless(plan: Plan, trial: Trial, metric: str) -> None:
+    """Refuse an unknown cost that the result needs; an intervention may end without an outcome."""
+    if plan.explains is not None and all(
+        trial.condition not in (contrast.baseline, contrast.candidate)
+        for contrast in plan.contrasts
+    ):
+        return
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")
-    return UnusableInput(
+    raise UnusableInput(
         f"a trial of block {trial.block} has no {metric}: {reason}",
         hint="compare a metric that every trial has, such as wall_s",
     )

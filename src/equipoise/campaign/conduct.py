@@ -10,16 +10,20 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ProgressListener
-from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, TrialStore, failed, fails
+from equipoise.campaign.segment import (
+    Judge,
+    Runner,
+    SegmentInProgress,
+    TrialStore,
+    check_for_failure,
+)
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.environment import CovariateReader, snapshot
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
@@ -30,7 +34,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
+from equipoise.model.record import CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
@@ -157,9 +161,9 @@ def start(
     with _run_lock(run_id, ledger):
         for warning in warnings:
             ledger.record_notice(run_id, warning)
-        segment = _Segment(run_id, FIRST_SEGMENT, plan, plan.stopping)
         judge = judge_of(plan, plan.stopping)
-        _conduct(segment, judge, ledger, listener, runner_factory, clock, now)
+        segment = SegmentInProgress(run_id, plan, plan.stopping, ledger, judge, listener, clock)
+        _conduct(segment, ledger, runner_factory, now)
     return run_id
 
 
@@ -201,9 +205,8 @@ def resume(
         stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)
         for trial in record.trials:
-            if fails(plan, trial) and not judge.tolerates(trial):
-                # To continue would drop the block in which one condition failed (rule 1).
-                raise failed(plan, trial)
+            # To continue would drop the block in which one condition failed (rule 1).
+            check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
         for block in blocks.values():
             judge.add(block)
@@ -216,17 +219,21 @@ def resume(
                 hint=f"ask for more: equipoise resume {run_id} --blocks {2 * len(blocks)}",
             )
         number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
-        segment = _Segment(
+        segment = SegmentInProgress(
             run_id,
-            number,
             plan,
             stopping,
-            blocks=len(blocks),
+            ledger,
+            judge,
+            listener,
+            clock,
+            number=number,
+            spent_before_s=0.0 if limits.budget else _spent(record),
+            blocks_before=len(blocks),
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
-            spent_s=0.0 if limits.budget else _spent(record),
         )
-        _conduct(segment, judge, ledger, listener, runner_factory, clock, now)
+        _conduct(segment, ledger, runner_factory, now)
     return run_id
 
 
@@ -260,48 +267,21 @@ def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[obje
         return nullcontext()
 
 
-class _Segment(Struct, frozen=True):
-    """A segment before its first trial."""
-
-    run_id: str
-    number: int
-    plan: Plan
-    stopping: Stopping
-    blocks: int = 0
-    """Number of complete blocks of earlier segments."""
-    next_warmup: int = 1
-    next_block: int = 1
-    spent_s: float = 0.0
-
-
 def _conduct(
-    segment: _Segment,
-    judge: Judge,
+    segment: SegmentInProgress,
     ledger: CampaignStore,
-    listener: ProgressListener,
     runner_factory: RunnerFactory,
-    clock: Callable[[], float],
     now: Callable[[], float],
 ) -> None:
-    plan, stopping = segment.plan, segment.stopping
-    extended = replace(plan, stopping=stopping)
-    listener.segment_started(segment.run_id, extended, judge.earliest_block(), segment.blocks)
+    listener = segment.listener
+    extended = replace(segment.plan, stopping=segment.stopping)
+    listener.segment_started(
+        segment.run_id, extended, segment.judge.earliest_block(), segment.blocks_before
+    )
     reason: str = INTERRUPTED
     try:
-        with runner_factory(plan, listener.trial_running) as runner:
-            in_progress = SegmentInProgress(
-                run_id=segment.run_id,
-                plan=plan,
-                stopping=stopping,
-                store=ledger,
-                runner=runner,
-                judge=judge,
-                listener=listener,
-                clock=clock,
-                spent_before_s=segment.spent_s,
-                blocks_before=segment.blocks,
-            )
-            reason = in_progress.run(segment.next_warmup, segment.next_block)
+        with runner_factory(segment.plan, listener.trial_running) as runner:
+            reason = segment.run(runner)
     except ConditionFailed:
         reason = FAILED
         raise
@@ -322,16 +302,14 @@ def _spent(record: RunRecord) -> float:
         return 0.0
     spent = 0.0
     for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
+        until = math.inf if following is None else following.started_at
+        ends = (
+            trial.started_at + (trial.accounting.wall_s or 0.0)
+            for trial in record.trials
+            if segment.started_at <= trial.started_at < until
+        )
         ended = segment.ended_at
         if ended is None:
-            until = math.inf if following is None else following.started_at
-            ended = max(
-                (_end_of(t) for t in record.trials if segment.started_at <= t.started_at < until),
-                default=segment.started_at,
-            )
+            ended = max(ends, default=segment.started_at)
         spent += max(0.0, ended - segment.started_at)
     return spent
-
-
-def _end_of(trial: Trial) -> float:
-    return trial.started_at + (trial.accounting.wall_s or 0.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.model.plan import Judgement, Plan, Stopping
+from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
 from equipoise.stats.sequence import PairedBlocks
@@ -31,8 +30,6 @@ budget of a gate of thousands of short trials. When it happens depends on the nu
 alone, and an answer that was known in between stays known."""
 GROWTH = 64
 
-_Rule = Callable[[Sequence[PairedBlocks], Judgement, VerdictCache], tuple[_Interim, ...]]
-
 
 class InterimAnalysis:
     """The judge of a campaign that compares: the same rule as in the result afterwards."""
@@ -41,7 +38,6 @@ class InterimAnalysis:
         self._plan = plan
         self._stopping = stopping
         gated = plan.gated
-        self._rule: _Rule = _by_verdict if gated is None else _by_gate
         self._metrics = (plan.judgement.primary_metric,) if gated is None else gated.metrics
         self._compared = tuple(
             (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
@@ -50,7 +46,6 @@ class InterimAnalysis:
             PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
-        self._analyses_every_block = gated is None
         self._blocks = 0
         self._analysed_at = 0
         self._latest: tuple[_Interim, ...] = ()
@@ -66,7 +61,7 @@ class InterimAnalysis:
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse the blocks anew if that is due."""
         if self._is_due():
-            self._latest = self._rule(self._pairs, self._plan.judgement, self._known)
+            self._latest = self._judged()
             self._analysed_at = self._blocks
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
@@ -83,8 +78,17 @@ class InterimAnalysis:
             for (contrast, metric), one in zip(self._compared, self._latest, strict=True)
         )
 
+    def _judged(self) -> tuple[_Interim, ...]:
+        judgement = self._plan.judgement
+        effect, alpha = judgement.min_effect, judgement.alpha
+        if self._plan.gated is None:
+            judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+            return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
+        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
+
     def _is_due(self) -> bool:
-        if self._analyses_every_block or self._blocks <= ANALYSE_EVERY_BLOCK:
+        if self._plan.gated is None or self._blocks <= ANALYSE_EVERY_BLOCK:
             return True
         return self._blocks >= self._analysed_at + self._analysed_at // GROWTH
 
@@ -128,17 +132,3 @@ class InterimAnalysis:
         if one.judged.blocks < stopping.min_blocks or not one.answered:
             return False
         return stopping.precision is None or is_precise(one.judged, stopping.precision)
-
-
-def _by_verdict(
-    pairs: Sequence[PairedBlocks], judgement: Judgement, cache: VerdictCache
-) -> tuple[_Interim, ...]:
-    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, cache=cache)
-    return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
-
-
-def _by_gate(
-    pairs: Sequence[PairedBlocks], judgement: Judgement, cache: VerdictCache
-) -> tuple[_Interim, ...]:
-    gauged = judge_gate(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, cache=cache)
-    return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gauged)

@@ -9,13 +9,14 @@ from msgspec import Struct, field
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.design.coin import draw_block
+from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.trials import TrialReport
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, Trial
 
-StopReason = Literal["verdict", "block limit", "budget", "precision", "failure", "interrupted"]
+StopReason = Literal["verdict", "block limit", "budget", "precision"]
 
 
 class TrialStore(Protocol):
@@ -65,28 +66,32 @@ class SegmentInProgress(Struct):
 
     Parameters
     ----------
-    spent_before_s
-        Seconds of the budget that earlier segments spent.
     clock
         Monotonic seconds, for the budget.
+    spent_before_s
+        Seconds of the budget that earlier segments spent.
     blocks_before
         Number of complete blocks of earlier segments.
+    next_warmup, next_block
+        Numbers of the first blocks to run.
     """
 
     run_id: str
     plan: Plan
     stopping: Stopping
     store: TrialStore
-    runner: Runner
     judge: Judge
     listener: ProgressListener
     clock: Callable[[], float]
+    number: int = FIRST_SEGMENT
     spent_before_s: float = 0.0
     blocks_before: int = 0
-    _warned: set[tuple[str, str]] = field(default_factory=set)
+    next_warmup: int = 1
+    next_block: int = 1
+    _warned: set[tuple[str, int]] = field(default_factory=set)
 
-    def run(self, next_warmup: int, next_block: int) -> StopReason:
-        """Warm up, then run blocks from ``next_block`` on until there is a reason to stop.
+    def run(self, runner: Runner) -> StopReason:
+        """Warm up, then run blocks until there is a reason to stop.
 
         Raises
         ------
@@ -94,35 +99,40 @@ class SegmentInProgress(Struct):
             A trial failed and failures are not ignored; the trial is in the ledger.
         """
         began = self.clock()
-        every_trial: list[Trial] = []
-        for block in range(next_warmup, next_warmup + self.plan.warmup_blocks):
-            every_trial.extend(self._run_block("warmup", block))
-        self._fail_if_nothing_finishes(every_trial)
+        warmups = [
+            trial
+            for block in range(self.plan.warmup_blocks)
+            for trial in self._run_block(runner, "warmup", self.next_warmup + block)
+        ]
+        if warmups and all(trial.timed_out for trial in warmups):
+            raise ConditionFailed(
+                f"every condition {warmups[0].failure}",
+                hint="raise --timeout; a program that waits for input needs --input FILE",
+            )
         self.listener.warmed_up()
-        complete = self.blocks_before
-        block = next_block
-        while True:
-            self.judge.add(self._run_block("measured", block))
-            block += 1
-            complete += 1
+        ran = 0
+        reason: StopReason | None = None
+        while reason is None:
+            self.judge.add(self._run_block(runner, "measured", self.next_block + ran))
+            ran += 1
+            complete = self.blocks_before + ran
             statuses = self.judge.analyse()
             elapsed = self.spent_before_s + self.clock() - began
             self.listener.block_ended(CampaignProgress(complete, elapsed, statuses))
             reason = self._reason_to_stop(complete, elapsed)
-            if reason is not None:
-                return reason
+        return reason
 
-    def _run_block(self, phase: Phase, block: int) -> tuple[Trial, ...]:
+    def _run_block(self, runner: Runner, phase: Phase, block: int) -> tuple[Trial, ...]:
         draw = draw_block(self.plan, phase, block, self.judge.needed_conditions(phase, block))
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):
             began = self.clock()
-            for run in self.runner.run_place(draw, place):
+            for run in runner.run_place(draw, place):
                 report = run()
                 self.store.record_trial(self.run_id, report.trial)
                 self._warn_of(report)
-                self._fail_if_it_failed(report.trial)
+                check_for_failure(self.plan, report.trial, self.judge)
                 if not report.trial.washout:
                     counted.append(report.trial)
             self.listener.trial_ended(self.clock() - began, len(draw.order))
@@ -132,50 +142,38 @@ class SegmentInProgress(Struct):
         settled = self.judge.stop_reason()
         if settled is not None:
             return settled
-        if complete >= self.stopping.blocks:
-            return "block limit"
         stopping = self.stopping
+        if complete >= stopping.blocks:
+            return "block limit"
         may_stop = complete >= stopping.min_blocks or not stopping.min_blocks_explicit
         return "budget" if elapsed_s >= stopping.budget_s and may_stop else None
 
-    def _fail_if_it_failed(self, trial: Trial) -> None:
-        if fails(self.plan, trial) and not self.judge.tolerates(trial):
-            raise failed(self.plan, trial)
-
-    def _fail_if_nothing_finishes(self, warmups: list[Trial]) -> None:
-        if warmups and all(trial.timed_out for trial in warmups):
-            raise ConditionFailed(
-                f"every condition {warmups[0].failure}",
-                hint="raise --timeout; a program that waits for input needs --input FILE",
-            )
-
     def _warn_of(self, report: TrialReport) -> None:
-        name = self.plan.conditions[report.trial.condition].name
+        """Record the first warning of its kind about a condition; later ones differ in details."""
+        condition = report.trial.condition
+        name = self.plan.conditions[condition].name
+        warnings: list[CampaignWarning] = []
         if report.left_behind:
-            self._warn_once(
+            warnings.append(
                 CampaignWarning(
                     "left_processes",
                     f"{name} left processes behind; they were ended before the next trial",
                     "let it wait for its children, or start servers in --setup",
-                ),
-                name,
+                )
             )
         if report.metrics_problem is not None:
-            self._warn_once(
+            warnings.append(
                 CampaignWarning(
                     "own_metrics",
                     f"{name}: {report.metrics_problem}",
                     'append lines such as {"metric": "latency_s", "value": 0.0012} '
                     "to the file that EQUIPOISE_METRICS names",
-                ),
-                name,
+                )
             )
-
-    def _warn_once(self, warning: CampaignWarning, name: str) -> None:
-        """Record the first warning of its kind about a condition; later ones differ in details."""
-        if (warning.code, name) not in self._warned:
-            self._warned.add((warning.code, name))
-            self.store.record_notice(self.run_id, warning)
+        for warning in warnings:
+            if (warning.code, condition) not in self._warned:
+                self._warned.add((warning.code, condition))
+                self.store.record_notice(self.run_id, warning)
 
 
 def fails(plan: Plan, trial: Trial) -> bool:
@@ -186,15 +184,14 @@ def fails(plan: Plan, trial: Trial) -> bool:
     return not (plan.measure.ignore_failure and started)
 
 
-def failed(plan: Plan, trial: Trial) -> ConditionFailed:
-    """Return the error for a trial that ends its campaign."""
-    name = plan.conditions[trial.condition].name
-    if trial.failure is not None and NO_ROOM in trial.failure:
-        return ConditionFailed(
-            f"{name} failed: {trial.failure}",
-            hint="make room in that folder, or set TMPDIR to one with room",
-        )
-    return ConditionFailed(
-        f"{name} failed: {trial.failure}" + stderr_suffix(trial.error_tail),
+def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
+    """Raise `ConditionFailed` for a trial that ends its campaign."""
+    if not fails(plan, trial) or judge.tolerates(trial):
+        return
+    what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
+    if NO_ROOM in what:
+        raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
+    raise ConditionFailed(
+        what + stderr_suffix(trial.error_tail),
         hint="correct the command, or count failed trials like others with --ignore-failure",
     )

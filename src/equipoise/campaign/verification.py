@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
 
 from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
 from equipoise.measure.environment.libraries import (
@@ -22,7 +26,7 @@ from equipoise.measure.environment.libraries import (
     opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Condition, Plan
+from equipoise.model.plan import Condition, Plan, Server
 
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -32,12 +36,13 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
     known: dict[tuple[object, ...], Mapped] = {}
     mapped: dict[str, Mapped] = {}
     for condition in plan.conditions:
-        command, own, folder = _what_starts(condition, plan)
+        launch = _launch_of(condition, plan, environment)
         # Only `env` and its like look at the arguments to find what they start.
-        arguments = command if os.path.basename(command[0]) == "env" else command[:1]
-        key = (arguments, tuple(sorted(own.items())), folder)
+        is_env = os.path.basename(launch.command[0]) == "env"
+        arguments = launch.command if is_env else launch.command[:1]
+        key = (arguments, tuple(sorted(launch.own.items())), launch.folder)
         if key not in known:
-            known[key] = mapped_libraries(command, {**environment, **own}, folder)
+            known[key] = mapped_libraries(launch.command, launch.environment, launch.folder)
         mapped[condition.name] = known[key]
     return mapped
 
@@ -52,121 +57,116 @@ def check_that_each_took_effect(
     TookNoEffect
         The error names the condition and what did not take effect.
     """
-    _check_kind_of_trials(plan)
-    checked: set[tuple[object, ...]] = set()
-    for condition in plan.conditions:
-        command, own, folder = _what_starts(condition, plan)
-        what = _without_size(condition, plan)
-        if what in checked:
-            continue
-        checked.add(what)
-        _check_process(condition)
-        for missing in _not_preloaded(own, mapped[condition.name], folder):
-            raise TookNoEffect(
-                condition.name,
-                missing,
-                hint="give a library that its loader can load, and a program that is linked to "
-                "the C library dynamically",
-                key="preload",
-            )
-        if any(own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
-            _check_core_type(condition, plan, own, environment)
-        if own.get(TUNABLES_VARIABLE):
-            _check_tunables(condition, command, {**environment, **own}, folder)
-        _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
-
-
-def _check_kind_of_trials(plan: Plan) -> None:
-    """Refuse trials that are lives of servers beside trials that are intervals."""
-    kinds = {one.server.trial for one in plan.conditions if one.server is not None}
-    if len(kinds) > 1:
+    if len({one.server.trial for one in plan.conditions if one.server is not None}) > 1:
         raise UnusableInput(
             "a trial is the whole life of one server, but an interval of another",
             hint="give every server the same trial",
         )
+    checked: set[object] = set()
+    for condition in plan.conditions:
+        # Of a condition at several sizes one is verified for all.
+        what = tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
+        key = what if condition.levels else condition.name
+        if key in checked:
+            continue
+        checked.add(key)
+        launch = _launch_of(condition, plan, environment)
+        _check_process(condition)
+        _check_preloads(launch, mapped[condition.name])
+        if any(launch.own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
+            _check_core_type(launch)
+        if launch.own.get(TUNABLES_VARIABLE):
+            _check_tunables(launch)
+        if condition.mapped_from:
+            _check_libraries(launch, frozenset((mapped[condition.name].libraries or {}).values()))
 
 
-def _without_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
-    """Return what a condition is at every size: one of them is verified for all."""
-    if not condition.levels:
-        return (condition.name,)
-    return tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
+class _Launch(Struct, frozen=True):
+    """Start of a condition; with a server, that of the server."""
+
+    condition: Condition
+    command: tuple[str, ...]
+    """Of programs that differ in layout alone, the first represents all."""
+    own: dict[str, str]
+    """Variables that the condition sets."""
+    environment: dict[str, str]
+    """All variables."""
+    folder: str
+    timeout_s: float
 
 
-def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dict[str, str], str]:
-    """Return the command, its own environment and its folder; with a server, those of the server.
-
-    Of programs that differ in layout alone, the first represents all.
-    """
-    usual = plan.measure.working_folder
-    if condition.server is not None:
-        server = condition.server
-        return server.start, server.environment, server.process.working_folder or usual
-    return (
-        condition.command_in(1 if plan.layouts else None),
-        condition.environment,
-        condition.process.working_folder or usual,
+def _launch_of(condition: Condition, plan: Plan, environment: Mapping[str, str]) -> _Launch:
+    starts = condition.server or condition
+    command = (
+        starts.start
+        if isinstance(starts, Server)
+        else starts.command_in(1 if plan.layouts else None)
     )
+    own, whole = starts.environment, {**environment, **starts.environment}
+    folder = starts.process.working_folder or plan.measure.working_folder
+    return _Launch(condition, command, own, whole, folder, plan.measure.timeout_s)
 
 
-def _not_preloaded(own: Mapping[str, str], mapped: Mapped, folder: str) -> Iterator[str]:
-    for library in own.get("LD_PRELOAD", "").replace(":", " ").split():
-        if mapped.libraries is None:
-            # A program that cannot be examined fails in its first trial, with its own message.
-            return
-        if os.path.realpath(os.path.join(folder, library)) in mapped.libraries.values():
+def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
+    if mapped.libraries is None:
+        # A program that cannot be examined fails in its first trial, with its own message.
+        return
+    for library in launch.own.get("LD_PRELOAD", "").replace(":", " ").split():
+        if os.path.realpath(os.path.join(launch.folder, library)) in mapped.libraries.values():
             continue
         if "/" not in library and library in mapped.libraries:
             continue
-        complaints = [problem for problem in mapped.problems if "LD_PRELOAD" in problem]
-        why = f" ({complaints[0]})" if complaints else ""
-        yield f"{library} is not mapped by {mapped.program}{why}"
+        complaint = next((one for one in mapped.problems if "LD_PRELOAD" in one), None)
+        why = "" if complaint is None else f" ({complaint})"
+        raise TookNoEffect(
+            launch.condition.name,
+            f"{library} is not mapped by {mapped.program}{why}",
+            hint="give a library that its loader can load, and a program that is linked to "
+            "the C library dynamically",
+            key="preload",
+        )
 
 
-def _check_tunables(
-    condition: Condition, command: tuple[str, ...], environment: Mapping[str, str], folder: str
-) -> None:
+@contextmanager
+def _verifying(
+    launch: _Launch, what: str, *, hint: str, key: str, value: str | None
+) -> Iterator[None]:
+    """Refuse a condition about which the system does not tell enough."""
     try:
-        loader = loader_of(command, environment, folder)
-        ignored = () if loader is None else ignored_tunables(loader, environment)
+        yield
     except Unknown as reason:
         raise TookNoEffect(
-            condition.name,
-            f"{TUNABLES_VARIABLE} cannot be verified: {reason}",
-            hint="use a program of glibc",
-            key="env",
-            value=TUNABLES_VARIABLE,
+            launch.condition.name,
+            f"{what} cannot be verified: {reason}",
+            hint=hint,
+            key=key,
+            value=value,
         ) from None
+
+
+def _check_tunables(launch: _Launch) -> None:
+    setting = {"key": "env", "value": TUNABLES_VARIABLE}
+    with _verifying(launch, TUNABLES_VARIABLE, hint="use a program of glibc", **setting):
+        loader = loader_of(launch.command, launch.environment, launch.folder)
+        ignored = () if loader is None else ignored_tunables(loader, launch.environment)
     if ignored:
         raise TookNoEffect(
-            condition.name,
+            launch.condition.name,
             f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
-            key="env",
-            value=TUNABLES_VARIABLE,
+            **setting,
         )
 
 
-def _check_core_type(
-    condition: Condition, plan: Plan, own: Mapping[str, str], environment: Mapping[str, str]
-) -> None:
+def _check_core_type(launch: _Launch) -> None:
     """Ask the BLAS what it is tuned for; a server cannot be asked."""
+    condition, own = launch.condition, launch.own
     if condition.server is not None:
         return
-    folder = condition.process.working_folder or plan.measure.working_folder
     variable = next((name for name in CORE_VARIABLES if own.get(name)), None)
-    try:
-        tuned = blas_cores(
-            condition.command, {**environment, **own}, folder, plan.measure.timeout_s
-        )
-    except Unknown as reason:
-        raise TookNoEffect(
-            condition.name,
-            f"its core type cannot be verified: {reason}",
-            hint="try the command by hand",
-            key="env",
-            value=variable,
-        ) from None
+    hint = "try the command by hand"
+    with _verifying(launch, "its core type", hint=hint, key="env", value=variable):
+        tuned = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
     wrong = _wrong_core(condition, own, tuned)
     if wrong is not None:
         raise TookNoEffect(
@@ -196,46 +196,36 @@ def _wrong_core(condition: Condition, own: Mapping[str, str], tuned: BlasCores) 
     return None
 
 
-def _check_libraries(
-    condition: Condition, mapped: Mapped, plan: Plan, environment: Mapping[str, str]
-) -> None:
-    if not condition.mapped_from:
-        return
-    libraries = frozenset((mapped.libraries or {}).values())
-    missing = [place for place in condition.mapped_from if not _comes_from(place, libraries)]
-    if missing and condition.server is None:
-        folder = condition.process.working_folder or plan.measure.working_folder
-        try:
-            command, _, folder = _what_starts(condition, plan)
-            libraries |= opened_libraries(command, environment, folder, plan.measure.timeout_s)
-        except Unknown as reason:
-            raise TookNoEffect(
-                condition.name,
-                f"it cannot be verified: {reason}",
-                hint="try the command by hand",
-                key="library_path",
-                value=missing[0],
-            ) from None
-        missing = [place for place in missing if not _comes_from(place, libraries)]
-    if missing:
+def _check_libraries(launch: _Launch, libraries: frozenset[str]) -> None:
+    condition = launch.condition
+    missing = _not_mapped(condition, libraries)
+    if missing is not None and condition.server is None:
+        hint = "try the command by hand"
+        with _verifying(launch, "it", hint=hint, key="library_path", value=missing):
+            libraries |= opened_libraries(
+                launch.command, launch.environment, launch.folder, launch.timeout_s
+            )
+        missing = _not_mapped(condition, libraries)
+    if missing is not None:
         raise TookNoEffect(
             condition.name,
-            f"it maps no library from {missing[0]}",
+            f"it maps no library from {missing}",
             hint="name the folder of a library that the program uses",
             key="library_path",
-            value=missing[0],
+            value=missing,
         )
 
 
-def _comes_from(place: str, libraries: frozenset[str]) -> bool:
-    real = os.path.realpath(place)
-    return real in libraries or any(os.path.dirname(library) == real for library in libraries)
+def _not_mapped(condition: Condition, libraries: frozenset[str]) -> str | None:
+    """Return the first folder or file from which a condition should map a library, and does not."""
+    mapped = libraries | {os.path.dirname(library) for library in libraries}
+    return next((one for one in condition.mapped_from if os.path.realpath(one) not in mapped), None)
 
 
 def _check_process(condition: Condition) -> None:
     server = condition.server
+    allowed = os.sched_getaffinity(0)
     for process in (condition.process, *(() if server is None else (server.process,))):
-        allowed = os.sched_getaffinity(0)
         absent = [cpu for cpu in process.cpus or () if cpu not in allowed]
         if absent:
             raise TookNoEffect(
@@ -255,8 +245,7 @@ def _check_process(condition: Condition) -> None:
 
 def _huge_pages_are_off() -> bool:
     try:
-        with open(HUGE_PAGES, encoding="ascii") as file:
-            return "[never]" in file.read()
+        return "[never]" in Path(HUGE_PAGES).read_text("ascii")
     except OSError:
         # A kernel without transparent huge pages has no such file.
         return True

@@ -8,6 +8,7 @@ can reach the same scheduler.
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import socket
 import ssl
@@ -75,7 +76,14 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     checked = None if tls is None else _tls_context(tls)
     distributed = require("distributed", "clusters", "cluster")
     # Without files Dask's own configuration may name some.
-    security = distributed.Security() if tls is None else _security(distributed, tls)
+    security = distributed.Security()
+    if tls is not None:
+        security = distributed.Security(
+            tls_ca_file=str(tls.authority),
+            tls_client_cert=str(tls.certificate),
+            tls_client_key=str(tls.key),
+            require_encryption=True,
+        )
     context = checked or security.get_connection_args("client").get("ssl_context")
     is_encrypted = address.startswith("tls:")
     if is_encrypted and context is None:
@@ -110,15 +118,6 @@ def _host_and_port(address: str, tls: TlsFiles | None) -> tuple[str, int]:
             hint=f"write tls://{parts['host']}:{parts['port']}, or leave the TLS files out",
         )
     return parts["host"].strip("[]"), int(parts["port"])
-
-
-def _security(distributed: Any, tls: TlsFiles) -> Any:
-    return distributed.Security(
-        tls_ca_file=str(tls.authority),
-        tls_client_cert=str(tls.certificate),
-        tls_client_key=str(tls.key),
-        require_encryption=True,
-    )
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
@@ -196,14 +195,13 @@ class Cluster:
             The scheduler or all workers are lost, or batch after batch kills its worker.
         """
         done: dict[int, Floats | Failed] = {}
-        losses = 0
-        while True:
-            with self._reaching_the_scheduler():
+        with self._reaching_the_scheduler():
+            for losses in itertools.count(1):
                 lost = self._round(batches, done)
                 if lost is None:
-                    return [done[place] for place in range(len(batches))]
-                losses += 1
+                    break
                 self._recover(losses, lost)
+        return [done[place] for place in range(len(batches))]
 
     def close(self) -> None:
         """Let the workers forget the evaluator's pickle."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from equipoise.genoud.worker import (
     EvaluationFailed,
     Failed,
     Floats,
-    Missing,
     Payload,
+    UnknownPayload,
     batch_share,
     evaluate_checked,
     evaluate_payload,
@@ -65,7 +66,7 @@ def batch_evaluator(
     return BatchEvaluator(_transport(evaluate, executor), batch_size)
 
 
-def _transport(evaluate: Evaluate, executor: Any) -> Transport:
+def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
     if executor is None or isinstance(executor, ThreadPoolExecutor):
         return Local(evaluate, executor)
     # A client exists only where distributed is imported: that heavy import is never made here.
@@ -80,14 +81,14 @@ def _transport(evaluate: Evaluate, executor: Any) -> Transport:
     return Pool(pack(evaluate), executor)
 
 
-class BatchEvaluator:
+class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     """Function of candidates (candidates, n) that returns values (candidates, criteria).
 
-    Close it, or use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
     ``evaluations`` counts the candidates.
     """
 
-    def __init__(self, transport: Transport, batch_size: int | None) -> None:
+    def __init__(self, transport: Local | Cluster | Pool, batch_size: int | None) -> None:
         self._transport = transport
         self._batch_size = batch_size
         self.evaluations = 0
@@ -122,30 +123,9 @@ class BatchEvaluator:
             answers.append(outcome)
         return np.concatenate(answers)
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Release what was made for the evaluation; the caller's executor stays open."""
         self._transport.close()
-
-    def __enter__(self) -> BatchEvaluator:
-        """Return the evaluator, for a ``with`` block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Release what was made for the evaluation."""
-        self.close()
-
-
-class Transport(Protocol):
-    """A way to evaluate batches elsewhere that returns the values in their order."""
-
-    def batch_size(self, candidates: int) -> int:
-        """Return the number of candidates in a batch, out of so many."""
-
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch, (candidates, criteria), or its failure."""
-
-    def close(self) -> None:
-        """Release all that this transport made or keeps elsewhere."""
 
 
 class Local:
@@ -181,8 +161,7 @@ class Pool:
 
     def __init__(self, payload: Payload, executor: Any) -> None:
         self._payload = payload
-        self._executor = executor
-        self._own: Executor | None = None
+        self._callers_executor = self._executor = executor
         self._to_send = pool_workers(executor)
 
     def batch_size(self, candidates: int) -> int:
@@ -210,9 +189,8 @@ class Pool:
 
     def close(self) -> None:
         """End the pool that replaced a broken one, if any."""
-        if self._own is not None:
-            self._own.shutdown(wait=True, cancel_futures=True)
-            self._own = None
+        if self._executor is not self._callers_executor:
+            self._executor.shutdown(wait=True, cancel_futures=True)
 
     def _round(
         self,
@@ -228,7 +206,7 @@ class Pool:
                     futures[place] = self._executor.submit(evaluate_payload, payload, batch)
             for place, future in futures.items():
                 outcome = future.result()
-                if isinstance(outcome, Missing):
+                if isinstance(outcome, UnknownPayload):
                     without_evaluator.add(place)
                 else:
                     done[place] = outcome
@@ -259,7 +237,7 @@ class Pool:
             ) from error
         self.close()
         # The executor tells nobody how it was made; without these it gets its defaults.
-        self._own = self._executor = ProcessPoolExecutor(
+        self._executor = ProcessPoolExecutor(
             max_workers=getattr(broken, "_max_workers", None),
             mp_context=getattr(broken, "_mp_context", None),
             initializer=getattr(broken, "_initializer", None),

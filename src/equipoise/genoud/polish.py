@@ -69,8 +69,8 @@ class Polisher:
         self._slope = slope
         self._inside = Box(options.lower, options.upper)
         everywhere = np.full(options.nvars, np.inf)
-        self._allowed = self._inside if options.boundary == 2 else Box(-everywhere, everywhere)
-        self._boundary = options.boundary
+        self._boundary = options.boundary_enforcement
+        self._allowed = self._inside if self._boundary == 2 else Box(-everywhere, everywhere)
 
     def polish(self, start: Floats) -> tuple[Floats, Floats]:
         """Return the local minimum (or maximum) from ``start``, and its value, shape (1,).
@@ -78,27 +78,29 @@ class Polisher:
         Boundary enforcement 0 goes anywhere; 1 goes again with bounds where it has left them; 2
         never leaves them.
         """
-        if self._boundary == 2:
-            return self._run(start, "L-BFGS-B")
-        point, value = self._run(start, "BFGS")
-        outside = np.any((point < self._inside.lower) | (point > self._inside.upper))
-        if self._boundary == 1 and outside:
-            return self._run(start, "L-BFGS-B")
-        return point, value
+        if self._boundary < 2:
+            point, value = self._run(start, "BFGS")
+            outside = np.any((point < self._inside.lower) | (point > self._inside.upper))
+            if self._boundary == 0 or not outside:
+                return point, value
+        return self._run(start, "L-BFGS-B")
 
     def gradient(self, point: Floats) -> Floats:
         """Return the gradient of the function itself, shape (nvars,)."""
         return self._sign * self._descent(point, self._intervals(point))
 
     def _run(self, start: Floats, method: str) -> tuple[Floats, Floats]:
-        best = Best(start, self._costs(start[np.newaxis])[0])
+        # The best point that the optimiser evaluates; SciPy may return another.
+        best_point, best_value = start, float(self._costs(start[np.newaxis])[0])
         steps = self._intervals(start)
         box = self._allowed if method == "BFGS" else self._inside
 
         def cost(point: Floats) -> float:
+            nonlocal best_point, best_value
             point = np.clip(point, box.lower, box.upper)
             value = float(self._costs(point[np.newaxis])[0])
-            best.see(point, value)
+            if value < best_value:
+                best_point, best_value = point, value
             return value
 
         bounds = None if method == "BFGS" else np.column_stack((box.lower, box.upper))
@@ -113,7 +115,7 @@ class Polisher:
                 bounds=bounds,
                 options={"maxiter": MOST_ITERATIONS, "gtol": SMALL_GRADIENT},
             )
-        return best.point, np.array([self._sign * best.value])
+        return best_point, np.array([self._sign * best_value])
 
     def _costs(self, points: Floats) -> Floats:
         values = self._sign * self._evaluate(points)[:, 0]
@@ -143,19 +145,6 @@ class Polisher:
             raise EvaluationFailed(f"the gradient returned NaN at {point_text(point)}")
         # Where the function has no number either, a polish has only gone too far.
         return self._sign * np.nan_to_num(slope, nan=0.0, posinf=WORTHLESS, neginf=-WORTHLESS)
-
-
-class Best:
-    """The best point that an optimiser has seen; SciPy may return another."""
-
-    def __init__(self, point: Floats, value: float) -> None:
-        self.point = point
-        self.value = value
-
-    def see(self, point: Floats, value: float) -> None:
-        """Keep the point if it is better."""
-        if value < self.value:
-            self.point, self.value = point.copy(), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +190,8 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
         places = np.flatnonzero(active)
         if not len(places):
             break
-        ahead, behind = differences(function, point, step, places, box)
+        above, below = (np.clip(point + side, box.lower, box.upper) for side in (step, -step))
+        ahead, behind = differences(function, point, above, below, places)
         h = step[places]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             second = np.abs((ahead - 2.0 * value + behind) / h**2)
@@ -211,21 +201,19 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
         second_error = np.where(np.isnan(second_error), np.inf, second_error)
         good = (first_error <= MOST_ERROR) & np.isnan(simple[places])
         simple[places[good]] = h[good]
-        for place, wrong in zip(places, second_error, strict=True):
-            if direction[place] < 0 and wrong > MOST_ERROR:
+        for place, relative_error in zip(places, second_error, strict=True):
+            if direction[place] < 0 and relative_error > MOST_ERROR:
                 chosen[place] = step[place] * 10.0  # the last one that was good enough
                 active[place] = False
-            elif LEAST_ERROR <= wrong <= MOST_ERROR or (
-                direction[place] > 0 and wrong < LEAST_ERROR
-            ):
-                chosen[place] = step[place]
-                active[place] = False
-            elif wrong < LEAST_ERROR:
+            elif relative_error > MOST_ERROR:
+                direction[place] = 1.0
+                step[place] *= 10.0
+            elif relative_error < LEAST_ERROR and direction[place] <= 0:
                 direction[place] = -1.0
                 step[place] /= 10.0
             else:
-                direction[place] = 1.0
-                step[place] *= 10.0
+                chosen[place] = step[place]
+                active[place] = False
     for place in np.flatnonzero(active):
         # Constant, or as good as straight: the second difference says nothing.
         if direction[place] > 0:
@@ -236,29 +224,24 @@ def intervals(function: Scalars, point: Floats, value: float, box: Box) -> Float
 
 
 def differences(
-    function: Scalars, point: Floats, step: Floats, places: NDArray[np.intp], box: Box
+    function: Scalars, point: Floats, ahead: Floats, behind: Floats, places: NDArray[np.intp]
 ) -> tuple[Floats, Floats]:
-    """Return the function a step ahead and a step behind, one parameter at a time."""
+    """Return the function ahead of the point and behind it, one parameter at a time."""
     rows = np.arange(len(places))
-    batch = np.repeat(point[np.newaxis], 2 * len(places), axis=0)
-    batch[rows, places] += step[places]
-    batch[rows + len(places), places] -= step[places]
-    values = function(np.clip(batch, box.lower, box.upper))
+    batch = np.tile(point, (2, len(places), 1))
+    batch[0, rows, places] = ahead[places]
+    batch[1, rows, places] = behind[places]
+    values = function(batch.reshape(-1, len(point)))
     return values[: len(places)], values[len(places) :]
 
 
 def gradient(function: Scalars, point: Floats, step: Floats, box: Box) -> Floats:
     """Return central differences, shape (nvars,); at a bound of the box one-sided ones."""
-    ahead = np.minimum(point + step, box.upper)
-    behind = np.maximum(point - step, box.lower)
+    ahead, behind = np.minimum(point + step, box.upper), np.maximum(point - step, box.lower)
     width = ahead - behind
-    nvars = len(point)
-    batch = np.repeat(point[np.newaxis], 2 * nvars, axis=0)
-    rows = np.arange(nvars)
-    batch[rows, rows] = ahead
-    batch[rows + nvars, rows] = behind
-    values = function(batch)
+    places = np.arange(len(point))
+    values_ahead, values_behind = differences(function, point, ahead, behind, places)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = (values[:nvars] - values[nvars:]) / width
+        slope = (values_ahead - values_behind) / width
     # A parameter whose bounds meet does not move.
     return np.where((width > 0) & np.isfinite(slope), slope, 0.0)

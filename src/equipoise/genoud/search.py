@@ -120,7 +120,8 @@ def search(
     except ValueError as error:
         raise UnusableInput(str(error)) from error
     history: list[Generation] = []
-    while True:
+    step = "evaluate"
+    while step in {"evaluate", "polish", "gradient"}:
         step, points = native.ask()
         if step == "evaluate":
             native.tell(checked_values(evaluate(points), points, history))
@@ -134,14 +135,21 @@ def search(
             slope = needed(gradient, "gradient")(points[0])
             native.tell_gradient(bool(np.all(np.abs(slope) <= options.solution_tolerance)))
         for record in native.history(len(history)):
-            generation = Generation(*record)
-            history.append(generation)
+            history.append(Generation(*record))
             if progress is not None:
-                progress(generation.number, native.generation_limit)
-            if callback is not None and callback(generation) is True:
-                return search_result(native, history, "callback")
-        if step not in {"evaluate", "polish", "gradient"}:
-            return search_result(native, history, step)
+                progress(history[-1].number, native.generation_limit)
+            if callback is not None and callback(history[-1]) is True:
+                step = "callback"
+                break
+    return SearchResult(
+        value=history[-1].value,
+        par=history[-1].par,
+        peak_generation=native.peak_generation,
+        operators=tuple(native.operators),
+        population=native.population_size,
+        stopped_because=step,
+        history=tuple(history),
+    )
 
 
 def needed(part: Part | None, name: str) -> Part:
@@ -169,19 +177,3 @@ def checked_values(values: Floats, points: Floats, history: list[Generation]) ->
     if len(rows):
         raise EvaluationFailed(f"the function returned NaN at {point_text(points[rows[0]])}")
     return values
-
-
-def search_result(
-    native: GenoudSearch, history: list[Generation], stopped_because: str
-) -> SearchResult:
-    """Return the best of the last generation."""
-    last = history[-1]
-    return SearchResult(
-        value=last.value,
-        par=last.par,
-        peak_generation=native.peak_generation,
-        operators=tuple(native.operators),
-        population=native.population_size,
-        stopped_because=stopped_because,
-        history=tuple(history),
-    )

@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -74,12 +73,7 @@ class Payload:
 
 
 class UnknownPayload(Exception):
-    """The worker was never sent the payload."""
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """The answer of a worker to a reference to a payload that it does not have."""
+    """The worker lacks the payload of a reference: raised there, and returned as its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +83,23 @@ class Failed:
     error: EquipoiseError
 
 
-Outcome = Floats | Failed | Missing
+Outcome = Floats | Failed | UnknownPayload
 
 
 def pack(evaluate: Evaluate) -> Payload:
     """Pack the evaluator for other processes."""
-    try:
-        data = pickle.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL)
-        fault: Exception | None = None
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        data, fault = b"", error
-    # What lives in __main__ is pickled by name, and a worker of a cluster has another __main__.
-    if fault is not None or b"__main__" in data:
-        by_value = _cloudpickle()
+    data, fault = b"", None
+    for library in ("pickle", "cloudpickle"):
         try:
-            if by_value is not None:
-                data, fault = by_value.dumps(evaluate), None
+            pickler = importlib.import_module(library)
+            data, fault = pickler.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL), None
+        except ImportError:
+            break
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             fault = error
+        # What lives in __main__ is pickled by name, and a worker of a cluster has another __main__.
+        if fault is None and b"__main__" not in data:
+            break
     if fault is not None:
         raise UnusableInput(
             f"the function cannot be sent to other processes: {fault}",
@@ -121,8 +114,8 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
     """Return the values of candidates by a packed evaluator, or the failure."""
     try:
         evaluate = _unpack(payload)
-    except UnknownPayload:
-        return Missing()
+    except UnknownPayload as unknown:
+        return unknown
     except EquipoiseError as error:
         return Failed(error)
     except Exception as error:  # Unpickling runs whatever the evaluator's classes run.
@@ -234,14 +227,15 @@ def raised(error: Exception) -> str:
 
 
 def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
-    culprit, fault = candidates[0], error
+    """Return the error of the first candidate at which the function raises alone."""
+    culprit = candidates[0]
     for candidate in candidates:
         try:
             evaluate(np.array(candidate[np.newaxis, :], dtype=np.float64))
-        except Exception as alone:
-            culprit, fault = candidate, alone
+        except Exception as fault:
+            culprit, error = candidate, fault
             break
-    return EvaluationFailed(f"the function raised {raised(fault)} at {point_text(culprit)}")
+    return EvaluationFailed(f"the function raised {raised(error)} at {point_text(culprit)}")
 
 
 @functools.lru_cache(maxsize=KEPT_EVALUATORS)
@@ -250,21 +244,14 @@ def _unpack(payload: Payload) -> Evaluate:
     # evaluator built since; an exception is not cached.
     if payload.data is None:
         raise UnknownPayload
-    here = version("equipoise")
-    if here != payload.version:
+    installed = version("equipoise")
+    if installed != payload.version:
         raise UnusableInput(
-            f"a worker has Equipoise {here} and the search runs on {payload.version}",
+            f"a worker has Equipoise {installed} and the search runs on {payload.version}",
             hint="install the same version on every worker: their answers must agree",
         )
     evaluate: Evaluate = pickle.loads(payload.data)
     return evaluate
-
-
-def _cloudpickle() -> ModuleType | None:
-    try:
-        return importlib.import_module("cloudpickle")
-    except ImportError:
-        return None
 
 
 def batch_share(candidates: int, workers: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -92,12 +92,12 @@ def match_balance(
     covariates = covariates_of(formula_or_matrix, data)
     treated = np.flatnonzero(covariates.treated)
     control = np.flatnonzero(~covariates.treated)
-    own = _row_weights(weights, covariates)
+    row_weights = _row_weights(weights, covariates)
     before = Groups(
         treated,
         control,
-        None if own is None else own[treated],
-        None if own is None else own[control],
+        None if row_weights is None else row_weights[treated],
+        None if row_weights is None else row_weights[control],
         matched=False,
     )
     after = None if match is None else _pairs(match, covariates)
@@ -180,7 +180,9 @@ class SmallestP:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` where nothing was matched.
+    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for a variable
+    that there is not, and where what they need is not installed: altair for plots
+    (``equipoise[report]``), the library for frames.
     """
 
     variables: tuple[str, ...]
@@ -201,13 +203,7 @@ class Balance:
         return None if self.after is None else smallest_p(self.variables, self.after)
 
     def of(self, variable: str) -> tuple[UnivariateBalance, UnivariateBalance | None]:
-        """Return the balance of one variable before and after.
-
-        Raises
-        ------
-        UnusableInput
-            There is no such variable.
-        """
+        """Return the balance of one variable before and after."""
         place = self._place(variable)
         return self.before[place], None if self.after is None else self.after[place]
 
@@ -223,13 +219,7 @@ class Balance:
         ]
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
-        """Return ``rows()`` as a data frame.
-
-        Raises
-        ------
-        UnusableInput
-            The library is another, or not installed.
-        """
+        """Return ``rows()`` as a data frame."""
         return frame_of(self.rows(), library)
 
     def _repr_html_(self) -> str:
@@ -237,53 +227,23 @@ class Balance:
         return str(display("matching", "balance_html", self))
 
     def love_plot(self) -> Any:
-        """Draw the standardized differences of every variable, before and after.
-
-        Raises
-        ------
-        UnusableInput
-            altair is not installed.
-        """
+        """Draw the standardized differences of every variable, before and after."""
         return display("matching", "love_chart", self)
 
     def qq_plot(self, variable: str) -> Any:
-        """Draw the quantiles of the treated against those of the controls, before and after.
-
-        Raises
-        ------
-        UnusableInput
-            There is no such variable, or altair is not installed.
-        """
+        """Draw the quantiles of the treated against those of the controls, before and after."""
         return display("matching", "qq_chart", self, variable)
 
     def density_plot(self, variable: str) -> Any:
-        """Draw how a variable is distributed in both groups; ``None`` if one has too few rows.
-
-        Raises
-        ------
-        UnusableInput
-            There is no such variable, or altair is not installed.
-        """
+        """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
         return display("matching", "density_chart", self, variable)
 
     def shares_plot(self) -> Any:
-        """Draw the variables with two values, as shares of both groups; ``None`` without any.
-
-        Raises
-        ------
-        UnusableInput
-            altair is not installed.
-        """
+        """Draw the variables with two values, as shares of both groups; ``None`` without any."""
         return display("matching", "shares_chart", self)
 
     def column(self, variable: str) -> Values:
-        """Return the values of a variable in all rows.
-
-        Raises
-        ------
-        UnusableInput
-            There is no such variable.
-        """
+        """Return the values of a variable in all rows."""
         return self.matrix[:, self._place(variable)]
 
     def most_different(self, count: int) -> list[str]:
@@ -307,15 +267,13 @@ class Balance:
 
 
 def _row_weights(weights: Any, covariates: Covariates) -> Values | None:
-    own = sample_weights(weights, len(covariates.matrix), "weights")
-    if own is None:
-        return None
+    row_weights = sample_weights(weights, len(covariates.matrix), "weights")
     for name, arm in (("treated", covariates.treated), ("untreated", ~covariates.treated)):
-        if not np.any(own[arm] > 0.0):
+        if row_weights is not None and not np.any(row_weights[arm] > 0.0):
             raise UnusableInput(
                 f"weights: zero for every {name} row", hint="some row of either group must count"
             )
-    return own
+    return row_weights
 
 
 def _pairs(match: Matched, covariates: Covariates) -> Groups:
@@ -358,40 +316,23 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
 
 def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) -> SmallestP:
     """Return the smallest of all t and KS p-values, the bootstrapped one where there is one."""
-    tests: list[tuple[float, tuple[str, str]]] = []
+    p_values: dict[tuple[str, str], float] = {}
     for name, balance in zip(variables, balances, strict=True):
-        tests.append((balance.t_p_value, (name, "t")))
+        p_values[name, "t"] = balance.t_p_value
         if (ks := balance.ks) is not None:
-            p_value = ks.p_value if ks.boot_p_value is None else ks.boot_p_value
-            tests.append((p_value, (name, "KS")))
-    known = [entry for entry in tests if not math.isnan(entry[0])]
-    if not known:
-        return SmallestP(math.nan, ())
-    smallest = min(p_value for p_value, _ in known)
-    return SmallestP(smallest, tuple(where for p_value, where in known if p_value == smallest))
+            p_values[name, "KS"] = ks.p_value if ks.boot_p_value is None else ks.boot_p_value
+    smallest = min((p for p in p_values.values() if not math.isnan(p)), default=math.nan)
+    return SmallestP(smallest, tuple(where for where, p in p_values.items() if p == smallest))
 
 
 def _row(balance: UnivariateBalance) -> dict[str, Any]:
-    ks = balance.ks
-    row = {
-        "mean_treated": balance.mean_treated,
-        "mean_control": balance.mean_control,
-        "variance_treated": balance.variance_treated,
-        "variance_control": balance.variance_control,
-        "variance_ratio": balance.variance_ratio,
-        "sdiff": balance.sdiff,
-        "sdiff_pooled": balance.sdiff_pooled,
-        "t_p_value": balance.t_p_value,
-        "ks_statistic": None if ks is None else ks.statistic,
-        "ks_p_value": None if ks is None else ks.p_value,
-        "ks_boot_p_value": None if ks is None else ks.boot_p_value,
-        "qq_mean": balance.qq_raw.mean,
-        "qq_median": balance.qq_raw.median,
-        "qq_max": balance.qq_raw.max,
-        "ecdf_mean": balance.qq.mean,
-        "ecdf_median": balance.qq.median,
-        "ecdf_max": balance.qq.max,
-    }
+    numbers = asdict(balance)
+    ks = numbers.pop("ks") or {}
+    qq, ecdf = numbers.pop("qq_raw"), numbers.pop("qq")
+    numbers |= {f"ks_{name}": ks.get(name) for name in ("statistic", "p_value", "boot_p_value")}
+    numbers |= {f"qq_{name}": value for name, value in qq.items()}
+    numbers |= {f"ecdf_{name}": value for name, value in ecdf.items()}
     return {
-        name: None if value is None or math.isnan(value) else value for name, value in row.items()
+        name: None if value is None or math.isnan(value) else value
+        for name, value in numbers.items()
     }

@@ -91,8 +91,6 @@ def _named(frame: Any) -> pandas.DataFrame:
             f"the data lack {', '.join(missing)}", hint="install a later version of the package"
         )
     # The packages keep years in 8 bits and earnings in 32: their squares would not fit.
-    whole = [name for name in COLUMNS if not name.startswith("re")]
-    selected: pandas.DataFrame = named[list(COLUMNS)].astype(
-        {name: np.int64 if name in whole else np.float64 for name in COLUMNS}
-    )
+    types = {name: np.float64 if name.startswith("re") else np.int64 for name in COLUMNS}
+    selected: pandas.DataFrame = named[list(COLUMNS)].astype(types)
     return selected

@@ -107,13 +107,11 @@ def _thinned(length: int, count: int) -> Any:
 
 
 def _summary(differences: Values) -> QQ:
-    return QQ(
-        float(np.mean(differences)), float(np.median(differences)), float(np.max(differences))
-    )
+    return QQ(*(float(part(differences)) for part in (np.mean, np.median, np.max)))
 
 
-def _without_even_weights(own: Sample) -> Sample:
-    return own.unweighted if own.weights is not None and np.ptp(own.weights) == 0.0 else own
+def _without_even_weights(group: Sample) -> Sample:
+    return group.unweighted if group.weights is not None and np.ptp(group.weights) == 0.0 else group
 
 
 def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
@@ -136,20 +134,20 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
     )
 
 
-def _quantile_steps(own: Sample) -> tuple[Values, Values]:
+def _quantile_steps(group: Sample) -> tuple[Values, Values]:
     """Return the sorted values that count, and where in (0, 1] each one's step ends."""
-    order = np.argsort(own.values, kind="stable")
-    weights = own.weights_or_ones[order]
+    order = np.argsort(group.values, kind="stable")
+    weights = group.weights_or_ones[order]
     counting = weights > 0.0
     ends = np.cumsum(weights[counting])
     ends = ends / ends[-1]
     ends[-1] = 1.0
-    return own.values[order][counting], ends
+    return group.values[order][counting], ends
 
 
-def quantiles(own: Sample, levels: Values) -> Values:
+def quantiles(group: Sample, levels: Values) -> Values:
     """Return the quantile function, a step function, at levels in (0, 1)."""
-    steps, ends = _quantile_steps(own)
+    steps, ends = _quantile_steps(group)
     return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
 
 

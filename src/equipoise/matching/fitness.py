@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -145,8 +145,8 @@ def fitness_problem(
     balanced = units.x if balance is None else table(balance, "balance", "b")[0]
     same_length(len(balanced), "balance", len(units.x))
     problem = match_problem(units, **pairing)
-    if problem.kept is not None:
-        balanced = np.ascontiguousarray(balanced[problem.kept])
+    if problem.rows is not None:
+        balanced = np.ascontiguousarray(balanced[problem.rows])
     measure = measure_of(fitness, loss, boot)
     criteria = FitnessCriteria(balanced, measure, ks, boot if boot >= 10 else 0, paired)
     return FitnessProblem(
@@ -250,13 +250,7 @@ class FitnessProblem:
         return _of_one_length(answers, candidates, self._worst())
 
     def matches(self, weights: ArrayLike) -> CandidateMatches:
-        """Return the pairs of one candidate.
-
-        Raises
-        ------
-        UnusableInput
-            If a weight cannot be used.
-        """
+        """Return the pairs of one candidate."""
         metric = np.diag(self._candidates(weights)[0])
         options = dataclasses.replace(self.problem.options, metric=metric)
         pairs = _native.Matcher(self.problem.units, options).pairs(None)
@@ -289,21 +283,19 @@ class FitnessProblem:
 
     def _call_function(self, candidate: Floats) -> Floats | None:
         """Call the caller's function for one candidate; ``None`` if no unit is matched."""
-        function: Callable[[], ArrayLike]
         if self.fitness is not None:
-            fitness, matches = self.fitness, self.matches(candidate)
+            name, matches = "fitness", self.matches(candidate)
             if not len(matches.weights):
                 return None
-            name, function = "fitness", lambda: fitness(matches, self.criteria.balance)
+            call = partial(self.fitness, matches, self.criteria.balance)
         else:
             assert self.loss is not None
             (values,) = self.engine.evaluate(candidate[np.newaxis], None)
             if values[0] == self._worst():
                 return None
-            loss = self.loss
-            name, function = "loss", lambda: loss(values)
+            name, call = "loss", partial(self.loss, values)
         try:
-            answer = np.atleast_1d(np.asarray(function(), dtype=np.float64))
+            answer = np.atleast_1d(np.asarray(call(), dtype=np.float64))
         except Exception as error:
             raise UnusableInput(
                 f"{name} raised {type(error).__name__}: {error}, for w = {_text(candidate)}"

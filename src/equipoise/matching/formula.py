@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import importlib
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
@@ -55,18 +56,14 @@ _SMALLER = (
 def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     """Return the columns that a formula names, each once; evaluate nothing of it.
 
-    Parameters
-    ----------
-    text
-        The columns that hold no numbers.
-
     formulaic's own list of them has only what stands before a dot in a name, and lacks what its
-    transforms with a memory (``scale``, ``poly``) take.
+    transforms with a memory (``scale``, ``poly``) take. ``text`` are the columns that hold no
+    numbers.
 
     Raises
     ------
     UnusableInput
-        It has any other Python in it, or asks for more than can be computed, which is named.
+        Naming any other Python in the formula, and what is too large to be computed.
     """
     if len(formula) > MOST_LETTERS:
         raise UnusableInput(
@@ -156,10 +153,7 @@ def _attribute_of(owner: str, node: ast.AST) -> str | None:
 def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
     """Yield a sentence about each part of a piece of Python that is too large to be computed.
 
-    Parameters
-    ----------
-    text
-        The columns that hold no numbers: to multiply one by a number repeats its text.
+    To multiply a column of ``text`` by a number repeats its text.
     """
     for node in ast.walk(code):
         if isinstance(node, ast.BinOp):
@@ -169,7 +163,7 @@ def too_large_code(code: ast.AST, text: Collection[str]) -> Iterator[str]:
                 yield f"{_short(node)} is larger than any number of a table"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _too_large_transform(node, node.func.id)
-        elif _is_of_numpy(node) and any(_is_text(one, text) for one in node.args):
+        elif _is_of_numpy(node) and any(_is_text(argument, text) for argument in node.args):
             yield f"{_short(node)} computes with text"
 
 
@@ -177,7 +171,7 @@ def terms_of(tree: Any) -> float:
     """Bound the number of terms that the parsed formula of formulaic has to make."""
     if not hasattr(tree, "operator"):
         return 1.0
-    counts = [terms_of(one) for one in tree.args]
+    counts = [terms_of(argument) for argument in tree.args]
     symbol = str(tree.operator.symbol)
     if symbol in ("**", "^"):
         power = _whole(str(getattr(tree.args[-1], "token", "")))
@@ -197,14 +191,8 @@ def cells_of(
 ) -> float:
     """Bound rows times columns of the table that a formula makes.
 
-    Parameters
-    ----------
-    terms
-        The terms, each as the code of its factors.
-    text
-        The columns that hold no numbers, which become categories.
-    levels
-        Function that returns the number of different values of a column.
+    Each term is the code of its factors. Columns of ``text`` become categories; ``levels`` returns
+    the number of different values of a column.
     """
     return rows * sum(math.prod(_width(factor, text, levels) for factor in term) for term in terms)
 
@@ -222,7 +210,7 @@ def _width(factor: str, text: Collection[str], levels: Callable[[str], int]) -> 
             case ast.Call(func=ast.Name(id="C"), args=[ast.Name(id=name), *_]):
                 return levels(name)
             case ast.Call(func=ast.Name(id=name)) if name in _SIZED:
-                return max([1.0, *(_folded(one) or 1.0 for one in _sizes(node))])
+                return max([1.0, *(_folded(size) or 1.0 for size in _sizes(node))])
     return 1
 
 
@@ -239,19 +227,12 @@ def _too_large_transform(call: ast.Call, name: str) -> Iterator[str]:
 
 def _sizes(call: ast.Call) -> Iterator[ast.AST]:
     """Yield the arguments of a transform that are numbers of columns."""
-    for one in call.args[1:]:
-        if not isinstance(one, (ast.List, ast.Tuple)) and not _is_word(one):
-            yield one
-    for keyword in call.keywords:
-        if keyword.arg in _SIZES and not _is_word(keyword.value):
-            yield keyword.value
-
-
-def _is_word(node: ast.AST) -> bool:
-    """Return whether the node is None, True, False or a text: no number."""
-    return isinstance(node, ast.Constant) and (
-        node.value is None or isinstance(node.value, (bool, str))
-    )
+    sizes = [value for value in call.args[1:] if not isinstance(value, (ast.List, ast.Tuple))]
+    sizes += [keyword.value for keyword in call.keywords if keyword.arg in _SIZES]
+    for size in sizes:
+        # None, True, False or a text is no number.
+        if not (isinstance(size, ast.Constant) and isinstance(size.value, bool | str | None)):
+            yield size
 
 
 def _is_text(node: ast.AST, text: Collection[str]) -> bool:
@@ -265,11 +246,11 @@ def _is_text(node: ast.AST, text: Collection[str]) -> bool:
         case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]):
             return name in text
         case ast.Call(args=args):
-            return any(_is_text(one, text) for one in args)
+            return any(_is_text(argument, text) for argument in args)
         case ast.BinOp(left=left, right=right):
             return _is_text(left, text) or _is_text(right, text)
         case ast.BoolOp(values=values):
-            return any(_is_text(one, text) for one in values)
+            return any(_is_text(value, text) for value in values)
     return False
 
 
@@ -282,7 +263,7 @@ def _is_of_numpy(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _has_no_column(node: ast.AST) -> bool:
-    return not any(isinstance(one, (ast.Name, ast.Call)) for one in ast.walk(node))
+    return not any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node))
 
 
 def _folded(node: ast.AST) -> int | float | None:
@@ -294,40 +275,39 @@ def _folded(node: ast.AST) -> int | float | None:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
             inner = _folded(operand)
             value = None if inner is None else -inner if isinstance(sign, ast.USub) else inner
-        case ast.BinOp(left=left, op=operator, right=right):
+        case ast.BinOp(left=left, op=sign, right=right):
             first, second = _folded(left), _folded(right)
             if first is not None and second is not None:
-                value = _computed(first, operator, second)
+                value = _computed(first, sign, second)
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST_WHOLE else None
     return value if value is not None and math.isfinite(value) else None
 
 
-def _computed(first: float, operator: ast.operator, second: float) -> float | None:
+_ARITHMETIC_IN_FLOATS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: math.pow,
+    ast.LShift: lambda first, second: math.ldexp(first, int(second)),
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.truediv,
+    ast.Mod: math.fmod,
+}
+
+
+def _computed(first: float, sign: ast.operator, second: float) -> float | None:
     """Compute one step of arithmetic in floats: whole numbers could have any length."""
+    compute = _ARITHMETIC_IN_FLOATS.get(type(sign))
     try:
-        match operator:
-            case ast.Add():
-                value = float(first) + second
-            case ast.Sub():
-                value = float(first) - second
-            case ast.Mult():
-                value = float(first) * second
-            case ast.Pow():
-                value = math.pow(first, second)
-            case ast.LShift():
-                value = math.ldexp(first, int(second))
-            case ast.Div() | ast.FloorDiv():
-                value = first / second
-            case ast.Mod():
-                value = math.fmod(first, second)
-            case _:
-                value = float(first)
+        value = float(first) if compute is None else compute(float(first), second)
     except (ArithmeticError, ValueError):
         return None
-    if isinstance(first, int) and isinstance(second, int) and abs(value) <= _LARGEST_WHOLE:
-        return int(value) if value.is_integer() else value
-    return None if isinstance(first, int) and isinstance(second, int) else value
+    if not (isinstance(first, int) and isinstance(second, int)):
+        return value
+    if abs(value) > _LARGEST_WHOLE:
+        return None
+    return int(value) if value.is_integer() else value
 
 
 def _whole(text: str) -> int | None:

@@ -42,17 +42,10 @@ class Covariates:
 
 
 def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
-    """Return covariates and treatment.
+    """Return covariates and treatment from a formula and a frame, or a matrix and a treatment.
 
-    Parameters
-    ----------
-    formula_or_matrix
-        ``"treat ~ age + I(age**2) + age:educ"`` (formulaic's grammar, in which ``**`` is the
-        power; other Python than `formula` allows is refused), or a matrix or frame of
-        covariates.
-    data
-        With a formula the frame that has its columns; with a matrix the treatment, 0 or 1 for
-        each row.
+    The formula has formulaic's grammar, in which ``**`` is the power; other Python than
+    `formula` allows is refused. The treatment is 0 or 1 for each row.
 
     Raises
     ------
@@ -112,13 +105,7 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
 
 
 def numbers_of(column: Any, name: str) -> Values:
-    """Return a column as finite float64 numbers.
-
-    Raises
-    ------
-    UnusableInput
-        Naming the column and the rows that are missing, infinite or no numbers.
-    """
+    """Return a column as finite float64 numbers; errors name the column and its rows."""
     array = np.asarray(column)
     if array.dtype.kind not in "biuf":
         check_present(array, name)
@@ -138,14 +125,14 @@ def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
     columns = columns_of(table)
     if columns is None:
         columns = {name: np.asarray(table)}
-    if len(columns) != 1 or (array := next(iter(columns.values()))).ndim != 1:
+    if [column.ndim for column in columns.values()] != [1]:
         raise UnusableInput(
             f"{name}: one column is needed, not {', '.join(columns) or 'none'} "
             f"of shape {np.shape(table)}",
             hint="give one treatment for each row",
         )
-    (name,) = columns
-    return treatment(numbers_of(array, name), name)
+    ((name, column),) = columns.items()
+    return treatment(numbers_of(column, name), name)
 
 
 def _from_formula(formula: str, data: Any) -> Covariates:
@@ -160,21 +147,22 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"a formula needs a data frame, not {type(data).__name__}",
             hint="give a pandas or polars frame, or a matrix instead of the formula",
         )
+    no_treatment = UnusableInput(
+        f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
+    )
     if "~" not in formula:
-        raise UnusableInput(
-            f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
-        )
+        raise no_treatment
     try:
         text = {name for name, column in columns.items() if column.dtype.kind not in "biufmM"}
-        named = columns_in(formula, text)
+        names = columns_in(formula, text)
         parsed = formulaic.Formula(formula)
-        for name in named:
+        for name in names:
             if name not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
                     hint=f"there are {', '.join(columns)}",
                 )
-        used = {name: _widest(columns[name]) for name in named}
+        used = {name: _widest(columns[name]) for name in names}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
                 refuse_non_finite(np.asarray(column, dtype=np.float64), name)
@@ -198,15 +186,10 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"formula '{formula}': several parts", hint="write it without |: 'treat ~ age + educ'"
         )
     if not len(left.columns):
-        raise UnusableInput(
-            f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
-        )
-    treated = treatment_of(
-        {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
-    )
-    covariates = {
-        str(name): right[name].to_numpy() for name in right.columns if name != "Intercept"
-    }
+        raise no_treatment
+    sides = [{str(name): side[name].to_numpy() for name in side.columns} for side in (left, right)]
+    treated = treatment_of(sides[0], str(left.columns[0]))
+    covariates = {name: column for name, column in sides[1].items() if name != "Intercept"}
     exclusive_or = [name for name in covariates if "^" in name and name not in columns]
     if exclusive_or:
         raise UnusableInput(

@@ -7,7 +7,6 @@ docs/genmatch.md.
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from equipoise.matching.fitness import (
     LossFunction,
     fitness_problem,
 )
-from equipoise.matching.match import MatchResult, match
+from equipoise.matching.match import MatchResult, aligned, match
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, names_of, numbers
 from equipoise.model.display import display
@@ -265,15 +264,13 @@ class GenMatchResult:
 
     def summary(self) -> str:
         """Return a few lines with the weights, the worst balance and the course of the search."""
-        width = max(len(name) for name in self.names)
-        lines = ["weights of the standardised covariates"]
-        lines += [
-            f"  {name:<{width}}  {weight:.6g}"
+        weights = [
+            (f"  {name}", f"{weight:.6g}")
             for name, weight in zip(self.names, self.weights, strict=True)
         ]
-        facts = self.facts()
-        width = max(len(name) for name, _ in facts)
-        return "\n".join([*lines, "", *(f"{name:<{width}}  {value}" for name, value in facts)])
+        return "\n".join(
+            ("weights of the standardised covariates", aligned(weights), "", aligned(self.facts()))
+        )
 
     def facts(self) -> list[tuple[str, str]]:
         """Return how well the covariates are balanced, and the course of the search."""
@@ -296,23 +293,11 @@ class GenMatchResult:
         return f"First criterion ({self.measure})"
 
     def plot(self) -> Any:
-        """Draw each covariate's difference before matching, along the search and after it.
-
-        Raises
-        ------
-        UnusableInput
-            altair is not installed (``equipoise[report]``).
-        """
+        """Draw each covariate's difference before, along and after; needs ``equipoise[report]``."""
         return display("matching", "search_course_chart", self)
 
     def search_plot(self) -> Any:
-        """Draw the first criterion's best and median over the generations.
-
-        Raises
-        ------
-        UnusableInput
-            altair is not installed (``equipoise[report]``).
-        """
+        """Draw the first criterion's best and median; needs ``equipoise[report]``."""
         return display("matching", "search_history_chart", self)
 
     def _repr_html_(self) -> str:
@@ -342,7 +327,9 @@ def weight_search(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
                 hint="give the lowest weight first, 0 or more, and then a finite highest one",
             )
-    options = SearchOptions(
+    if starting_values is None:
+        starting_values = np.clip(np.ones((1, count)), *bounds.T)
+    return SearchOptions(
         count,
         bounds=bounds,
         starting_values=starting_values,
@@ -350,7 +337,3 @@ def weight_search(
         boundary_enforcement=2,  # A negative weight is no weight.
         **search_settings,
     )
-    if starting_values is not None:
-        return options
-    start: Floats = np.clip(np.ones((1, count)), options.lower, options.upper)
-    return dataclasses.replace(options, starting_values=start)

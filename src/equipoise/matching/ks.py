@@ -90,9 +90,7 @@ def ks_tests(
 ) -> list[KSTest]:
     """Test several columns of the same rows, bootstrapped together."""
     samples = [two_samples(_effective(first), _effective(second)) for first, second in columns]
-    boots: list[float | None] = [None] * len(samples)
-    if boot:
-        boots = [*boot_p_values(samples, boot, random, progress)]
+    boots = boot_p_values(samples, boot, random, progress) if boot else [None] * len(samples)
     return [
         KSTest(ks_statistic(pair), naive_p_value(pair, r_compatible=r_compatible), boot_p, boot)
         for pair, boot_p in zip(samples, boots, strict=True)
@@ -119,10 +117,9 @@ def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
         raise UnusableInput(f"seed is {seed!r}", hint="give a whole number from 0 up") from error
 
 
-def _effective(own: Sample) -> Sample:
+def _effective(group: Sample) -> Sample:
     """Return the sample without its weights if all are 1."""
-    is_even = own.weights is not None and bool(np.all(own.weights == 1.0))
-    return own.unweighted if is_even else own
+    return group.unweighted if np.all(group.weights_or_ones == 1.0) else group
 
 
 def ks_statistic(samples: TwoSamples) -> float:
@@ -136,18 +133,12 @@ def naive_p_value(samples: TwoSamples, *, r_compatible: bool) -> float:
     count_treated, count_control = len(treated.values), len(control.values)
     is_weighted = treated.weights is not None or control.weights is not None
     if not is_weighted and count_treated * count_control < EXACT_BELOW:
-        counts = np.bincount(samples.place, minlength=len(samples.values))
-        reach = np.max(
-            np.abs(
-                np.rint(samples.distribution_treated * count_treated).astype(np.int64)
-                * count_control
-                - np.rint(samples.distribution_control * count_control).astype(np.int64)
-                * count_treated
-            )
-        )
-        ends = np.cumsum(counts).tolist()
+        steps_treated = np.rint(samples.distribution_treated * count_treated).astype(np.int64)
+        steps_control = np.rint(samples.distribution_control * count_control).astype(np.int64)
+        reach = np.max(np.abs(steps_treated * count_control - steps_control * count_treated))
+        ends = np.cumsum(np.bincount(samples.place, minlength=len(samples.values))).tolist()
         return _native.smirnov_p_value(int(reach), count_treated, count_control, ends)
-    sizes = [float(own.weights_or_ones.sum()) for own in (treated, control)]
+    sizes = [float(group.weights_or_ones.sum()) for group in (treated, control)]
     root = math.sqrt(sizes[0] * sizes[1] / (sizes[0] + sizes[1]))
     return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
 
@@ -162,15 +153,14 @@ def boot_p_values(
 
     Rows are drawn from both samples together, with replacement and the same ones for every
     column; the first ones stand for the treated. With weights, rows are drawn in proportion
-    to them and as many as they add up to. ``progress`` is called with the
-    number of samples that are done.
+    to them and as many as they add up to.
     """
     if not columns:
         return []
     rows = len(columns[0].place)
     first, second = columns[0].treated, columns[0].control
     size_treated, size_control = (
-        max(1, round(float(own.weights_or_ones.sum()))) for own in (first, second)
+        max(1, round(float(group.weights_or_ones.sum()))) for group in (first, second)
     )
     chances = None
     if first.weights is not None or second.weights is not None:
@@ -184,11 +174,11 @@ def boot_p_values(
     for start in range(0, boot, at_once):
         number = min(at_once, boot - start)
         if chances is None:
-            drawn = random.integers(0, rows, size=(number, size))
+            draws = random.integers(0, rows, size=(number, size))
         else:
-            drawn = np.searchsorted(chances, random.random((number, size)), side="right")
+            draws = np.searchsorted(chances, random.random((number, size)), side="right")
         for index, column in enumerate(columns):
-            place = column.place[drawn]
+            place = column.place[draws]
             treated = _distributions(place[:, :size_treated], len(column.values))
             control = _distributions(place[:, size_treated:], len(column.values))
             distances = np.abs(treated - control).max(axis=1)

@@ -20,6 +20,7 @@ from equipoise.matching.options import (
     QUERIED_ARMS,
     Estimand,
     MatchOptions,
+    MatchProblem,
     check_whole,
     match_problem,
 )
@@ -130,7 +131,7 @@ def match(
         threads=threads,
         seed=seed,
     )
-    units, options, kept = problem.units, problem.options, problem.kept
+    units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
     needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
     matcher = _native.Matcher(units, options) if reuse is None or needs_variances else None
@@ -138,40 +139,26 @@ def match(
         pairs = reused_pairs(reuse, rows, estimand, common_support)
     elif matcher is not None:
         pairs = matcher.pairs(progress)
-    if not len(pairs.query):
-        raise no_valid_match()
-    estimate = None
-    if units.outcome is not None:
-        variances = None
-        if needs_variances and matcher is not None:
-            # No more neighbours than either arm weighs.
-            arms = (float(units.weights_or_ones[units.treated == arm].sum()) for arm in (0, 1))
-            variances = matcher.variances(min(float(variance_neighbors), *arms))
-        estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
-    # R's indices are into the rows that are left.
-    if r_compatible or reuse is not None:
-        kept = None
-    dropped = pairs.dropped
-    if r_compatible:
-        dropped = dropped_as_in_r(pairs, has_limits=options.caliper is not None)
-    is_treated = units.treated[pairs.query]
-    query, matched = given_rows(pairs.query, kept), given_rows(pairs.matched, kept)
-    caliper_row = problem.reported_caliper
-    return MatchResult(
-        **effect_numbers(estimate, variance, pairs, has_error, r_compatible, units.outcome_unit),
-        treated_index=np.where(is_treated, query, matched),
-        control_index=np.where(is_treated, matched, query),
-        weights=pairs.weights,
-        dropped_index=given_rows(dropped, kept),
-        n=len(units.x),
-        n_treated=int(units.treated.sum()),
-        n_weighted=float(pairs.weights.sum()),
-        n_dropped=len(pairs.dropped),
-        effective_caliper=None if caliper_row is None else caliper_row[0],
-        estimand=estimand,
-        matched_treated=is_treated,
-        rows=rows,
+    variances = None
+    if needs_variances and matcher is not None and len(pairs.query):
+        # No more neighbours than either arm weighs.
+        arms = (float(units.weights_or_ones[units.treated == arm].sum()) for arm in (0, 1))
+        variances = matcher.variances(min(float(variance_neighbors), *arms))
+    fields = result_fields(
+        problem, pairs, variances, variance, has_error=has_error, bias_adjust=bias_adjust
     )
+    if r_compatible:
+        # R only counts units that serve as a match, that restrictions forbid to match or that
+        # find an exhausted pool.
+        is_named = (options.caliper is not None) & ~np.isin(pairs.dropped, pairs.matched)
+        fields["dropped_index"] = pairs.dropped[is_named]
+    elif problem.rows is not None and reuse is None:
+        # R counts the rows that common support leaves; we count those of the input.
+        for name in ("treated_index", "control_index", "dropped_index"):
+            fields[name] = problem.rows[fields[name]]
+    if fields["effective_caliper"] is not None:
+        (fields["effective_caliper"],) = fields["effective_caliper"]
+    return MatchResult(**fields, rows=rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,17 +219,15 @@ class MatchResult:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the effect, its error and the numbers of units: names with their values."""
-        lines: list[tuple[str, str]] = []
-        if self.estimate is not None:
-            lines.append(("Estimate", f"{self.estimate:.5g}"))
-            if self.se is not None:
-                lines.append(("Abadie-Imbens error", f"{self.se:.5g}"))
-            elif self.se_standard is not None:
-                lines.append(("Error (pairs independent)", f"{self.se_standard:.5g}"))
-            if self.t is not None and self.p_value is not None:
-                lines.append(("t", f"{self.t:.5g}"))
-                lines.append(("p-value", f"{self.p_value:.5g}"))
-        lines += [
+        numbers = {
+            "Estimate": self.estimate,
+            "Abadie-Imbens error": self.se,
+            "Error (pairs independent)": None if self.se is not None else self.se_standard,
+            "t": self.t,
+            "p-value": self.p_value,
+        }
+        return [
+            *((name, f"{number:.5g}") for name, number in numbers.items() if number is not None),
             ("Estimand", self.estimand),
             ("Observations", f"{self.n}"),
             ("Treated", f"{self.n_treated}"),
@@ -250,13 +235,10 @@ class MatchResult:
             ("Matched pairs (unweighted)", f"{len(self.weights)}"),
             ("Dropped", f"{self.n_dropped}"),
         ]
-        return lines
 
     def summary(self) -> str:
         """Return the facts, a line each."""
-        lines = self.facts()
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+        return aligned(self.facts())
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
@@ -270,14 +252,19 @@ class MatchResult:
         UnusableInput
             pandas is not installed.
         """
-        pandas = require("pandas", "frames")
-        columns: dict[str, Any] = {
+        columns = {
             "treated_index": self.treated_index,
             "control_index": self.control_index,
             "weight": self.weights,
         }
-        frame: DataFrame = pandas.DataFrame(columns)
+        frame: DataFrame = require("pandas", "frames").DataFrame(columns)
         return frame
+
+
+def aligned(facts: list[tuple[str, str]]) -> str:
+    """Return names with their values, a line each."""
+    width = max(len(name) for name, _ in facts)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
 
 
 def check_variance(neighbors: int, variance: str) -> None:
@@ -316,12 +303,39 @@ def reused_pairs(
     )
 
 
-def no_valid_match() -> UnusableInput:
-    """Return the error for units of which none can be matched."""
-    return UnusableInput(
-        "no unit has a valid match: caliper, exact or restrict leave none",
-        hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
-    )
+def result_fields(
+    problem: MatchProblem,
+    pairs: _native.Pairs,
+    variances: Floats | None,
+    variance: str,
+    *,
+    has_error: bool,
+    bias_adjust: bool = False,
+) -> dict[str, Any]:
+    """Return the fields of a result; rows are those of the problem, the caliper is by stratum."""
+    if not len(pairs.query):
+        raise UnusableInput(
+            "no unit has a valid match: caliper, exact or restrict leave none",
+            hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
+        )
+    units, options, estimate = problem.units, problem.options, None
+    if units.outcome is not None:
+        estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
+    is_treated = units.treated[pairs.query]
+    return {
+        **effect_numbers(problem, pairs, estimate, variance, has_error=has_error),
+        "treated_index": np.where(is_treated, pairs.query, pairs.matched),
+        "control_index": np.where(is_treated, pairs.matched, pairs.query),
+        "weights": pairs.weights,
+        "dropped_index": pairs.dropped,
+        "n": len(units.x),
+        "n_treated": int(units.treated.sum()),
+        "n_weighted": float(pairs.weights.sum()),
+        "n_dropped": len(pairs.dropped),
+        "effective_caliper": problem.reported_caliper,
+        "estimand": options.estimand,
+        "matched_treated": is_treated,
+    }
 
 
 def effect_estimate(
@@ -330,7 +344,7 @@ def effect_estimate(
     pairs: _native.Pairs,
     variances: Floats | None,
     *,
-    bias_adjust: bool = False,
+    bias_adjust: bool,
 ) -> _native.Estimate:
     """Estimate the effect from the pairs, in ``units.outcome_unit``."""
     z = units.x if units.z is None else units.z
@@ -348,24 +362,24 @@ def effect_estimate(
                     f"{'treated units' if arm else 'controls'}: too few",
                     hint="give fewer covariates, or match without bias_adjust",
                 )
-    adjusted_by = z / power_of_two(z) if bias_adjust else None
+    adjusted_by = z / [power_of_two(column) for column in z.T] if bias_adjust else None
     return _native.estimate_effect(units, options, pairs, adjusted_by, variances)
 
 
 def effect_numbers(
+    problem: MatchProblem,
+    pairs: _native.Pairs,
     estimate: _native.Estimate | None,
     variance: str,
-    pairs: _native.Pairs,
+    *,
     has_error: bool,
-    r_compatible: bool,
-    unit: float,
 ) -> dict[str, float | None]:
-    """Return the fields of a result that come from the outcome, which has this unit."""
+    """Return the fields of a result that come from the outcome."""
     if estimate is None:
         names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
     # Pairs are in the order of the units that were matched.
-    if not r_compatible and pairs.query[0] == pairs.query[-1]:
+    if not problem.options.r_compatible and pairs.query[0] == pairs.query[-1]:
         has_error = False
     is_population = variance == "population"
     error = math.sqrt(estimate.population_variance if is_population else estimate.sample_variance)
@@ -373,6 +387,7 @@ def effect_numbers(
     t = None
     if best_error > 0 and (has_error or pairs.query.size > 1):
         t = estimate.effect / best_error
+    unit = problem.units.outcome_unit
     return {
         "estimate": estimate.effect * unit,
         "se": error * unit if has_error else None,
@@ -382,19 +397,3 @@ def effect_numbers(
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }
-
-
-def dropped_as_in_r(pairs: _native.Pairs, *, has_limits: bool) -> Indices:
-    """Return the dropped units that R names: those that a caliper or exact columns left.
-
-    R does not name units that serve as a match, nor units that restrictions or an exhausted pool
-    left without a match; it only counts them.
-    """
-    if not has_limits:
-        return pairs.dropped[:0]
-    return pairs.dropped[~np.isin(pairs.dropped, pairs.matched)]
-
-
-def given_rows(rows: Indices, kept: Indices | None) -> Indices:
-    """Return the numbers of the rows in the input; without ``kept`` all rows took part."""
-    return rows if kept is None else kept[rows]

@@ -98,7 +98,7 @@ class MatchProblem:
 
     Parameters
     ----------
-    kept
+    rows
         Rows inside the common support, in the numbers of the caller; ``None`` for all rows.
     reported_caliper
         Shape (strata, k), the caliper that results show; ``None`` without one.
@@ -106,7 +106,7 @@ class MatchProblem:
 
     units: Units
     options: MatchOptions
-    kept: Indices | None
+    rows: Indices | None
     reported_caliper: Floats | None
 
 
@@ -130,28 +130,26 @@ def match_problem(
 ) -> MatchProblem:
     """Check the options of ``match`` and return them with the units that take part.
 
-    Parameters
-    ----------
-    strata
-        Stratum of each row and number of strata, each with a caliper of its own; ``m`` is then
-        limited in each stratum by the engine.
-
-    Raises
-    ------
-    UnusableInput
-        An option cannot be used, or the arms have no common support.
+    ``strata`` are the stratum of each row and the number of strata. Each has its own caliper,
+    and the engine limits ``m`` in each.
     """
     check_options(estimand, m, distance_tolerance, threads, seed)
     triples = restrictions(restrict, len(units.x))
     checked_metric = metric_of(metric, units.names)
-    kept = None
+    rows = None
     if common_support:
-        kept = common_rows(
+        rows = common_rows(
             units.x[:, 0], units.treated, units.names[0], distance_tolerance if r_compatible else 0
         )
-        # R looks the rows of restrictions up among those that are left.
-        places = np.arange(len(kept)) if r_compatible else kept
-        units, triples = units.subset(kept), kept_restrictions(triples, places)
+        units = units.subset(rows)
+        # R looks the rows of restrictions up among those that remain.
+        names = range(len(rows)) if r_compatible else rows.tolist()
+        places = {row: place for place, row in enumerate(names)}
+        triples = [
+            (places[first], places[second], distance)
+            for first, second, distance in triples
+            if first in places and second in places
+        ]
     limit, reported = None, None
     if caliper is not None or exact is not None:
         of_row, count = strata or (np.zeros(len(units.x), dtype=np.int64), 1)
@@ -175,7 +173,7 @@ def match_problem(
         threads=int(threads or 0),
         seed=int(seed or 0),
     )
-    return MatchProblem(units, options, kept, reported)
+    return MatchProblem(units, options, rows, reported)
 
 
 def check_options(
@@ -251,28 +249,12 @@ def restrictions(restrict: Any, rows: int) -> list[Restriction]:
             f"restrict has shape {triples.shape}",
             hint="give triples: a row, another row, a distance (negative to forbid the pair)",
         )
-    refuse_rows(
-        np.asarray(np.isnan(triples).any(axis=1)), "restrict", "is missing", "fill in these triples"
-    )
-    pairs = triples[:, :2]
-    wrong = (pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))
-    refuse_rows(
-        np.asarray(wrong.any(axis=1)),
-        "restrict",
-        f"names a row that is not among 0 to {rows - 1}",
-        "count rows from 0",
-    )
+    is_missing = np.asarray(np.isnan(triples).any(axis=1))
+    refuse_rows(is_missing, "restrict", "is missing", "fill in these triples")
+    is_wrong = np.asarray(np.isin(triples[:, :2], np.arange(rows), invert=True).any(axis=1))
+    fault = f"names a row that is not among 0 to {rows - 1}"
+    refuse_rows(is_wrong, "restrict", fault, "count rows from 0")
     return [(int(first), int(second), float(distance)) for first, second, distance in triples]
-
-
-def kept_restrictions(triples: list[Restriction], kept: Indices) -> list[Restriction]:
-    """Return the restrictions among the kept rows, by their places among these."""
-    places = {int(row): place for place, row in enumerate(kept)}
-    return [
-        (places[first], places[second], distance)
-        for first, second, distance in triples
-        if first in places and second in places
-    ]
 
 
 def common_rows(values: Floats, treated: Truths, name: str, tolerance: float) -> Indices:
@@ -280,13 +262,13 @@ def common_rows(values: Floats, treated: Truths, name: str, tolerance: float) ->
     arms = [values[treated == arm] for arm in (0, 1)]
     low = max(float(arm.min()) for arm in arms) - tolerance
     high = min(float(arm.max()) for arm in arms) + tolerance
-    kept = np.flatnonzero((values >= low) & (values <= high))
-    if np.unique(treated[kept]).size < 2:
+    rows = np.flatnonzero((values >= low) & (values <= high))
+    if np.unique(treated[rows]).size < 2:
         raise UnusableInput(
             f"X, column {name!r}: treated units and controls have no range in common",
             hint="match without common_support, or leave this column out",
         )
-    return kept
+    return rows
 
 
 def caliper_limits(

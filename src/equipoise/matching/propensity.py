@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -55,14 +56,13 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
 
 
 def score_of(covariates: Covariates) -> PropensityScore:
-    """As ``propensity_score``, of what has been checked."""
+    """Return the propensity score of checked covariates."""
     models = require("statsmodels.api", "propensity scores")
     problems = require("statsmodels.tools.sm_exceptions", "propensity scores")
     separated = (problems.PerfectSeparationWarning, problems.ConvergenceWarning)
     matrix = covariates.matrix
     varies = np.ptp(matrix, axis=0) > 0.0
-    kept = matrix[:, varies]
-    design = np.column_stack([np.ones(len(kept)), _basis(kept)])
+    design = np.column_stack([np.ones(len(matrix)), _basis(matrix[:, varies])])
     model = models.GLM(covariates.treated.astype(float), design, family=models.families.Binomial())
     with warnings.catch_warnings():
         for category in separated:
@@ -78,8 +78,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
             ) from warning
     score = np.asarray(fitted.fittedvalues, dtype=np.float64)
     linear = np.asarray(design @ fitted.params, dtype=np.float64)
-    names = tuple(name for name, own in zip(covariates.names, varies, strict=True) if own)
-    return PropensityScore(score, linear, names)
+    return PropensityScore(score, linear, tuple(compress(covariates.names, varies)))
 
 
 def _basis(matrix: Values) -> Values:

@@ -15,22 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise import _native
 from equipoise.matching.frames import check_present, columns_of
-from equipoise.matching.match import (
-    MatchResult,
-    check_variance,
-    effect_estimate,
-    effect_numbers,
-    no_valid_match,
-)
+from equipoise.matching.match import MatchResult, check_variance, result_fields
 from equipoise.matching.options import Estimand, match_problem
-from equipoise.matching.units import (
-    Floats,
-    Indices,
-    Truths,
-    Units,
-    same_length,
-    units_of,
-)
+from equipoise.matching.units import Floats, Indices, Truths, Units, same_length, units_of
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -91,8 +78,7 @@ variance, distance_tolerance, threads, seed
     """
     units = units_of(y, treat, X, weights)
     check_variance(variance_neighbors, variance)
-    rows = len(units.x)
-    factors = factors_of(by, rows)
+    factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
     # R has an error of Abadie and Imbens for this estimand only.
@@ -112,11 +98,10 @@ variance, distance_tolerance, threads, seed
         seed=seed,
         strata=(factors.code, count),
     )
-    options = problem.options
     needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
     neighbors = float(variance_neighbors) if needs_variances else None
     pairs, variances = _native.match_strata(
-        units, options, factors.code, count, neighbors, progress
+        units, problem.options, factors.code, count, neighbors, progress
     )
     is_lacking = lacks_an_arm(units, factors)
     if is_lacking.all():
@@ -125,28 +110,13 @@ variance, distance_tolerance, threads, seed
             "controls",
             hint="match by fewer factors or coarser ones",
         )
-    if not len(pairs.query):
-        raise no_valid_match()
-    estimate = None
-    if units.outcome is not None:
-        estimate = effect_estimate(units, options, pairs, variances)
-    is_treated = units.treated[pairs.query]
-    n_treated, n_weighted = int(units.treated.sum()), float(pairs.weights.sum())
-    return MatchByResult(
-        **effect_numbers(estimate, variance, pairs, has_error, r_compatible, units.outcome_unit),
-        treated_index=np.where(is_treated, pairs.query, pairs.matched),
-        control_index=np.where(is_treated, pairs.matched, pairs.query),
-        weights=pairs.weights,
-        dropped_index=pairs.dropped,
-        n=rows,
-        n_treated=n_treated,
-        n_weighted=n_weighted,
+    fields = result_fields(problem, pairs, variances, variance, has_error=has_error)
+    if r_compatible:
         # R takes the pairs from the treated whatever was matched; it may be negative.
-        n_dropped=round(n_treated - n_weighted) if r_compatible else len(pairs.dropped),
-        effective_caliper=problem.reported_caliper,
-        estimand=estimand,
-        matched_treated=is_treated,
-        rows=rows,
+        fields["n_dropped"] = round(fields["n_treated"] - fields["n_weighted"])
+    return MatchByResult(
+        **fields,
+        rows=len(units.x),
         by=factors.names,
         strata=strata_of(units, factors, pairs, is_lacking),
         stratum=factors.code[pairs.query],
@@ -226,35 +196,28 @@ class MatchByResult(MatchResult):
         import pandas
 
         names = ("n", "n_treated", "n_weighted", "n_dropped", "estimate", "skipped")
-        strata = self.strata
-        factors = [[stratum.values[place] for stratum in strata] for place in range(len(self.by))]
-        columns = [[getattr(stratum, name) for stratum in strata] for name in names]
+        rows = [
+            (*stratum.values, *(getattr(stratum, name) for name in names))
+            for stratum in self.strata
+        ]
         # A factor may be called like one of these: columns are put together by place.
-        series = [pandas.Series(column) for column in (*factors, *columns)]
+        series = [pandas.Series(column) for column in zip(*rows, strict=True)]
         return pandas.concat(series, axis=1, keys=(*self.by, *names))
 
     def _skipped_names(self) -> str:
         if not self.skipped:
             return ""
-        named = ", ".join(
-            "/".join(str(value) for value in stratum.values)
-            for stratum in self.skipped[:MOST_NAMED_STRATA]
-        )
-        return f" ({named}{', …' if len(self.skipped) > MOST_NAMED_STRATA else ''})"
+        names = ["/".join(map(str, stratum.values)) for stratum in self.skipped]
+        more = ", …" if len(names) > MOST_NAMED_STRATA else ""
+        return f" ({', '.join(names[:MOST_NAMED_STRATA])}{more})"
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
     """The strata of all rows, in the order of the factors' values.
 
-    Parameters
-    ----------
-    names
-        Names of the factors.
-    code
-        Shape (n,), the stratum of each row.
-    values
-        For each stratum a value of each factor.
+    ``code`` (n,) is the stratum of each row; ``values`` has for each stratum a value of each
+    factor.
     """
 
     names: tuple[str, ...]
@@ -263,14 +226,7 @@ class Factors:
 
 
 def factors_of(by: Any, rows: int) -> Factors:
-    """Return the strata that the factors form together (only combinations that occur).
-
-    Parameters
-    ----------
-    by
-        Shape (rows,) or (rows, factors), a frame, or a mapping of names to columns; numbers,
-        texts or categories.
-    """
+    """Return the strata that the factors form together (only combinations that occur)."""
     columns = columns_of(by)
     if columns is None:
         array = np.asarray(by)
@@ -278,25 +234,23 @@ def factors_of(by: Any, rows: int) -> Factors:
             raise UnusableInput(
                 f"by has shape {array.shape}", hint="give one value, or one a factor, for each row"
             )
-        many = array.reshape(len(array), -1)
-        columns = {
-            "by" if many.shape[1] == 1 else f"by{place + 1}": many[:, place]
-            for place in range(many.shape[1])
-        }
+        factors = array.reshape(len(array), -1).T
+        names = [f"by{place}" for place in range(1, len(factors) + 1)]
+        columns = dict(zip(names if len(names) > 1 else ["by"], factors, strict=True))
     if not columns:
         raise UnusableInput("by has no column", hint="give at least one factor")
-    together = np.zeros(rows, dtype=np.int64)
+    code = np.zeros(rows, dtype=np.int64)
     for name, column in columns.items():
         if column.ndim != 1:
             raise UnusableInput(f"by, factor {name!r} has shape {column.shape}")
         same_length(len(column), f"by, factor {name!r}", rows)
         levels = levels_of(column, f"by, factor {name!r}")
         # Made dense again at each factor: the product of their levels may not fit.
-        mixed = together * (int(levels.max()) + 1) + levels
-        together = np.unique(mixed, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    _, first = np.unique(together, return_index=True)
-    kept = [[plain(value) for value in column[first]] for column in columns.values()]
-    return Factors(tuple(columns), together, tuple(zip(*kept, strict=True)))
+        mixed = code * (int(levels.max()) + 1) + levels
+        code = np.unique(mixed, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    _, first = np.unique(code, return_index=True)
+    values = [[plain(value) for value in column[first]] for column in columns.values()]
+    return Factors(tuple(columns), code, tuple(zip(*values, strict=True)))
 
 
 def levels_of(column: NDArray[Any], name: str) -> Indices:
@@ -318,11 +272,11 @@ def plain(value: Any) -> Any:
 
 def lacks_an_arm(units: Units, factors: Factors) -> Truths:
     """Return for each stratum whether its treated units or its controls weigh nothing."""
-    weights, count = units.weights_or_ones, len(factors.values)
     arms = [
-        np.bincount(factors.code, weights * (units.treated == arm), count) for arm in (False, True)
+        np.bincount(factors.code, units.weights_or_ones * is_in_arm, len(factors.values))
+        for is_in_arm in (units.treated, ~units.treated)
     ]
-    return np.asarray((arms[0] <= 0) | (arms[1] <= 0), dtype=np.bool_)
+    return np.asarray(np.min(arms, axis=0) <= 0)
 
 
 def strata_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,19 +57,12 @@ class Units:
 
     def subset(self, rows: Indices) -> Units:
         """Return the units of these rows."""
-
-        def part(values: Floats | None) -> Floats | None:
-            return None if values is None else np.ascontiguousarray(values[rows])
-
-        return Units(
-            np.ascontiguousarray(self.x[rows]),
-            self.names,
-            self.treated[rows],
-            part(self.outcome),
-            part(self.weights),
-            part(self.z),
-            self.outcome_unit,
-        )
+        parts: dict[str, Any] = {
+            name: np.ascontiguousarray(getattr(self, name)[rows])
+            for name in ("x", "treated", "outcome", "weights", "z")
+            if getattr(self, name) is not None
+        }
+        return replace(self, **parts)
 
 
 def units_of(
@@ -82,7 +75,11 @@ def units_of(
     """Check the data and return them as arrays of numbers."""
     checked, names = table(x, "X", "x")
     rows = len(checked)
-    outcome = None if y is None else column(y, "y", rows)
+    outcome, outcome_unit = None, 1.0
+    if y is not None:
+        outcome = column(y, "y", rows)
+        outcome_unit = power_of_two(outcome)
+        outcome = outcome / outcome_unit
     checked_weights = None if weights is None else column(weights, "weights", rows)
     if checked_weights is not None:
         refuse_rows(checked_weights < 0, "weights", "is negative", "give weights of 0 or more")
@@ -95,19 +92,13 @@ def units_of(
         for arm, name in ((True, "treated unit"), (False, "control")):
             if not checked_weights[treated == arm].any():
                 raise UnusableInput(f"weights: every {name} weighs 0")
-    unit = 1.0
-    if outcome is not None:
-        # As power_of_two; of a single number ten times as fast, which small samples notice.
-        _, exponent = math.frexp(float(np.abs(outcome).max()))
-        unit = math.ldexp(1.0, min(max(exponent, -1000), 1000))
-        outcome = outcome / unit
-    return Units(checked, names, treated, outcome, checked_weights, z, unit)
+    return Units(checked, names, treated, outcome, checked_weights, z, outcome_unit)
 
 
-def power_of_two(values: Floats) -> Any:
-    """Return a power of two near each column's largest value: a division by it rounds nothing."""
-    _, exponent = np.frexp(np.abs(values).max(axis=0))
-    return np.ldexp(1.0, np.clip(exponent, -1000, 1000))
+def power_of_two(*arrays: Floats) -> float:
+    """Return a power of two near the largest value: a division by it rounds nothing."""
+    _, exponent = math.frexp(max(float(np.abs(values).max()) for values in arrays))
+    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
 def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
@@ -134,41 +125,39 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
     try:
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError):
-        count = array.shape[1] if array.ndim == 2 else 1
-        columns = names_of(values, count, letter) if letter else ()
-        return converted(array, name, columns)
+        labels = [name] * math.prod(array.shape[1:])
+        if letter:
+            columns = names_of(values, len(labels), letter)
+            labels = [f"{name}, column {column!r}" for column in columns]
+        return mixed_numbers(array, labels)
 
 
-def converted(array: NDArray[Any], name: str, labels: Sequence[str]) -> Floats:
-    """Convert values of many types, one by one."""
-    cells = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+def mixed_numbers(array: NDArray[Any], labels: Sequence[str]) -> Floats:
+    """Convert values of many types, one by one; errors call the columns by their labels."""
+    cells = array.reshape(-1, len(labels))
     floats = np.full(cells.shape, np.nan)
-    for place in range(cells.shape[1]):
-        unreadable = np.zeros(len(cells), dtype=np.bool_)
-        for row, value in enumerate(cells[:, place].tolist()):
-            # The missing value of pandas is no number, and not equal to anything.
-            if value is None or type(value).__name__ == "NAType":
-                continue
-            try:
-                floats[row, place] = float(value)
-            except (TypeError, ValueError):
-                unreadable[row] = True
-        label = f"{name}, column {labels[place]!r}" if place < len(labels) else name
-        refuse_rows(
-            unreadable,
-            label,
-            "is no number",
-            "make numbers of categories and texts, one column for each category but one",
-        )
+    unreadable = np.zeros(cells.shape, dtype=np.bool_)
+    for place, value in np.ndenumerate(cells):
+        # The missing value of pandas is no number, and not equal to anything.
+        if value is None or type(value).__name__ == "NAType":
+            continue
+        try:
+            floats[place] = float(value)
+        except (TypeError, ValueError):
+            unreadable[place] = True
+    hint = "make numbers of categories and texts, one column for each category but one"
+    for wrong, label in zip(unreadable.T, labels, strict=True):
+        refuse_rows(wrong, label, "is no number", hint)
     return floats.reshape(array.shape)
 
 
 def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
     """Return finite numbers, shape (n, k), and the names of their columns."""
     if isinstance(values, Mapping):
-        for key, own in values.items():
-            same_length(len(own), f"{name}, column {str(key)!r}", len(next(iter(values.values()))))
-        parts = [numbers(own, f"{name}, column {str(key)!r}") for key, own in values.items()]
+        columns = {f"{name}, column {str(key)!r}": part for key, part in values.items()}
+        for label, part in columns.items():
+            same_length(len(part), label, len(next(iter(values.values()))))
+        parts = [numbers(part, label) for label, part in columns.items()]
         array = np.column_stack(parts) if parts else np.zeros((0, 0))
         names = tuple(str(key) for key in values)
     else:
@@ -221,11 +210,11 @@ def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
         raise UnusableInput(f"{name} {fault} in {row_numbers(wrong)} (from 0)", hint=hint)
 
 
-def row_numbers(which: Truths, most: int = MOST_NAMED_ROWS) -> str:
+def row_numbers(which: Truths) -> str:
     """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
     rows = np.flatnonzero(which)
-    named = ", ".join(str(row) for row in rows[:most])
-    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    named = ", ".join(str(row) for row in rows[:MOST_NAMED_ROWS])
+    more = f" and {len(rows) - MOST_NAMED_ROWS} more" if len(rows) > MOST_NAMED_ROWS else ""
     return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
 
 

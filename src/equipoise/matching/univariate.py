@@ -12,6 +12,7 @@ import numpy as np
 from equipoise.matching.distributions import QQ, Sample, Values, qq_of, sample
 from equipoise.matching.ks import KSTest, check_boot, generator, ks_tests
 from equipoise.matching.options import Estimand
+from equipoise.matching.units import power_of_two
 from equipoise.model.errors import UnusableInput
 
 
@@ -97,13 +98,13 @@ def balance_uv(
             f"{len(first.values)} treated and {len(second.values)} controls are no pairs",
             hint="give equally many, or leave out matched=True",
         )
-    own = balance_of(
+    balance = balance_of(
         first, second, matched=matched, paired=paired, estimand=estimand, r_compatible=r_compatible
     )
     if not ks:
-        return own
+        return balance
     (test,) = ks_of([(first, second)], boot=boot, random=generator(seed), r_compatible=r_compatible)
-    return replace(own, ks=test)
+    return replace(balance, ks=test)
 
 
 def balance_of(
@@ -131,11 +132,9 @@ def balance_of(
         t_p_value = paired_t(treated.values - control.values, treated.weights)
     else:
         t_p_value = welch_t(first, second)
-    variances = (
-        (first.population_variance, second.population_variance)
-        if matched
-        else (first.sample_variance, second.sample_variance)
-    )
+    variances = first.sample_variance, second.sample_variance
+    if matched:
+        variances = first.population_variance, second.population_variance
     if r_compatible:
         treated, control = treated.unweighted, control.unweighted
     raw = qq_of(treated, control, standardize=False, r_compatible=r_compatible)
@@ -169,11 +168,7 @@ def ks_of(
 
 
 def _percent(difference: float, variance: float) -> float:
-    if difference == 0.0:
-        return 0.0
-    if math.isnan(variance):
-        return math.nan
-    return 100.0 * _divided(difference, math.sqrt(variance))
+    return 100.0 * _divided(difference, math.sqrt(variance)) if difference else 0.0
 
 
 def _ratio(treated: float, control: float) -> float:
@@ -182,12 +177,6 @@ def _ratio(treated: float, control: float) -> float:
 
 def _divided(above: float, below: float) -> float:
     return above / below if below else math.copysign(math.inf, above)
-
-
-def power_of_two(*samples: Values) -> float:
-    """Return a power of two near the largest value: a division by it rounds nothing."""
-    _, exponent = math.frexp(max(float(np.abs(values).max()) for values in samples))
-    return math.ldexp(1.0, max(-1000, min(1000, exponent)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,11 +242,11 @@ def _welch(first: Moments, second: Moments) -> tuple[float, float]:
     part_first = first.sample_variance / first.size
     part_second = second.sample_variance / second.size
     squared_error = part_first + part_second
-    freedom = math.nan
-    if squared_error > 0.0:
-        # In shares: the squares of tiny variances would vanish.
-        share = part_first / squared_error
-        freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
+    if not squared_error > 0.0:
+        return squared_error, math.nan
+    # In shares: the squares of tiny variances would vanish.
+    share = part_first / squared_error
+    freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
     return squared_error, freedom
 
 

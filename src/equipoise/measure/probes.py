@@ -28,7 +28,7 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
 
     name: str
     metric: str
-    words: str
+    summary: str
     rows: tuple[_Row, ...]
     group: str
     placements: tuple[str, ...] = ("none",)
@@ -103,7 +103,7 @@ def _rows_of(line: bytes) -> Iterator[ProbeRow]:
             name=row.name,
             probe=listed.name,
             group=listed.group,
-            words=listed.words,
+            summary=listed.summary,
             metric=listed.metric,
             options=row.options,
             placement=_option(row.options, "--placement") or listed.placements[0],

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,10 +42,6 @@ _MEDIAN_EFFICIENCY = 0.37
 """Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _LEAST_ROWS = 5
 """Fewer rows tell nothing of what sessions do to all of them."""
-
-
-_Part = tuple[float, int]
-"""A variance and the degrees of freedom that it was estimated with."""
 
 
 class Session(Struct, frozen=True):
@@ -85,8 +82,8 @@ class Changes(Struct, frozen=True):
     rows: tuple[RowChange, ...]
     level: float
     """1 minus the coverage of each interval."""
-    here: SessionDrift
-    there: SessionDrift
+    earlier: SessionDrift
+    later: SessionDrift
     mean: float
     """Mean of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
@@ -95,19 +92,19 @@ class Changes(Struct, frozen=True):
 
 
 def changes_between(
-    there: Sequence[Session],
-    here: Sequence[Session],
+    earlier: Sequence[Session],
+    later: Sequence[Session],
     *,
     min_effect: float,
     alpha: float = 0.05,
     between: float = 0.0,
 ) -> Changes:
-    """Tell which rows cost more or less here than there.
+    """Tell which rows cost more or less in the later session than in the earlier.
 
     Parameters
     ----------
-    there, here
-        The same k rows, at least one, in the earlier and in the later session.
+    earlier, later
+        The same k rows, at least one, in both sessions.
     min_effect
         In percent: a row has changed if its ratio is outside ±ln(1 + min_effect/100).
     alpha
@@ -117,31 +114,27 @@ def changes_between(
         of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
     """
     matters = math.log1p(min_effect / 100.0)
-    resting = (session_drift(there), session_drift(here))
-    differences = _locations(here) - _locations(there)
-    own = _own_variances(there, here, resting)
+    pairs = _paired(earlier, later)
     shared = (
-        (resting[0].together ** 2, resting[0].blocks - 1),
-        (resting[1].together ** 2, resting[1].blocks - 1),
-        (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(there)))),
+        *((drift.together**2, drift.blocks - 1) for drift in pairs.drifts),
+        (between**2, max(1, round(_MEDIAN_EFFICIENCY * len(earlier)))),
     )
     moves = sum(variance for variance, _ in shared)
-    errors = np.sqrt(own.sum(axis=1) + moves).tolist()
+    errors = np.sqrt(pairs.variances.sum(axis=1) + moves).tolist()
+    differences = pairs.differences.tolist()
     freedoms = [
-        _freedom(((one, _own_freedom(a)), (two, _own_freedom(b))), shared)
-        for (one, two), a, b in zip(own.tolist(), there, here, strict=True)
+        _freedom(tuple(zip(variances, freedoms, strict=True)), shared)
+        for variances, freedoms in zip(pairs.variances.tolist(), pairs.freedoms, strict=True)
     ]
-    p_values = np.array(
-        list(map(_p_value, differences.tolist(), errors, freedoms, itertools.repeat(matters)))
-    )
+    p_values = list(map(_p_value, differences, errors, freedoms, itertools.repeat(matters)))
     level = alpha * max(1, _selected(p_values, alpha)) / len(p_values)
     reaches = [
         error * student_quantile(1.0 - level / 2.0, freedom) if freedom else math.inf
         for error, freedom in zip(errors, freedoms, strict=True)
     ]
-    mean = float(np.mean(differences))
+    mean = float(np.mean(pairs.differences))
     # Rows are independent but for what may move all of them.
-    known = own[np.isfinite(own).all(axis=1)]
+    known = pairs.variances[np.isfinite(pairs.variances).all(axis=1)]
     mean_error = math.inf
     if len(known):
         mean_error = math.sqrt(float(known.sum()) / len(differences) ** 2 + moves)
@@ -149,81 +142,103 @@ def changes_between(
     return Changes(
         rows=tuple(
             RowChange(middle, middle - reach, middle + reach, p_value, p_value <= level)
-            for middle, reach, p_value in zip(
-                differences.tolist(), reaches, p_values.tolist(), strict=True
-            )
+            for middle, reach, p_value in zip(differences, reaches, p_values, strict=True)
         ),
         level=level,
-        here=resting[1],
-        there=resting[0],
+        earlier=pairs.drifts[0],
+        later=pairs.drifts[1],
         mean=mean,
         mean_low=mean - mean_reach,
         mean_high=mean + mean_reach,
     )
 
 
-def difference_between_sessions(there: Sequence[Session], here: Sequence[Session]) -> float:
+def difference_between_sessions(earlier: Sequence[Session], later: Sequence[Session]) -> float:
     """Return the log difference of the median row beyond what both sessions show of themselves.
 
     The normal standard deviation of the median row, less its error. For sessions between which
     nothing is known to have changed, so that most rows have not.
     """
-    if len(there) < _LEAST_ROWS:
+    if len(earlier) < _LEAST_ROWS:
         return 0.0
-    resting = (session_drift(there), session_drift(here))
-    shared = resting[0].together ** 2 + resting[1].together ** 2
-    errors = _own_variances(there, here, resting).sum(axis=1) + shared
-    spread = _NORMAL_MEDIAN * float(np.median(np.abs(_locations(here) - _locations(there))))
+    pairs = _paired(earlier, later)
+    shared = pairs.drifts[0].together ** 2 + pairs.drifts[1].together ** 2
+    errors = pairs.variances.sum(axis=1) + shared
+    spread = _NORMAL_MEDIAN * float(np.median(np.abs(pairs.differences)))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
+
+
+class _Pairs(Struct, frozen=True):
+    """Rows of two sessions, the earlier first."""
+
+    drifts: tuple[SessionDrift, SessionDrift]
+    differences: FloatArray
+    """Shape (rows,): trimmed means of the logarithms, later minus earlier."""
+    variances: FloatArray
+    """Shape (rows, 2): those of the means, widened by the drift of the session."""
+    freedoms: Sequence[tuple[int, int]]
+
+
+def _paired(earlier: Sequence[Session], later: Sequence[Session]) -> _Pairs:
+    drifts = (session_drift(earlier), session_drift(later))
+    means = [(_trimmed_mean(a), _trimmed_mean(b)) for a, b in zip(earlier, later, strict=True)]
+    return _Pairs(
+        drifts,
+        np.array([after.value - before.value for before, after in means]),
+        np.array([(before.variance, after.variance) for before, after in means])
+        * [drift.halves for drift in drifts],
+        [(before.freedom, after.freedom) for before, after in means],
+    )
+
+
+class _TrimmedMean(Struct, frozen=True):
+    value: float
+    variance: float
+    freedom: int
+
+
+def _trimmed_mean(row: Session) -> _TrimmedMean:
+    """Return Yuen's mean of the logarithms; its variance is infinite for one process."""
+    ordered = np.sort(np.log(row.costs))
+    count = len(ordered)
+    trimmed = math.floor(_TRIMMED * count)
+    inner = ordered[trimmed : count - trimmed]
+    freedom = len(inner) - 1
+    variance = math.inf
+    if count >= LEAST_PROCESSES:
+        winsorised = np.clip(ordered, inner[0], inner[-1])
+        variance = float(np.var(winsorised, ddof=1)) * (count - 1) / (len(inner) * freedom)
+    return _TrimmedMean(float(np.mean(inner)), variance, freedom)
 
 
 def session_drift(rows: Sequence[Session]) -> SessionDrift:
     """Return how much a session drifts by itself, over all its rows."""
     together = _together(rows)
-    excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
-    halves = 1.0
-    if len(excesses) >= _LEAST_ROWS:
-        halves = max(1.0, float(np.median(excesses)))
     moves = list(together.values())
     spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
+    excesses = [
+        excess
+        for row in rows
+        if (excess := _excess(np.log(row.costs) - [together.get(one, 0.0) for one in row.blocks]))
+        is not None
+    ]
+    enough = len(excesses) >= _LEAST_ROWS
+    halves = max(1.0, float(np.median(excesses))) if enough else 1.0
     return SessionDrift(halves, spread, len(moves))
-
-
-def _locations(rows: Sequence[Session]) -> FloatArray:
-    """Return the trimmed mean of the logarithms of each row."""
-    means = []
-    for row in rows:
-        ordered, trimmed = np.sort(np.log(row.costs)), _trimmed(row)
-        means.append(float(np.mean(ordered[trimmed : len(ordered) - trimmed])))
-    return np.array(means)
-
-
-def _own_variances(
-    there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
-) -> FloatArray:
-    """Return the variance of each row's mean, widened by the session's drift; shape (rows, 2)."""
-    errors = np.array([[_error(a), _error(b)] for a, b in zip(there, here, strict=True)])
-    return errors * [drift.halves for drift in resting]
 
 
 def _together(rows: Sequence[Session]) -> dict[int, float]:
     """For each block, the median over rows of how far it lies from the row's own median."""
-    moves: dict[int, list[float]] = {}
+    moves: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)
-        for block, move in zip(row.blocks.tolist(), logs - np.median(logs), strict=True):
-            moves.setdefault(block, []).append(float(move))
+        for block, move in zip(row.blocks.tolist(), (logs - np.median(logs)).tolist(), strict=True):
+            moves[block].append(move)
     return {
         block: float(np.median(listed))
         for block, listed in moves.items()
         if len(listed) >= _LEAST_ROWS
     }
-
-
-def _without(row: Session, together: dict[int, float]) -> FloatArray:
-    """Return the logarithms of a row without what moved all rows."""
-    moved = [together.get(block, 0.0) for block in row.blocks.tolist()]
-    return np.log(row.costs) - np.array(moved, dtype=np.float64)
 
 
 def _excess(logs: FloatArray) -> float | None:
@@ -239,35 +254,15 @@ def _excess(logs: FloatArray) -> float | None:
     pooled = (np.sum((first - first.mean()) ** 2) + np.sum((last - last.mean()) ** 2)) / freedom
     if pooled <= 0.0:
         return None
-    found = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
+    square = float((last.mean() - first.mean()) ** 2 / (2.0 * pooled / half))
     # Of an F with 1 and that many degrees of freedom: the square of Student's third quartile.
-    return found / student_quantile(0.75, freedom) ** 2
+    return square / student_quantile(0.75, freedom) ** 2
 
 
-def _error(row: Session) -> float:
-    """Return the variance of the trimmed mean; infinite for one process."""
-    count, trimmed = len(row.costs), _trimmed(row)
-    if count < LEAST_PROCESSES:
-        return math.inf
-    ordered = np.sort(np.log(row.costs))
-    drawn_in = np.clip(ordered, ordered[trimmed], ordered[count - 1 - trimmed])
-    kept = count - 2 * trimmed
-    return float(np.var(drawn_in, ddof=1)) * (count - 1) / (kept * (kept - 1))
-
-
-def _own_freedom(row: Session) -> int:
-    return len(row.costs) - 2 * _trimmed(row) - 1
-
-
-def _trimmed(row: Session) -> int:
-    """Return how many processes are left out at each end."""
-    return math.floor(_TRIMMED * len(row.costs))
-
-
-def _freedom(own: Sequence[_Part], shared: Sequence[_Part]) -> int:
+def _freedom(own: Sequence[tuple[float, int]], shared: Sequence[tuple[float, int]]) -> int:
     """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
-    Each part has its variance and its own degrees; 0 where a session has one process only.
+    Each variance comes with its own degrees; 0 where a session has one process only.
     """
     if min(freedom for _, freedom in own) < 1:
         return 0
@@ -285,9 +280,8 @@ def _p_value(difference: float, error: float, freedom: int, matters: float) -> f
     return student_p_value(beyond / error, freedom) if error > 0.0 else 0.0
 
 
-def _selected(p_values: FloatArray, alpha: float) -> int:
+def _selected(p_values: Sequence[float], alpha: float) -> int:
     """Return how many rows Benjamini and Hochberg's step-up selects."""
-    ordered = np.sort(p_values)
-    ranks = np.arange(1, len(ordered) + 1)
-    passing = np.flatnonzero(ordered <= alpha * ranks / len(ordered))
-    return int(passing[-1]) + 1 if len(passing) else 0
+    count = len(p_values)
+    ranked = enumerate(sorted(p_values), start=1)
+    return max((rank for rank, p_value in ranked if p_value <= alpha * rank / count), default=0)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from equipoise.matching.match import MatchResult
 from equipoise.matching.stratified import MatchByResult
-from equipoise.matching.univariate import Moments, power_of_two, welch_interval
+from equipoise.matching.units import power_of_two
+from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
