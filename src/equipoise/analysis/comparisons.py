@@ -166,6 +166,7 @@ def _comparison(
         estimand=ESTIMAND,
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
+        equivalence_ci=judged.equivalence_ci,
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,

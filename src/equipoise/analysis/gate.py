@@ -59,10 +59,11 @@ def _row(plan: Plan, pairing: Pairing, gauged: GateDecision) -> GateRow:
         candidate_median=_median(pairing.pairs.candidate),
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
+        equivalence_ci=judged.equivalence_ci,
         level=judged.level,
         blocks=judged.blocks,
         outcome=gauged.outcome,
-        summary=_row_sentence(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
+        summary=_row_sentence(name, gauged.outcome, judged.equivalence_ci, judged.blocks, plan),
     )
 
 
