@@ -20,7 +20,7 @@ pub enum ScaleRule {
     /// 1.4826·MAD from the third block on; signs alone before.
     MedianDeviation,
     /// Root mean square after one and two blocks; then the standard deviation of differences
-    /// Huberised at two MAD scales, widened by (1 + 1/n) for what few blocks cannot know.
+    /// Huberised at 1.5 MAD scales, widened by (1 + 1/n) for what few blocks cannot know.
     Huberised,
 }
 
@@ -94,19 +94,20 @@ pub static FIRST: Engine = Engine {
 };
 
 /// Engine of the second release. A bettor's stake is the piecewise linear form of the likelihood
-/// ratio tanh(δx/σ²) against one effect δ: 0.006, 0.025, 0.1, 0.25, 0.5 and 1.1 scales.
+/// ratio tanh(δx/σ²) against one effect δ: 0.006, 0.025, 0.1, 0.29, 0.58 and 1.2
+/// scales. Chosen by simulation (benchmarks/validity).
 pub static SECOND: Engine = Engine {
     version: 2,
-    clip: 1.6,
-    clip_of_estimate: 1.6,
+    clip: 1.25,
+    clip_of_estimate: 1.25,
     scale: ScaleRule::Huberised,
     bettors: &[
-        bettor(0.03, 0.0096, 0.0096),
-        bettor(0.04, 0.04, 0.04),
-        bettor(0.09, 0.16, 0.16),
-        bettor(0.25, 0.40, 0.40),
-        bettor(0.29, 0.80, 0.70),
-        bettor(0.30, 1.76, 0.95),
+        bettor(0.03, 0.0075, 0.0075),
+        bettor(0.04, 0.031_25, 0.031_25),
+        bettor(0.08, 0.125, 0.125),
+        bettor(0.25, 0.3625, 0.3625),
+        bettor(0.30, 0.725, 0.71),
+        bettor(0.30, 1.5, 0.96),
     ],
     rules: VerdictRules {
         equivalence_levels: 2.0,

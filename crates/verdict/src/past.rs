@@ -16,10 +16,10 @@ const BLOCKS_FOR_A_SPREAD: usize = 3;
 const BLOCKS_FOR_A_SLOT: usize = 6;
 /// A slot effect is corrected when it exceeds 2.5 scales over the root of n.
 const SLOT_THRESHOLD: f64 = 2.5;
-/// Deviations beyond two MAD scales count as two (Huber 1964).
-const HUBERISED_AT: f64 = 2.0;
-/// E min(Z², 4) of a standard normal Z: makes the Huberised variance that of a normal.
-const HUBERISED_VARIANCE: f64 = 0.920_536_925_636_323;
+/// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
+const HUBERISED_AT: f64 = 1.5;
+/// E min(Z², 1.5²) of a standard normal Z: makes the Huberised variance that of a normal.
+const HUBERISED_VARIANCE: f64 = 0.77846521617447;
 
 /// What was learnt: `scale` 0 means that none is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -224,8 +224,8 @@ mod tests {
         assert!((scale(&[-0.1]) - 0.1).abs() < 1e-12);
         assert!((scale(&[0.3, 0.4]) - (0.125_f64).sqrt()).abs() < 1e-12);
         assert!(scale(&[0.3, f64::INFINITY]).abs() < f64::MIN_POSITIVE);
-        // Median 0.2, MAD scale 0.14826: the extreme counts as 0.29652.
-        let variance: f64 = (0.01 + 0.29652_f64.powi(2)) / (3.0 * HUBERISED_VARIANCE);
+        // Median 0.2, MAD scale 0.14826: the extreme counts as 0.22239.
+        let variance: f64 = (0.01 + 0.222_39_f64.powi(2)) / (3.0 * HUBERISED_VARIANCE);
         assert!((scale(&[0.1, 0.2, 9.0]) - variance.sqrt() * 4.0 / 3.0).abs() < 1e-12);
     }
 
