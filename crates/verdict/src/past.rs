@@ -19,7 +19,7 @@ const SLOT_THRESHOLD: f64 = 2.5;
 /// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
 const HUBERISED_AT: f64 = 1.5;
 /// E min(Z², 1.5²) of a standard normal Z: makes the Huberised variance that of a normal.
-const HUBERISED_VARIANCE: f64 = 0.77846521617447;
+const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
 /// What was learnt: `scale` 0 means that none is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
