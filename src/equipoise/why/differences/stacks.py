@@ -123,7 +123,7 @@ def places_of(stacks: Stacks) -> tuple[Place, ...]:
     return tuple(
         Place(
             entries[stack.frames[-1]] if stack.frames else None,
-            tuple(one for at in stack.frames if (one := functions[at]) is not None),
+            tuple(filter(None, (functions[place] for place in stack.frames))),
             stack.weight,
         )
         for stack in stacks.stacks

@@ -154,14 +154,14 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
     blocks = allocations.count.slower
-    most = max(allocations.classes, key=lambda one: one.count.slower, default=None)
-    if most is None or blocks == 0 or most.count.slower < MOST_BLOCKS * blocks:
+    largest = max(allocations.classes, key=lambda one: one.count.slower, default=None)
+    if largest is None or blocks == 0 or largest.count.slower < MOST_BLOCKS * blocks:
         return None
-    part = 100 * most.count.slower / blocks
-    sentence = f"{part:.0f} % of the allocations are of {_size(most)}"
-    if most.usual_lifetime_s is None:
+    part = 100 * largest.count.slower / blocks
+    sentence = f"{part:.0f} % of the allocations are of {_size(largest)}"
+    if largest.usual_lifetime_s is None:
         return sentence
-    return f"{sentence}, and nine in ten of these live under {duration(most.usual_lifetime_s)}"
+    return f"{sentence}, and nine in ten of these live under {duration(largest.usual_lifetime_s)}"
 
 
 def _size(blocks: SizeClassChange) -> str:
