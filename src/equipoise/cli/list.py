@@ -26,10 +26,10 @@ KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
 @click.argument("what", type=click.Choice(KINDS_OF_LISTS), default="runs")
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
 @options.ledger_option
-@click.option("--no-color", is_flag=True, help="Print without colour.")
-def command(**given: Any) -> int:
+@options.color_option
+def command(**arguments: Any) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
-    match given["what"]:
+    match arguments["what"]:
         case "studies":
             rows = [(study.name, study.summary) for study in built_in_studies()]
             part: Part = _table(("study", "what it asks"), rows)
@@ -40,12 +40,12 @@ def command(**given: Any) -> int:
         case "probes":
             part = _table(("row", "what one operation is", "here"), _probes())
         case _:
-            with open_for_reading(given["ledger_path"]) as ledger:
+            with open_for_reading(arguments["ledger"]) as ledger:
                 runs = ledger.runs()
-            if not given["every"]:
+            if not arguments["every"]:
                 runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
             part = runs_table(runs)
-    print_parts([part], color=not given["no_color"])
+    print_parts([part], color=arguments["color"])
     return 0
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
 from equipoise.cli.environment_difference import Differing, difference_sentence, refuse
-from equipoise.cli.load_result import reported_records
+from equipoise.cli.results import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput

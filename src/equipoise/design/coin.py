@@ -46,15 +46,15 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     """
     bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
-    kept = order if among is None else [condition for condition in order if condition in among]
-    layout: int | None = None
-    padding = 0
+    if among is not None:
+        order = [condition for condition in order if condition in among]
+    layout, padding_bytes = None, 0
     if plan.layouts:
         layout = 1 + _place_in_round(plan, phase, block)
-        padding = plan.layouts[layout - 1].environment_bytes
+        padding_bytes = plan.layouts[layout - 1].environment_bytes
     elif plan.measure.vary_environment_size:
-        padding = _below(LARGEST_PADDING_BYTES + 1, bits)
-    return Draw(phase, block, tuple(kept), padding, layout)
+        padding_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
+    return Draw(phase, block, tuple(order), padding_bytes, layout)
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
@@ -75,10 +75,10 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
     """
     word = next(_random_integers(seed, "interventions", block))
     # Without the lowest bits it is a float below 1, the same on every architecture.
-    left = (word >> 11) / 2**53 * sum(weights)
+    remainder = (word >> 11) / 2**53 * sum(weights)
     for place, weight in enumerate(weights):
-        left -= weight
-        if left < 0.0:
+        remainder -= weight
+        if remainder < 0.0:
             return place
     return len(weights) - 1
 
@@ -97,18 +97,15 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
         Whether the kernel draws the addresses in each layout.
     """
     bits = _random_integers(seed, "layouts", 0)
-    drawn = [
-        (
-            _below(LARGEST_PADDING_BYTES + 1, bits),
-            _below(LARGEST_ARGUMENT_BYTES + 1, bits),
-            _below(2, bits) == 1,
-        )
-        for _ in range(count)
-    ]
-    return tuple(
-        Layout(environment, argument, coin if addresses == "drawn" else addresses == "on")
-        for environment, argument, coin in drawn
-    )
+    layouts: list[Layout] = []
+    for _ in range(count):
+        environment_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
+        argument_bytes = _below(LARGEST_ARGUMENT_BYTES + 1, bits)
+        # Drawn in any case: a choice of addresses changes no other draw.
+        coin = _below(2, bits) == 1
+        random_addresses = coin if addresses == "drawn" else addresses == "on"
+        layouts.append(Layout(environment_bytes, argument_bytes, random_addresses))
+    return tuple(layouts)
 
 
 def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:

@@ -122,17 +122,17 @@ class Blas(Struct, frozen=True):
         UnusableInput
             The library knows no such core type.
         """
-        chosen = {"LD_LIBRARY_PATH": str(self.folder)}
+        variables = {"LD_LIBRARY_PATH": str(self.folder)}
         if threads is not None and self.threads_variable is not None:
-            chosen[self.threads_variable] = str(threads)
+            variables[self.threads_variable] = str(threads)
         if core_type is not None:
             if self.core_variable is None or core_type not in self.core_types:
                 known = ", ".join(self.core_types) or "none at all"
                 raise UnusableInput(
                     f"{self.name} knows no core type {core_type!r}", hint=f"it knows {known}"
                 )
-            chosen[self.core_variable] = self.core_types[core_type].value
-        return chosen
+            variables[self.core_variable] = self.core_types[core_type].value
+        return variables
 
 
 BLAS_LIBRARIES = (

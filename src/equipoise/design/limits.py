@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -136,8 +136,7 @@ class CampaignLimits(Struct, frozen=True):
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these numbers, with those that are not given taken from ``defaults``."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__}
-        return replace(defaults, **{name: one for name, one in given.items() if one is not None})
+        return _with_known(defaults, {name: getattr(self, name) for name in self.__struct_fields__})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.
@@ -147,16 +146,14 @@ class CampaignLimits(Struct, frozen=True):
         UnusableInput
             The minimum number of blocks is above the maximum.
         """
-        given: dict[str, Any] = {
+        chosen = {
             "blocks": self.blocks,
             "min_blocks": self.min_blocks,
             "min_blocks_explicit": None if self.min_blocks is None else True,
             "budget_s": self.budget,
             "precision": self.precision,
         }
-        stopping = replace(
-            default or Stopping(), **{name: one for name, one in given.items() if one is not None}
-        )
+        stopping = _with_known(default or Stopping(), chosen)
         if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
             raise UnusableInput(
                 f"the minimum of {stopping.min_blocks} blocks is above the maximum of "
@@ -169,14 +166,20 @@ class CampaignLimits(Struct, frozen=True):
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
         """Return how the campaign is judged, on metrics of which the first decides."""
-        judgement = default or Judgement()
-        return replace(
-            judgement,
-            alpha=judgement.alpha if self.alpha is None else self.alpha,
-            min_effect=judgement.min_effect if self.min_effect is None else self.min_effect,
-            primary_metric=metrics[0],
-            other_metrics=tuple(metrics[1:]),
+        first, *others = metrics
+        judgement = _with_known(
+            default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
         )
+        return replace(judgement, primary_metric=first, other_metrics=tuple(others))
+
+
+T = TypeVar("T", bound=Struct)
+
+
+def _with_known(defaults: T, values: Mapping[str, object]) -> T:
+    """Return the defaults with every value that is not ``None`` in place of its own."""
+    known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    return replace(defaults, **known)
 
 
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
