@@ -229,12 +229,7 @@ def _conditions_and_attempts(
         conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
 
-    seconds = {
-        intervention.name: sum(
-            max(0.0, cause.seconds or 0.0) for cause in _causes(gap, intervention)
-        )
-        for intervention in interventions
-    }
+    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
     most_seconds = max(seconds.values())
     for intervention in interventions:
         without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
