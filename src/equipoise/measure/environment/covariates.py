@@ -10,7 +10,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Literal, Self, TypeVar
 
 from equipoise.measure.environment.hardware import CPUS, online
@@ -56,23 +56,11 @@ class CovariateReader:
         """Why a covariate is ``None``: what this host lacks, or the last failure to read it."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
-        self._names: list[str] = []
         for names, open_source in SOURCES:
-            self._names.extend(names)
-            with ExitStack() as opened:
-                try:
-                    source = open_source(host)
-                    opened.callback(source.close)
-                    cost_s = _cost_s(source, _any_cpu(host), clock)
-                except Unknown as reason:
-                    self._explain(names, str(reason))
-                    continue
-                if cost_s > most_s:
-                    why = f"to read it takes {1e3 * cost_s:.2g} ms here: too long beside a trial"
-                    self._explain(names, why)
-                    continue
-                opened.pop_all()
-            self._sources.append((names, source))
+            try:
+                self._sources.append((names, _quick(open_source(host), host, clock, most_s)))
+            except Unknown as reason:
+                self._explain(names, reason)
 
     def before(self) -> None:
         """Read what is needed before a trial."""
@@ -82,7 +70,7 @@ class CovariateReader:
                 source.before()
             except Unknown as reason:
                 self._failed.add(names)
-                self._explain(names, str(reason))
+                self._explain(names, reason)
 
     def after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
@@ -104,19 +92,21 @@ class CovariateReader:
             it, and over the trial, in seconds, ``pressure_cpu_s``, ``pressure_memory_s``,
             ``pressure_io_s``, ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
         """
-        values: dict[str, float | None] = dict.fromkeys(self._names)
+        values: dict[str, float | None] = dict.fromkeys(
+            name for names, _ in SOURCES for name in names
+        )
         for names, source in self._sources:
             if names in self._failed:
                 continue
             try:
                 values.update(zip(names, source.after(cpu), strict=True))
             except Unknown as reason:
-                self._explain(names, str(reason))
-        values[RUN_DELAY] = run_delay_s
-        values[CPU] = cpu
-        for name in (RUN_DELAY, CPU):
-            if values[name] is None:
+                self._explain(names, reason)
+        reported = {RUN_DELAY: run_delay_s, CPU: cpu}
+        for name, value in reported.items():
+            if value is None:
                 self.reasons[name] = "the launcher did not report it"
+        values |= reported
         return values
 
     def close(self) -> None:
@@ -133,26 +123,31 @@ class CovariateReader:
         """Close it at the end of the block."""
         self.close()
 
-    def _explain(self, names: Sequence[str], reason: str) -> None:
-        self.reasons.update(dict.fromkeys(names, reason))
+    def _explain(self, names: Sequence[str], reason: Unknown) -> None:
+        self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
-def _any_cpu(host: Host) -> int | None:
-    try:
-        return online(host)[0]
-    except Unknown:
-        # Then no source that needs a CPU has opened.
-        return None
-
-
-def _cost_s(source: Source, cpu: int | None, clock: Callable[[], float]) -> float:
-    costs = []
-    for _ in range(_ATTEMPTS):
-        started = clock()
-        source.before()
-        source.after(cpu)
-        costs.append(clock() - started)
-    return min(costs)
+def _quick(source: Source, host: Host, clock: Callable[[], float], most_s: float) -> Source:
+    """Return an open source; close it and raise `Unknown` if it cannot be read in time."""
+    with ExitStack() as opened:
+        opened.callback(source.close)
+        try:
+            cpu: int | None = online(host)[0]
+        except Unknown:
+            # Then no source that needs a CPU has opened.
+            cpu = None
+        costs_s = []
+        for _ in range(_ATTEMPTS):
+            started = clock()
+            source.before()
+            source.after(cpu)
+            costs_s.append(clock() - started)
+        if min(costs_s) > most_s:
+            raise Unknown(
+                f"to read it takes {1e3 * min(costs_s):.2g} ms here: too long beside a trial"
+            )
+        opened.pop_all()
+    return source
 
 
 class OpenFile:
@@ -323,10 +318,7 @@ def temperature(host: Host) -> Source:
     if not names:
         raise Unknown(f"neither {ZONES} nor {MONITORS} shows a sensor of the processor")
     with ExitStack() as opened:
-        files = []
-        for name in names:
-            files.append(OpenFile(host, name))
-            opened.callback(files[-1].close)
+        files = [opened.enter_context(closing(OpenFile(host, name))) for name in names]
         opened.pop_all()
     return Source("before", lambda _: (max(file.parse(int, 32) / 1e3 for file in files),), files)
 
@@ -340,11 +332,11 @@ def _zones(host: Host) -> Iterator[str]:
 
 
 def _monitors(host: Host) -> Iterator[str]:
-    for monitor in _names(host, MONITORS):
-        folder = f"{MONITORS}/{monitor}"
+    for folder in (f"{MONITORS}/{monitor}" for monitor in _names(host, MONITORS)):
+        sensor = f"{folder}/{_PACKAGE_SENSOR}"
         if host.has(f"{folder}/name") and host.text(f"{folder}/name") in _PROCESSOR_MONITORS:
-            if host.has(f"{folder}/{_PACKAGE_SENSOR}"):
-                yield f"{folder}/{_PACKAGE_SENSOR}"
+            if host.has(sensor):
+                yield sensor
 
 
 def _names(host: Host, folder: str) -> list[str]:
