@@ -20,16 +20,10 @@ class Unknown(Exception):
 
 
 class Host(Struct, frozen=True):
-    """A host as its files show it; a method raises `Unknown` for what cannot be read.
-
-    Parameters
-    ----------
-    root
-        The folder that stands for ``/``.
-
-    """
+    """A host as its files show it; a method raises `Unknown` for what cannot be read."""
 
     root: Path = Path("/")
+    """Folder that stands for ``/``."""
 
     def path(self, name: str) -> Path:
         """Return the path of the file that the host calls ``name``."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.hardware import cpu_list
 from equipoise.measure.launcher import Report, User
 from equipoise.model.errors import ConditionFailed
@@ -21,7 +22,6 @@ from equipoise.model.record import Sample
 _PROC = Path("/proc")
 _PREFIX = "server_"
 """Beginning of the names of a server's metrics."""
-_TUNABLES = "GLIBC_TUNABLES"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _OF_STAT = {
     "user_s": (10, 12),
@@ -147,9 +147,9 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
         if "/" in library and os.path.realpath(library) not in mapped:
             yield f"does not map {library}"
     # What the server starts may well have other variables of its own.
-    tunables = environment.get(_TUNABLES) if is_first else None
-    if tunables is not None and _has_lost(pid, f"{_TUNABLES}={tunables}"):
-        yield f"does not have {_TUNABLES}={tunables}"
+    tunables = environment.get(TUNABLES_VARIABLE) if is_first else None
+    if tunables is not None and _has_lost(pid, f"{TUNABLES_VARIABLE}={tunables}"):
+        yield f"does not have {TUNABLES_VARIABLE}={tunables}"
     cpus = _status(pid, "Cpus_allowed_list")
     if process.cpus is not None and cpus and not set(cpu_list(cpus)) <= set(process.cpus):
         yield f"may use the CPUs {cpu_list(cpus)}, not only {list(process.cpus)}"
