@@ -35,16 +35,9 @@ Levels = dict[str, Level]
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """Return the conditions of a study, and which are compared.
 
-    Parameters
-    ----------
-    builds
-        Folder of each level that was built, by the level's name.
-
-    Raises
-    ------
-    UnusableInput
-        All conditions are excluded, none is left to compare, there are too many, two levels of one
-        condition contradict each other, or a program does not exist.
+    ``builds`` has the folder of each level that was built, by the level's name. Raise
+    `UnusableInput` if all conditions are excluded, none is left to compare, there are too many, two
+    levels of one condition contradict each other, or a program does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
@@ -88,10 +81,7 @@ def kept_settings(study: Study) -> Iterator[Levels]:
 def build_lines(study: Study) -> dict[str, str]:
     """Return the line that builds each level, by the level's name; ``{build}`` is still in it.
 
-    Raises
-    ------
-    UnusableInput
-        A line has a path with signs that a shell would interpret.
+    Raise `UnusableInput` if a line has a path with signs that a shell would interpret.
     """
     paths = _meanings(study)
     lines: dict[str, str] = {}
@@ -286,10 +276,7 @@ _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     """Refuse a condition in which one level undoes a setting of another.
 
-    Raises
-    ------
-    UnusableInput
-        The error names both levels, and the key of the later one.
+    The error names both levels, and the key of the later one.
     """
     earlier: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():

@@ -120,19 +120,9 @@ def lock_host(
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run, so that only this process adds trials to it.
 
-    Parameters
-    ----------
-    run_id
-        Name of the run in messages.
-    key
-        Name of the run that no run of another ledger has.
-
-    Raises
-    ------
-    UnusableInput
-        Another process measures the run now.
-    EquipoiseError
-        The system allows no such socket.
+    ``run_id`` is the name of the run in messages; no run of another ledger has the same ``key``.
+    Raise `UnusableInput` if another process measures the run now, `EquipoiseError` if the system
+    allows no such socket.
     """
     name = f"{NAME}-{key}"
     lock = _try_lock(name)

@@ -153,10 +153,7 @@ def _quick(source: Source, host: Host, clock: Callable[[], float], most_s: float
 class OpenFile:
     """A small file of /proc or /sys that is opened once and read again each time.
 
-    Raises
-    ------
-    Unknown
-        The file cannot be opened.
+    It raises `Unknown` if the file cannot be opened.
     """
 
     def __init__(self, host: Host, name: str) -> None:
@@ -169,10 +166,8 @@ class OpenFile:
     def parse(self, parser: Callable[[bytes], T], at_most: int) -> T:
         """Parse the first bytes of the present content.
 
-        Raises
-        ------
-        Unknown
-            The file can no longer be read, or the parser raises `ValueError` or `IndexError`.
+        Raise `Unknown` if the file can no longer be read, or the parser raises `ValueError` or
+        `IndexError`.
         """
         try:
             return parser(os.pread(self._descriptor, at_most, 0))

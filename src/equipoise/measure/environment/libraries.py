@@ -67,16 +67,9 @@ def mapped_libraries(
 ) -> Mapped:
     """Find the libraries that a command maps at its start; the command itself does not run.
 
-    Scripts are followed to their interpreter, and ``env`` to the program that it starts.
-
-    Parameters
-    ----------
-    command
-        Argument vector; a program without a slash is looked for on the condition's PATH.
-    environment
-        Complete environment of the condition.
-    timeout_s
-        Seconds that the loader may take.
+    A program without a slash is looked for on the PATH of ``environment``, which is complete.
+    Scripts are followed to their interpreter, and ``env`` to the program that it starts. The loader
+    may take ``timeout_s`` seconds.
     """
     program: str | None = None
     try:
@@ -99,12 +92,7 @@ def loader_of(
 ) -> str | None:
     """Return the dynamic loader of the program that a command runs in the end.
 
-    ``None`` if the program is linked statically.
-
-    Raises
-    ------
-    Unknown
-        The program cannot be found or read.
+    ``None`` if the program is linked statically. Raise `Unknown` if it cannot be found or read.
     """
     program, _ = _final_program(command, environment, working_folder)
     return _elf_loader(program)
@@ -115,10 +103,7 @@ def opened_libraries(
 ) -> frozenset[str]:
     """Run a command once; return the real paths of the libraries that its processes opened.
 
-    Raises
-    ------
-    Unknown
-        The command cannot be run, or takes longer than ``timeout_s`` seconds.
+    Raise `Unknown` if it cannot be run, or takes longer than ``timeout_s`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
         log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
@@ -133,21 +118,9 @@ def ignored_tunables(
 ) -> tuple[str, ...]:
     """Return a sentence for each requested tunable that is not in force.
 
-    The loader ignores an unknown name and a value out of range without a message.
-
-    Parameters
-    ----------
-    loader
-        Dynamic loader of the program.
-    environment
-        Complete environment of the condition.
-    timeout_s
-        Seconds that the loader may take.
-
-    Raises
-    ------
-    Unknown
-        The loader does not list its tunables.
+    The loader ignores an unknown name and a value out of range without a message. ``environment``
+    is the complete one of the condition. Raise `Unknown` if the loader does not list its tunables
+    within ``timeout_s`` seconds.
     """
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
     done = _run_loader([loader, "--list-tunables"], without_preload, None, timeout_s)
@@ -187,10 +160,8 @@ def blas_cores(
     OpenBLAS reports its choice when it is loaded, BLIS when it is used first. OpenBLAS ignores a
     name that it does not know; BLIS 0.9 ignores every name, because it takes numbers only.
 
-    Raises
-    ------
-    Unknown
-        The command cannot be run, takes longer than ``timeout_s`` seconds, or a signal ends it.
+    Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or a
+    signal ends it.
     """
     verbose = {**environment, **_VERBOSE_BLAS}
     with tempfile.TemporaryFile() as errors:

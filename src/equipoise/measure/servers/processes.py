@@ -73,13 +73,8 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
 def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
     """Return what a server consumed between two readings.
 
-    Parameters
-    ----------
-    before, after
-        The readings.
-    life
-        Launcher's report of the server's whole life, if it has ended. It alone knows the switches
-        of the processes that ended meanwhile, and the peak of all.
+    ``life`` is the launcher's report of the server's whole life, if it has ended. It alone knows
+    the switches of the processes that ended meanwhile, and the peak of all.
     """
     values: dict[str, float | None] = {name: after[name] - before[name] for name in _OF_STAT}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
@@ -115,19 +110,9 @@ def _listens(process: int, port: int) -> bool:
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
     """Refuse a server with a process in which a setting did not take effect.
 
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    user
-        User that the server should run as; ``None`` for our own.
-    processes
-        Processes of the server, the first one started first.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the process and the setting.
+    ``name`` is the condition's; ``user`` should run the server, ``None`` is our own user. The first
+    of the processes was started first. Raise `ConditionFailed`, which names the process and the
+    setting.
     """
     for pid in processes:
         for problem in _problems(pid, server, user, is_first=pid == processes[0]):

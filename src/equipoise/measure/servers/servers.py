@@ -105,23 +105,11 @@ class Servers:
         """Provide a server that is ready while the block runs, and account for it.
 
         The life of the server ends with the block, or with the segment if a trial is an interval.
+        The server's own environment is added to ``environment``; its client may take ``timeout_s``
+        seconds.
 
-        Parameters
-        ----------
-        name
-            Name of its condition.
-        server
-            Server to start.
-        environment
-            Environment that the server's own is added to.
-        timeout_s
-            Seconds that its client may take.
-
-        Raises
-        ------
-        ConditionFailed
-            Its data could not be made, it was not ready in time, a setting did not take effect,
-            or it did not stop.
+        Raise `ConditionFailed` if its data could not be made, it was not ready in time, a setting
+        did not take effect, or it did not stop.
         """
         goes_on = server.trial == "interval"
         try:
