@@ -193,9 +193,9 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
     """Return the command and its place; a level's own command comes before the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
-            own = ("factors", factor, level.name)
-            client = None if level.server is None else (*level.server.keys, "client")
-            return level.command, study.places.key(*(client or (*own, "command")))
+            if level.server is not None:
+                return level.command, study.places.key(*level.server.keys, "client")
+            return level.command, study.places.key("factors", factor, level.name, "command")
     return study.workload.command, study.workload.command_place
 
 
@@ -210,22 +210,20 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def place(key: str) -> Place:
-        return study.places.key(*server.keys, key)
+    def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
+        return _command(words, meanings, site, environment, study.places.key(*server.keys, key))
 
-    def own(key: str, words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, path, place(key))
-
-    start = (*server.start, *arguments)
+    start = command("start", (*server.start, *arguments), {**path, **environment})
+    others = {
+        key: command(key, words)
+        for key in ("install", "fill", "prepare", "ready", "stop")
+        if (words := getattr(server, key)) is not None
+    }
     return Server(
-        start=_command(start, meanings, site, {**path, **environment}, place("start")),
+        start=start,
         environment=environment,
         process=process,
-        install=own("install", server.install),
-        fill=own("fill", server.fill),
-        prepare=own("prepare", server.prepare),
-        ready=own("ready", server.ready),
-        stop=own("stop", server.stop),
+        **others,
         stop_signal=server.stop_signal,
         ready_s=server.ready_s,
         search_path=search_folders(server),
@@ -256,17 +254,15 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        process = Process(
-            working_folder=level.working_folder or process.working_folder,
-            cpus=level.cpus or process.cpus,
-            random_addresses=_first_known(level.random_addresses, process.random_addresses),
-            huge_pages=_first_known(level.huge_pages, process.huge_pages),
-        )
+        settings = {
+            "working_folder": level.working_folder or None,
+            "cpus": level.cpus or None,
+            "random_addresses": level.random_addresses,
+            "huge_pages": level.huge_pages,
+        }
+        known = {name: value for name, value in settings.items() if value is not None}
+        process = replace(process, **known)
     return process
-
-
-def _first_known(value: bool | None, default: bool | None) -> bool | None:
-    return default if value is None else value
 
 
 _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -87,12 +88,9 @@ def run_untimed(
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads a session, with all that is still in its group."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait()
+    process.wait()
 
 
 def tail(descriptor: int) -> str:

@@ -10,14 +10,15 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
-from typing import Literal, Self, TypeVar
+from contextlib import AbstractContextManager, ExitStack, closing
+from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from equipoise.measure.environment.hardware import CPUS, online
 from equipoise.measure.environment.host import Host, Unknown
 
 T = TypeVar("T")
-Resource = Literal["cpu", "memory", "io"]
 When = Literal["before", "after", "difference"]
 
 MOST_S = 200e-6
@@ -29,7 +30,7 @@ RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 
 
-class CovariateReader:
+class CovariateReader(AbstractContextManager["CovariateReader"]):
     """Reader of the covariates of each trial; a context manager.
 
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
@@ -115,10 +116,6 @@ class CovariateReader:
             source.close()
         self._sources.clear()
 
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
         self.close()
@@ -181,90 +178,68 @@ class OpenFile:
         os.close(self._descriptor)
 
 
-class Source:
-    """One source of covariates.
+class Source(Struct):
+    """One source of covariates."""
 
-    Parameters
-    ----------
-    when
-        Whether a reading before the trial counts, one after it, or their difference.
-    read
-        Function that reads, given the CPU on which the trial ran last, if it is known; raises
-        `Unknown` where the host no longer offers the source.
-    files
-        Open files of the source.
-    per_unit
-        Divisor of a difference.
-    """
-
-    def __init__(
-        self,
-        when: When,
-        read: Callable[[int | None], tuple[float, ...]],
-        files: list[OpenFile],
-        per_unit: float = 1.0,
-    ) -> None:
-        self._when = when
-        self._read = read
-        self._files = files
-        self._per_unit = per_unit
-        self._first: tuple[float, ...] = ()
+    when: When
+    """Whether a reading before the trial counts, one after it, or their difference."""
+    read: Callable[[int | None], tuple[float, ...]]
+    """Reads, given the CPU on which the trial ran last, if it is known; raises `Unknown` where
+    the host no longer offers the source."""
+    files: list[OpenFile]
+    per_unit: float = 1.0
+    """Divisor of a difference."""
+    first: tuple[float, ...] = ()
+    """Reading before the trial."""
 
     def before(self) -> None:
         """Read what is needed before a trial."""
-        if self._when != "after":
-            self._first = self._read(None)
+        if self.when != "after":
+            self.first = self.read(None)
 
     def after(self, cpu: int | None) -> tuple[float, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
-        if self._when == "before":
-            return self._first
-        last = self._read(cpu)
-        if self._when == "after":
+        if self.when == "before":
+            return self.first
+        last = self.read(cpu)
+        if self.when == "after":
             return last
-        return tuple((b - a) / self._per_unit for a, b in zip(self._first, last, strict=True))
+        return tuple((b - a) / self.per_unit for a, b in zip(self.first, last, strict=True))
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files:
+        for file in self.files:
             file.close()
 
 
-def load(host: Host) -> Source:
-    """Open the load average, which after the trial would contain the trial (proc_loadavg(5))."""
-    file = OpenFile(host, "/proc/loadavg")
-    return Source(
-        "before", lambda _: (file.parse(lambda text: float(text.split(None, 1)[0]), 64),), [file]
-    )
+def _one_file(
+    when: When,
+    name: str,
+    parser: Callable[[bytes], tuple[float, ...]],
+    at_most: int,
+    per_unit: float = 1.0,
+) -> Callable[[Host], Source]:
+    """Return a function that opens the source that is the beginning of one file."""
+
+    def open_source(host: Host) -> Source:
+        file = OpenFile(host, name)
+        return Source(when, lambda _: file.parse(parser, at_most), [file], per_unit)
+
+    return open_source
 
 
-def pressure(host: Host, resource: Resource) -> Source:
-    """Open the seconds during which some process of the host waited for a resource.
-
-    Source: the kernel's Documentation/accounting/psi.rst.
-    """
-    file = OpenFile(host, f"/proc/pressure/{resource}")
-    return Source("difference", lambda _: (file.parse(_total_us, 128),), [file], 1e6)
+def _load(text: bytes) -> tuple[float]:
+    return (float(text.split(None, 1)[0]),)
 
 
-def _total_us(text: bytes) -> int:
+def _total_us(text: bytes) -> tuple[int]:
     # The first line counts "some", and its total is the last field.
     line = text.partition(b"\n")[0]
-    return int(line[line.rindex(_TOTAL) + len(_TOTAL) :])
+    return (int(line[line.rindex(_TOTAL) + len(_TOTAL) :]),)
 
 
 _TOTAL = b"total="
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
-
-
-def processor_time(host: Host) -> Source:
-    """Open the CPU seconds that the hypervisor took away, and that all processes used.
-
-    The kernel counts ticks, usually of 10 ms: a short trial shows 0 or one tick (proc_stat(5)).
-    """
-    file = OpenFile(host, "/proc/stat")
-    ticks_per_s = os.sysconf("SC_CLK_TCK")
-    return Source("difference", lambda _: file.parse(_stolen_and_busy, 256), [file], ticks_per_s)
 
 
 def _stolen_and_busy(text: bytes) -> tuple[int, int]:
@@ -338,12 +313,23 @@ def _names(host: Host, folder: str) -> list[str]:
     return host.names(folder) if host.has(folder) else []
 
 
+def _pressure(resource: str) -> Callable[[Host], Source]:
+    return _one_file("difference", f"/proc/pressure/{resource}", _total_us, 128, 1e6)
+
+
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
-    (("load_1_minute",), load),
-    (("pressure_cpu_s",), functools.partial(pressure, resource="cpu")),
-    (("pressure_memory_s",), functools.partial(pressure, resource="memory")),
-    (("pressure_io_s",), functools.partial(pressure, resource="io")),
-    (("steal_s", "busy_s"), processor_time),
+    # After the trial the load average would contain the trial (proc_loadavg(5)).
+    (("load_1_minute",), _one_file("before", "/proc/loadavg", _load, 64)),
+    # Seconds during which some process of the host waited: Documentation/accounting/psi.rst.
+    (("pressure_cpu_s",), _pressure("cpu")),
+    (("pressure_memory_s",), _pressure("memory")),
+    (("pressure_io_s",), _pressure("io")),
+    # Ticks that the hypervisor took away, and that all processes used, usually of 10 ms: a short
+    # trial shows 0 or one tick (proc_stat(5)).
+    (
+        ("steal_s", "busy_s"),
+        _one_file("difference", "/proc/stat", _stolen_and_busy, 256, os.sysconf("SC_CLK_TCK")),
+    ),
     (("frequency_hz",), frequency),
     (("temperature_c",), temperature),
 )

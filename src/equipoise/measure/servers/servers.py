@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,7 +54,7 @@ class Service(Struct):
     """What the server consumed while its client ran, under ``server_`` and the metric's name."""
 
 
-class Servers:
+class Servers(AbstractContextManager["Servers"]):
     """Starter and stopper of servers; a context manager.
 
     Parameters
@@ -84,10 +83,6 @@ class Servers:
         self._folders: list[str] = []
         self._commands = Commands(launcher)
         self._group = private_group() if os.geteuid() == 0 else None
-
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close it at the end of the block."""
