@@ -241,7 +241,7 @@ def _argument_vector(
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the words of a command, as a POSIX shell splits them.
 
-``problem`` begins the message of the error, and the text follows. Raise `UnusableInput` if a
+    ``problem`` begins the message of the error, and the text follows. Raise `UnusableInput` if a
     quote is left open.
     """
     try:
