@@ -320,20 +320,13 @@ def parameters_from(
 
 def parameter_list(text: str) -> tuple[str, ...]:
     r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
-    values: list[str] = [""]
-    escaped = False
-    for character in text:
-        if escaped:
-            values[-1] += character if character in ",\\" else "\\" + character
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == ",":
+    values = [""]
+    for token in re.findall(r"\\[,\\]|.", text, re.DOTALL):
+        if token == ",":
             values.append("")
         else:
-            values[-1] += character
-    if escaped:
-        values[-1] += "\\"
+            # Of an escaped character the backslash goes.
+            values[-1] += token[-1]
     return tuple(values)
 
 

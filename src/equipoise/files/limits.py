@@ -33,12 +33,12 @@ def limit_reached(error: BaseException) -> EquipoiseError | None:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Return an error and the errors that it was raised from, each once."""
-    seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    visited: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in visited:
+        visited.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _means_open_files(error: BaseException) -> bool:
