@@ -264,7 +264,7 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
     assert "program no-such-compiler-here" in notices[1].summary
 
 
-def test_the_only_candidate_that_is_missing_is_named_with_its_mend(tmp_path: Path) -> None:
+def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
     away = str(tmp_path / "away")
     missing = Level("b", working_folder=away, package="elsewhere")
     study = study_of(Factor("allocator", (Level("a"), missing)))
@@ -283,7 +283,7 @@ def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_t
     assert named_data(with_command(study, ("sort", "{allocator}"))) is None
 
 
-def test_a_program_that_a_study_lacks_is_not_mended_by_an_option_that_it_lacks() -> None:
+def test_a_program_that_a_study_lacks_is_not_replaced_by_an_option_that_it_lacks() -> None:
     study = study_of(ALLOCATOR, workload=Workload(("no-such-program", "{allocator}")))
     with pytest.raises(UnusableInput) as raised:
         grid(study)

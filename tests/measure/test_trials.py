@@ -124,7 +124,7 @@ def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "words"),
+    ("report", "description"),
     [
         (FINISHED, None),
         (msgspec.structs.replace(FINISHED, exit=3), "exit status 3"),

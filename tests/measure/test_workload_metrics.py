@@ -229,7 +229,7 @@ def test_it_runs_in_its_own_folder_and_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("echo why >&2; exit 3", "it failed: exit status 3; stderr: why"),
         ("kill -SEGV $$", r"it failed: signal 11 \(SIGSEGV\)"),
