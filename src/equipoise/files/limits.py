@@ -16,18 +16,13 @@ MOST_LETTERS = 40
 """Number of letters that a message shows of an overlong name."""
 
 
-def too_many_open_files() -> UnusableInput:
-    """Return the error of a process that can open no further file."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return UnusableInput(
-        "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
-    )
-
-
 def limit_reached(error: BaseException) -> EquipoiseError | None:
     """Return the limit that an error, or an error behind it, means; ``None`` if it means none."""
     if any(map(_means_open_files, _causes(error))):
-        return too_many_open_files()
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return UnusableInput(
+            "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
+        )
     return None
 
 
