@@ -247,8 +247,13 @@ def _argument_vector(
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
 
 
-def split_command(text: str) -> list[str]:
+def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the words of a command, as a POSIX shell splits them.
+
+    Parameters
+    ----------
+    problem
+        Beginning of the error's message; the text follows.
 
     Raises
     ------
@@ -259,7 +264,7 @@ def split_command(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         raise UnusableInput(
-            f"cannot split the command {text!r} into words: {str(error).lower()}",
+            f"{problem} {text!r} into words: {str(error).lower()}",
             hint="close the quote, or escape it with a backslash",
         ) from error
 

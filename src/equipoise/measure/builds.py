@@ -39,10 +39,6 @@ def build_levels(
         ``$EQUIPOISE_BUILD`` names as well.
     home
         Folder in which the new folders are made.
-    environment
-        Environment of the lines.
-    working_folder
-        Folder in which the lines run.
 
     Raises
     ------
@@ -51,17 +47,15 @@ def build_levels(
     UnusableInput
         A line has ``{build}`` in it, and the shell would misread the name of the folder.
     """
-    if not lines:
-        return {}
     for line in lines.values():
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
             hint=f'write "${BUILD_VARIABLE}" for it, or name a --ledger in another folder',
         )
-    home.mkdir(parents=True, exist_ok=True)
     builds: dict[str, str] = {}
     for level, line in lines.items():
+        home.mkdir(parents=True, exist_ok=True)
         prefix = re.sub(r"[^\w.-]", "_", level)[:MOST_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         command = line.replace("{build}", folder)
@@ -82,15 +76,11 @@ def build_revision(
 
     Parameters
     ----------
-    line
-        Line for the shell.
     folder
         Folder in which the line runs.
     home
         Working tree, which ``$EQUIPOISE_BUILD`` names: so a build that outlives a killed gate is
         found.
-    environment
-        Environment of the line.
     revision
         Name of the revision in the message.
 
@@ -171,14 +161,6 @@ def make_layouts(
 
     Parameters
     ----------
-    compilation
-        Line of the compiler, taken apart.
-    folder
-        Folder of the layouts.
-    seeds
-        Seed of each layout.
-    linker
-        Linker that shuffles the sections.
     on_made
         Function to call after each link with the number of layouts so far.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -61,20 +62,18 @@ def installed_library(name: str, own_folder: Path, environment: Mapping[str, str
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
     chosen = environment.get("LD_LIBRARY_PATH", "").split(":")
-    for folder in (str(own_folder), *filter(None, chosen), *_library_folders()):
+    machine = sysconfig.get_config_var("MULTIARCH")
+    usual = [
+        path
+        for folder in _LIBRARY_FOLDERS
+        for path in ([os.path.join(folder, str(machine)), folder] if machine else [folder])
+    ]
+    configured = _configured_folders(LOADER_CONFIGURATION)
+    for folder in itertools.chain([str(own_folder)], filter(None, chosen), configured, usual):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
     return None
-
-
-def _library_folders() -> Iterator[str]:
-    yield from _configured_folders(LOADER_CONFIGURATION)
-    machine = sysconfig.get_config_var("MULTIARCH")
-    for folder in _LIBRARY_FOLDERS:
-        if machine:
-            yield os.path.join(folder, str(machine))
-        yield folder
 
 
 def _configured_folders(file: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from equipoise.files.limits import limit_reached
 from equipoise.files.reading import becomes_readable
 from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.counters import check_names
-from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
+from equipoise.measure.scratch import IDENTITY_BYTES, as_text, identity_in
 from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
@@ -324,13 +324,13 @@ def _encode(request: Request) -> bytes:
     folder = request.working_folder
     output: dict[str, str] = {"kind": request.output.kind}
     if request.output.path is not None:
-        output["path"] = _text(os.path.join(folder, request.output.path))
+        output["path"] = as_text(os.path.join(folder, request.output.path))
     wire = {
-        "program": None if request.program is None else _text(request.program),
-        "argv": [_text(argument) for argument in request.argv],
-        "environment": [_text(f"{name}={value}") for name, value in request.environment.items()],
-        "working_folder": _text(folder),
-        "input": None if request.input is None else _text(os.path.join(folder, request.input)),
+        "program": None if request.program is None else as_text(request.program),
+        "argv": [as_text(argument) for argument in request.argv],
+        "environment": [as_text(f"{name}={value}") for name, value in request.environment.items()],
+        "working_folder": as_text(folder),
+        "input": None if request.input is None else as_text(os.path.join(folder, request.input)),
         "output": output,
         "timeout_s": request.timeout_s,
         "error_cap_bytes": request.error_cap_bytes,
@@ -340,11 +340,6 @@ def _encode(request: Request) -> bytes:
         "user": request.user,
     }
     return msgspec.json.encode(wire) + b"\n"
-
-
-def _text(string: str) -> str:
-    """Return bytes as text: each character, U+0000 to U+00FF, stands for one."""
-    return os.fsencode(string).decode("latin-1")
 
 
 def _readable(text: str) -> str:

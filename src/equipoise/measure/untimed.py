@@ -47,17 +47,15 @@ def run_hook(
         try:
             command = [SHELL, "-c", hook.line]
             status = run_untimed(command, environment, working_folder, timeout_s, errors)
+            failure = f"{describe_status(status)}: {hook.line}"
+            failure += stderr_suffix(tail(errors.fileno()))
         except subprocess.TimeoutExpired:
-            failure = f"timed out after {timeout_s:g} s: {hook.line}"
-        else:
-            if status == 0:
-                return
-            end = stderr_suffix(tail(errors.fileno()))
-            failure = f"{describe_status(status)}: {hook.line}{end}"
-    raise ConditionFailed(
-        f"--{hook.option} of {hook.condition} failed: {failure}",
-        hint="append '|| true' to it if its failure does not matter",
-    )
+            status, failure = None, f"timed out after {timeout_s:g} s: {hook.line}"
+    if status != 0:
+        raise ConditionFailed(
+            f"--{hook.option} of {hook.condition} failed: {failure}",
+            hint="append '|| true' to it if its failure does not matter",
+        )
 
 
 def run_untimed(
@@ -73,12 +71,8 @@ def run_untimed(
 
     Parameters
     ----------
-    command
-        Argument vector.
     environment
         Complete environment.
-    folder
-        Working folder.
     timeout_s
         Seconds that the command may take.
     errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
-from equipoise.why.experiment.judge import BASELINE, CANDIDATE
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -165,13 +165,11 @@ def effective_plan(
 
 def _intervention_of(plan: Plan, condition: str) -> str | None:
     """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
-    place = [one.name for one in plan.conditions].index(condition)
-    attempts = () if plan.explains is None else plan.explains.attempts
-    for one in attempts:
-        four = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
-        if place in four - {BASELINE, CANDIDATE}:
-            return one.intervention
-    return None
+    assert plan.explains is not None
+    place = [each.name for each in plan.conditions].index(condition)
+    attempts = attempts_of(plan.explains, plan.judgement)
+    names = (one.planned.intervention for one in attempts if place in one.conditions)
+    return next(names, None)
 
 
 def plan_of_interventions(
@@ -185,7 +183,18 @@ def plan_of_interventions(
         No intervention can test the causes here.
     """
     most = max(request.most, len(request.only))
-    tried, omitted = _feasible(gap, interventions, most)
+    tried: list[Intervention] = []
+    omitted: list[OmittedIntervention] = []
+    for one in interventions:
+        because = one.impossible_because
+        if because is None and all(one.alter(condition) == condition for condition in gap.pair):
+            because = "both conditions are like that already"
+        if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
+            because = f"{most} others came first; --only {one.name} tries it"
+        if because is None:
+            tried.append(one)
+        else:
+            omitted.append(OmittedIntervention(one.name, one.summary, _causes(gap, one), because))
     if not tried:
         reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
         raise NothingToTry(
@@ -205,45 +214,23 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, omitted),
+        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
     )
 
 
-def _feasible(
-    gap: OpenGap, interventions: Sequence[Intervention], most: int
-) -> tuple[list[Intervention], tuple[OmittedIntervention, ...]]:
-    """Return the interventions that are tried, and the others with the reason."""
-    tried: list[Intervention] = []
-    omitted: list[OmittedIntervention] = []
-    for one in interventions:
-        because = one.impossible_because
-        if because is None and all(one.alter(condition) == condition for condition in gap.pair):
-            because = "both conditions are like that already"
-        if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
-            because = f"{most} others came first; --only {one.name} tries it"
-        if because is None:
-            tried.append(one)
-        else:
-            causes = _causes(gap, one)
-            omitted.append(OmittedIntervention(one.name, one.summary, causes, because))
-    return tried, tuple(omitted)
-
-
 def _conditions_and_attempts(
-    gap: OpenGap, interventions: Iterable[Intervention]
+    gap: OpenGap, interventions: Sequence[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
-    baseline, candidate = gap.pair
-    conditions = [baseline, candidate]
+    conditions = list(gap.pair)
     attempts: list[PlannedIntervention] = []
 
     def both(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
-        conditions.extend(_altered(each, level, alter) for each in (baseline, candidate))
+        conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
 
-    tried = list(interventions)
-    most_seconds = max((_seconds(gap, one) for one in tried), default=0.0)
-    for one in tried:
+    most_seconds = max(_seconds(gap, one) for one in interventions)
+    for one in interventions:
         without, level = (BASELINE, CANDIDATE), one.name.replace("_", " ")
         if one.sham is not None:
             without = both(f"a sham of {level}", one.sham)
