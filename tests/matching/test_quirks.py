@@ -26,17 +26,17 @@ def test_common_support_tells_rows_as_they_were_given_but_r_those_that_are_left(
     right, as_in_r = both(common_support=True)
     low = max(X[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
     high = min(X[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
-    left = np.flatnonzero((X[:, 0] >= low) & (X[:, 0] <= high))
-    assert len(left) < 80
-    assert list(left[as_in_r.treated_index]) == list(right.treated_index)
-    assert list(left[as_in_r.control_index]) == list(right.control_index)
-    assert right.n == as_in_r.n == len(left)
+    rows = np.flatnonzero((X[:, 0] >= low) & (X[:, 0] <= high))
+    assert len(rows) < 80
+    assert list(rows[as_in_r.treated_index]) == list(right.treated_index)
+    assert list(rows[as_in_r.control_index]) == list(right.control_index)
+    assert right.n == as_in_r.n == len(rows)
 
 
 def test_values_that_differ_by_less_than_the_tolerance_are_equal_only_in_r() -> None:
     x = np.where(TREAT == 1, 1.0, 1.0 + 1e-6)
-    found = match(Y, TREAT, x, exact=True, r_compatible=True)
-    assert found.n_dropped == 0
+    result = match(Y, TREAT, x, exact=True, r_compatible=True)
+    assert result.n_dropped == 0
     with pytest.raises(UnusableInput, match="no unit has a valid match"):
         match(Y, TREAT, x, exact=True)
 
@@ -72,8 +72,8 @@ def test_lots_never_drop_a_nearer_match_except_in_r() -> None:
     right, as_in_r = set(), set()
     for seed in range(40):
         right |= {1 in match(y, treat, x, m=2, ties=False, seed=seed).control_index}
-        found = match(y, treat, x, m=2, ties=False, seed=seed, r_compatible=True)
-        as_in_r |= {1 in found.control_index}
+        result = match(y, treat, x, m=2, ties=False, seed=seed, r_compatible=True)
+        as_in_r |= {1 in result.control_index}
     assert right == {True}
     assert as_in_r == {True, False}
 
@@ -132,9 +132,9 @@ def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_le
     forbidden = [(treated, partner, -1.0)]
     right, as_in_r = both(X=x, common_support=True, restrict=forbidden)
     assert partner not in right.control_index[right.treated_index == treated]
-    left = np.flatnonzero(np.isin(np.arange(80), kept_rows(x)))
-    of_treated = left[as_in_r.treated_index] == treated
-    assert list(left[as_in_r.control_index[of_treated]]) == [partner]
+    rows = np.flatnonzero(np.isin(np.arange(80), kept_rows(x)))
+    of_treated = rows[as_in_r.treated_index] == treated
+    assert list(rows[as_in_r.control_index[of_treated]]) == [partner]
 
 
 def kept_rows(x: Any) -> Any:
@@ -166,9 +166,9 @@ def test_weights_count_in_the_mahalanobis_metric_but_r_sums_without_them() -> No
     scaled = (x - mean) / spread
     weighted = np.linalg.inv(scaled.T @ (scaled * WEIGHTS[:, np.newaxis]) / WEIGHTS.sum())
     plain = np.linalg.inv(scaled.T @ scaled / 80)
-    for found, metric in ((right, weighted), (as_in_r, plain)):
+    for result, metric in ((right, weighted), (as_in_r, plain)):
         same = match(Y, TREAT, x, metric=metric, weights=WEIGHTS, m=3)
-        assert list(found.control_index) == list(same.control_index)
+        assert list(result.control_index) == list(same.control_index)
     assert list(right.control_index) != list(as_in_r.control_index)
 
 
@@ -182,12 +182,12 @@ def test_variances_with_weights_are_unbiased_except_in_r() -> None:
 
 
 def test_too_few_units_for_the_regression_are_an_error_but_r_leaves_it_out() -> None:
-    few = np.zeros(80)
-    few[:2] = 1
+    two_treated = np.zeros(80)
+    two_treated[:2] = 1
     z = GENERATOR.normal(size=(80, 4))
     with pytest.raises(UnusableInput, match="too few"):
-        match(Y, few, X, bias_adjust=True, covariates=z)
-    as_in_r = match(Y, few, X, bias_adjust=True, covariates=z, r_compatible=True)
+        match(Y, two_treated, X, bias_adjust=True, covariates=z)
+    as_in_r = match(Y, two_treated, X, bias_adjust=True, covariates=z, r_compatible=True)
     assert as_in_r.estimate == as_in_r.estimate_unadjusted
 
 
@@ -203,6 +203,6 @@ def test_the_caliper_of_an_exact_column_is_told_as_used_but_not_by_r() -> None:
 def test_fifteen_thirds_are_five_where_r_asks_whether_a_regression_has_enough_units() -> None:
     treat = np.repeat([1.0, 0.0], [5, 40])
     y, z = GENERATOR.normal(size=45), GENERATOR.normal(size=(45, 5))
-    found = match(y, treat, z[:, 0], m=3, bias_adjust=True, covariates=z, r_compatible=True)
-    assert len(found.weights) == 15
-    assert found.estimate != found.estimate_unadjusted
+    result = match(y, treat, z[:, 0], m=3, bias_adjust=True, covariates=z, r_compatible=True)
+    assert len(result.weights) == 15
+    assert result.estimate != result.estimate_unadjusted

@@ -81,6 +81,6 @@ def test_five_pairs_cannot_give_an_interval() -> None:
 def test_each_cluster_counts_once_against_another_one() -> None:
     pairs = PairSubset(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]), np.ones(4))
     code = np.array([0, 0, 0, 1, 2, 2, 3, 2])
-    left = np.array([1.0, 3.0, 9.0, 5.0, 0.0, 0.0, 0.0, 0.0])
+    residual = np.array([1.0, 3.0, 9.0, 5.0, 0.0, 0.0, 0.0, 0.0])
     # Cluster 0 has two pairs with cluster 2 and keeps to it; cluster 1 had only that one.
-    assert cluster_differences(pairs, left, code).tolist() == [2.0]
+    assert cluster_differences(pairs, residual, code).tolist() == [2.0]

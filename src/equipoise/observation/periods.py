@@ -29,11 +29,8 @@ MIN_ROWS = 20
 def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of its candidate rows.
 
-    Returns
-    -------
-    tuple
-        The periods, and the p-value of Cochran's Q for one common effect; ``None`` where a
-        period has no error.
+    The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
+    a period has no error.
     """
     rows, matrix = len(sample.treated), sample.covariates.matrix
     code: Indices = np.arange(rows) if sample.clusters is None else sample.clusters.code
@@ -65,10 +62,8 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
 def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
-    Returns
-    -------
-    list
-        First time, last time and pairs of each period; empty without times or with too few rows.
+    A period has its first time, its last time and its pairs. There is none without times or with
+    too few rows.
     """
     pairs, timed = matched.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
@@ -89,8 +84,8 @@ def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]
         part = PairSubset(
             pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
-        own = np.unique(part.treated_index)
-        order = own[np.argsort(time[own], kind="stable")]
+        rows = np.unique(part.treated_index)
+        order = rows[np.argsort(time[rows], kind="stable")]
         periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), part))
     return periods
 
