@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -40,6 +41,7 @@ from equipoise.observation.effects import (
     ABADIE_IMBENS,
     BY_CLUSTERS,
     Estimate,
+    cluster_error,
     naive_estimate,
     t_quantile,
     to_effect,
@@ -271,7 +273,7 @@ def _estimates(
         for weight, part in zip(weights, parts, strict=True):
             for label, move in part.moves.items():
                 moves[label] += weight * move
-        error = math.sqrt((len(moves) - 1) / len(moves)) * math.hypot(*moves.values())
+        error = cluster_error(np.array([*moves.values()]))
         by[BY_CLUSTERS] = with_error(effect, error, t_quantile(fewest - 1))
     return by
 

@@ -22,9 +22,8 @@ from equipoise.model.observation_result import (
 from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
 from equipoise.observation.effects import (
     ABADIE_IMBENS,
-    MANY_CLUSTERS,
     EffectEstimate,
-    effects_without_each_cluster,
+    cluster_moves,
 )
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import (
@@ -32,7 +31,6 @@ from equipoise.observation.question import (
     Indices,
     Log,
     Question,
-    Values,
     distinct_texts,
     select_rows,
 )
@@ -199,15 +197,8 @@ def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -
     error = estimate.by[ABADIE_IMBENS].error
     if clusters is None:
         return StratumEffect(pair_effect.effect, error, {})
-    rows = pair_effect.rows
-    present, place = np.unique(clusters.code[rows], return_inverse=True)
-    count = len(present)
-    moves: Values
-    if count > MANY_CLUSTERS:
-        moves = -np.bincount(place, pair_effect.scores[rows]) * count / (count - 1)
-    else:
-        moves = effects_without_each_cluster(pair_effect, clusters.code) - pair_effect.effect
-    labels = _labels(name, match.sample, rows)
+    moves = cluster_moves(pair_effect, clusters.code)
+    labels = _labels(name, match.sample, pair_effect.rows)
     return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
 
 
