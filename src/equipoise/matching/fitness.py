@@ -215,20 +215,9 @@ class FitnessProblem:
     def evaluate(
         self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
     ) -> Floats:
-        """Return the criteria of candidates, shape (candidates, criteria).
+        """Return the criteria (candidates, criteria) of candidates (candidates, columns).
 
-        Parameters
-        ----------
-        weights
-            Shape (candidates, columns), or (columns,) for a single one.
-        progress
-            Called with the number of candidates that are done, and of all; may be called by any
-            thread.
-
-        Raises
-        ------
-        UnusableInput
-            If a weight cannot be used, or a function of the caller fails.
+        Any thread may call ``progress`` with the number of candidates that are done, and of all.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:

@@ -65,16 +65,9 @@ class Estimate(Struct, frozen=True):
 
 
 class Regressed(Struct, frozen=True):
-    """An outcome without what the covariates explain.
+    """An outcome (rows,) minus its prediction, and minus the mean of its stratum.
 
-    Attributes
-    ----------
-    residual
-        Shape (rows,): the outcome minus its prediction.
-    centred
-        Shape (rows,): the outcome minus the mean of its stratum.
-    columns
-        Shape (rows, terms): the centred covariates in the regression.
+    ``columns`` (rows, terms) are the centred covariates in the regression.
     """
 
     residual: Values

@@ -70,16 +70,8 @@ _NAMED = 3
 class StratifiedLog(Struct, frozen=True):
     """A log of which one stratum is read at a time.
 
-    Attributes
-    ----------
-    column
-        The column whose values are the strata.
-    names
-        Names of the strata, in order.
-    versions
-        The treatment column alone, each value once.
-    read
-        Function that returns the columns of a stratum by its name.
+    The values of ``column`` are the strata, ``names`` in order; ``read`` returns the columns of a
+    stratum by its name. ``versions`` is the treatment column alone, each value once.
     """
 
     column: str
@@ -169,13 +161,7 @@ def observe_strata(
 
 
 def check_strata(column: str, question: Question) -> None:
-    """Check that the question means the same in every stratum.
-
-    Raises
-    ------
-    UnusableInput
-        An option is missing or not possible with strata; the error names it.
-    """
+    """Check that the question means the same in every stratum."""
     if question.covariates is None and not question.exact:
         raise UnusableInput(
             "--strata: the default covariates could differ between the strata",

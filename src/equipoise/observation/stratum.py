@@ -43,14 +43,9 @@ ClusterLabel = tuple[str, object]
 
 
 class StratumEffect(Struct, frozen=True):
-    """The effect in one stratum on one scale.
+    """The effect in one stratum on one scale, with the error of Abadie and Imbens.
 
-    Attributes
-    ----------
-    error
-        The error of Abadie and Imbens.
-    moves
-        For each cluster the change of the effect if it is left out; empty without clusters.
+    ``moves`` has for each cluster the change of the effect if it is left out.
     """
 
     effect: float
@@ -59,14 +54,9 @@ class StratumEffect(Struct, frozen=True):
 
 
 class StratumAnswer(Struct, frozen=True):
-    """The answer of one stratum.
+    """The answer of one stratum, with the clusters of the matched rows of each version.
 
-    Attributes
-    ----------
-    clusters_by
-        The column that forms the clusters; ``None`` without clusters.
-    candidate_clusters, baseline_clusters
-        Clusters with matched rows of each version.
+    ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
     """
 
     effects: Scales[StratumEffect]
@@ -92,10 +82,7 @@ class StratumAnswer(Struct, frozen=True):
 class StratumOutcome(Struct, frozen=True):
     """A stratum with its answer, or the reason why it has none.
 
-    Attributes
-    ----------
-    candidate, baseline
-        Moments of all rows of each version; ``None`` without such rows.
+    ``candidate`` and ``baseline`` are the moments of all rows of each version, if there are any.
     """
 
     name: str
