@@ -17,7 +17,7 @@ from equipoise.campaign.blocks import cost_in
 from equipoise.model.plan import Contrast, ImportSource, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.stats.two_samples import ESTIMAND, SampleRatio, paired_ratio, welch_ratio
+from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
 
 Blocks = Mapping[int, tuple[Trial, ...]]
 
@@ -97,7 +97,7 @@ def _compared(
         np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
         for side in (baseline, candidate)
     )
-    sample = (paired_ratio if paired else welch_ratio)(below, above, level=level)
+    sample = sample_ratio(below, above, paired=paired, level=level)
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],

@@ -20,8 +20,7 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.stats.two_samples import (
     NO_SPREAD,
     SampleDifference,
-    paired_difference,
-    welch_difference,
+    sample_difference,
 )
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
@@ -218,17 +217,21 @@ def is_more(change: Change | None) -> bool:
 
 def counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that each run counted exactly, by Welch's interval."""
-    return _change(runs, _exact(welch_difference(*_arrays(runs), level=LEVEL)), slower)
+    return _change(
+        runs, _exact(sample_difference(*_arrays(runs), paired=False, level=LEVEL)), slower
+    )
 
 
 def measured(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that was timed or sampled, by Welch's interval."""
-    return _change(runs, welch_difference(*_arrays(runs), level=LEVEL), slower)
+    return _change(runs, sample_difference(*_arrays(runs), paired=False, level=LEVEL), slower)
 
 
 def paired_counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of a count in trials of the same blocks, by Student's t."""
-    return _change(runs, _exact(paired_difference(*_arrays(runs), level=LEVEL)), slower)
+    return _change(
+        runs, _exact(sample_difference(*_arrays(runs), paired=True, level=LEVEL)), slower
+    )
 
 
 def paired_measured(runs: Runs[float], slower: Side) -> Change:
@@ -236,7 +239,7 @@ def paired_measured(runs: Runs[float], slower: Side) -> Change:
 
     It is a change of means, not of medians: means of parts add up to the mean of the whole.
     """
-    return _change(runs, paired_difference(*_arrays(runs), level=LEVEL), slower)
+    return _change(runs, sample_difference(*_arrays(runs), paired=True, level=LEVEL), slower)
 
 
 def changes(
