@@ -19,8 +19,8 @@ import pytest
 from equipoise import api
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare, export, report, show
-from equipoise.cli.load_result import recorded_name, reported_records
 from equipoise.cli.observed_log import read_log
+from equipoise.cli.results import recorded_name, reported_records
 from equipoise.design.command_line import command_of_plan
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.plan import (

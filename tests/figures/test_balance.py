@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.figures.balance import (
-    Arms,
+    Groups,
     Share,
     Weighted,
     group_density,
@@ -60,10 +60,10 @@ def test_the_qq_plot_of_a_constant_has_an_axis() -> None:
     assert low < 0.0 < high
 
 
-def arms(shift: float, weights: np.ndarray | None = None) -> Arms:
+def groups(shift: float, weights: np.ndarray | None = None) -> Groups:
     generator = np.random.default_rng(1)
     treated, control = generator.normal(shift, 1.0, 400), generator.normal(0.0, 1.0, 400)
-    return Arms(Weighted(treated, None), Weighted(control, weights))
+    return Weighted(treated, None), Weighted(control, weights)
 
 
 def test_shares_are_lines_from_controls_to_treated_before_and_after() -> None:
@@ -82,7 +82,7 @@ def test_shares_are_lines_from_controls_to_treated_before_and_after() -> None:
 
 
 def test_hills_before_point_down_after_up_and_each_has_the_same_area() -> None:
-    chart = group_density("age", arms(2.0), arms(0.1))
+    chart = group_density("age", groups(2.0), groups(0.1))
     assert chart is not None
     rows = tables(chart, "line")[0]
     areas: list[float] = []
@@ -95,18 +95,15 @@ def test_hills_before_point_down_after_up_and_each_has_the_same_area() -> None:
 
 
 def test_very_large_values_have_hills_too() -> None:
-    far = arms(1.0)
-    large = Arms(
-        *(Weighted(1e200 * one.values, one.weights) for one in (far.treated, far.controls))
-    )
-    chart = group_density("age", large, None)
+    treated, controls = (Weighted(1e200 * group.values, group.weights) for group in groups(1.0))
+    chart = group_density("age", (treated, controls), None)
     assert chart is not None
     assert max(row["at"] for row in tables(chart, "line")[0]) > 1e200
 
 
 def test_without_matching_the_hills_point_up_and_a_group_of_few_has_none() -> None:
-    chart = group_density("age", arms(1.0), None)
+    chart = group_density("age", groups(1.0), None)
     assert chart is not None
     assert min(row["height"] for row in tables(chart, "line")[0]) >= 0.0
     few = Weighted(np.arange(3.0), None)
-    assert group_density("age", Arms(few, few), None) is None
+    assert group_density("age", (few, few), None) is None

@@ -38,7 +38,7 @@ def test_the_rows_that_others_build_on_are_there_once_each() -> None:
     assert set(OF_THE_ISSUE) <= set(names)
     assert len(names) == len(set(names)) > 55
     assert {row.metric for row in rows} == set(PRIMITIVE_METRICS)
-    assert all(row.words and row.group for row in rows)
+    assert all(row.summary and row.group for row in rows)
 
 
 def test_a_row_between_two_sides_says_where_they_are() -> None:

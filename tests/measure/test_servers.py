@@ -138,7 +138,7 @@ def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
 
 def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     full = SimpleNamespace(free=1_000_000)
-    monkeypatch.setattr("equipoise.measure.servers.initial_data.shutil.disk_usage", lambda _: full)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
     install = python("open('data', 'wb').write(b'x' * 5_000_000)")
     with pytest.raises(ConditionFailed, match=r"served take 5 MB, and only 1 MB are free in /"):
         stage.run(python("0"), Server(HTTP, install=install))

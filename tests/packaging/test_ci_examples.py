@@ -77,7 +77,7 @@ def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:
     options = options_of(gated(tmp_path, COMMAND="", KIND="go"))
     assert (options["kind"], options["words"], options["build"]) == ("go", (), None)
     options = options_of(gated(tmp_path, COMMAND="", SUITE="some suite.toml"))
-    assert str(options["suite_file"]) == "some suite.toml"
+    assert str(options["suite"]) == "some suite.toml"
     assert not options["merge_base"]
     options = options_of(gated(tmp_path, MERGE_BASE="true", METRICS="cpu_s"))
     assert (options["merge_base"], options["metrics"]) == (True, "cpu_s")

@@ -45,7 +45,7 @@ def test_the_list_tells_a_program_all_that_it_needs(
     for probe in listed:
         assert probe["class"] in CLASSES
         assert probe["metric"] in UNITS
-        assert probe["words"]
+        assert probe["summary"]
         assert set(probe["placements"]) <= {"none", "same_cpu", "across_cpus"}
     names = [row.name for row in rows]
     assert len(names) == len(set(names))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.cli.load_result import with_findings
+from equipoise.cli.results import with_findings
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,

@@ -61,10 +61,7 @@ def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
 
 def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
     measured = StudyData(planted(0.0))
-    first = {"kernel": "nbody", "layout": "1"}
-    alone = measured.ratio(
-        "iteration_s", {"program": "gcc_O3", **first}, {"program": "gcc_O2", **first}
-    )
+    alone = measured.ratio("iteration_s", "program", "gcc_O3", "gcc_O2", kernel="nbody", layout="1")
     assert alone is not None and (alone.surely_above or alone.surely_below)
     over = over_layouts(measured, "nbody", "gcc_O3", "gcc_O2")
     assert over is not None and over.across_ci[0] < 0.0 < over.across_ci[1]

@@ -56,11 +56,7 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
 
 def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_told() -> None:
     words = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
-    ratio = StudyData(fish()).ratio(
-        "work_s",
-        {"allocator": "glibc_15k", "block": "35840"},
-        {"allocator": "glibc", "block": "35840"},
-    )
+    ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
     assert ratio.surely_above
     assert ratio.text() in words
@@ -75,9 +71,7 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
         ("glibc", "10 s"),
     ]
     ratio = StudyData(fish()).ratio(
-        "work_s",
-        {"allocator": "glibc_15k", "block": "genmatch2006"},
-        {"allocator": "dlmalloc", "block": "genmatch2006"},
+        "work_s", "allocator", "glibc_15k", "dlmalloc", block="genmatch2006"
     )
     assert ratio is not None and ratio.ratio == pytest.approx(2.4, rel=0.02)
     assert table.rows[0][2] == ratio.text()

@@ -11,7 +11,6 @@ from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import (
     correlation,
     findings,
-    ranks,
     shares_of_tenths,
 )
 from equipoise.studies.builtin.tratt2019.charts import figures
@@ -95,10 +94,6 @@ def test_a_flat_distribution_has_a_tenth_in_each_tenth(generator: np.random.Gene
     flat = shares_of_tenths(generator.uniform(0.0, 1.0, 20_000))
     assert flat == pytest.approx(np.full(10, 0.1), abs=0.015)
     assert shares_of_tenths(generator.normal(0.0, 1.0, 20_000)).max() > 0.15
-
-
-def test_ranks_share_their_mean_among_equal_values() -> None:
-    assert list(ranks(np.array([3.0, 1.0, 3.0, 2.0]))) == [3.5, 1.0, 3.5, 2.0]
 
 
 def test_what_is_constant_goes_with_nothing() -> None:

@@ -16,7 +16,7 @@ from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.explanation import latest_evidence, with_causes_of_gap
+from equipoise.why.explanation import latest_evidence, with_causes
 from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of
 from tests.schema import validated
@@ -187,7 +187,7 @@ def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_fo
     shown = result_of(record)
     assert shown.extra_time is not None
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
-    asked = with_causes_of_gap(shown, record, choose_gap(record, candidate="b")).extra_time
+    asked = with_causes(shown, record, None, choose_gap(record, candidate="b")).extra_time
     assert asked is not None
     assert (asked.candidate, asked.observed) == ("b", {"profile": (3, 3)})
 

@@ -22,27 +22,21 @@ use lexopt::Parser;
 use serde::Serialize;
 
 use equipoise_reporting::problem::Problem;
+use equipoise_reporting::program::finish;
 
 use crate::options::{Picture, Request, Source, USAGE};
 
 fn main() -> ExitCode {
-    match options::read(Parser::from_env()).and_then(answer) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            // Standard error may be closed; there is nowhere left to say so.
-            let _ = writeln!(std::io::stderr(), "equipoise-evidence: {problem}");
-            ExitCode::from(problem.exit_status())
-        }
-    }
+    finish(
+        "equipoise-evidence",
+        options::read(Parser::from_env()).and_then(run),
+    )
 }
 
-fn answer(request: Request) -> Result<(), Problem> {
+/// Does what a request says, and returns the text for standard output.
+fn run(request: Request) -> Result<String, Problem> {
     match request {
-        Request::Help => {
-            // Standard output may be closed; there is nowhere left to say so.
-            let _ = std::io::stdout().write_all(USAGE.as_bytes());
-            Ok(())
-        }
+        Request::Help => return Ok(USAGE.to_owned()),
         Request::Evidence { source, output } => match source {
             Source::Calls { method, command } => write(&output, &calls::observe(method, command)?),
             Source::Stacks {
@@ -68,6 +62,7 @@ fn answer(request: Request) -> Result<(), Problem> {
             file.flush().map_err(refused)
         }
     }
+    .map(|()| String::new())
 }
 
 fn write(file: &Path, report: &impl Serialize) -> Result<(), Problem> {

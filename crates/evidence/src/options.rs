@@ -61,9 +61,6 @@ pub enum Source {
 const FREQUENCY: u64 = 999;
 
 /// Reads the command line.
-///
-/// # Errors
-/// It cannot be used.
 pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     let name = match parser.next()? {
         Some(Arg::Value(name)) => name.string()?,

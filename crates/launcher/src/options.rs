@@ -5,9 +5,9 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use equipoise_kernel::clock::SECOND_NS;
-use equipoise_reporting::arguments::{number, text};
+use equipoise_reporting::arguments;
 use equipoise_reporting::problem::Problem;
-use lexopt::{Arg, Parser};
+use lexopt::Parser;
 
 use crate::cgroup::{IDENTITY_DIGITS, is_identity};
 use crate::counters::{self, Kind};
@@ -23,6 +23,12 @@ pub enum ContainmentChoice {
     /// A process group.
     ProcessGroup,
 }
+
+const CONTAINMENTS: [(&str, ContainmentChoice); 3] = [
+    ("auto", ContainmentChoice::Auto),
+    ("cgroup", ContainmentChoice::Cgroup),
+    ("process-group", ContainmentChoice::ProcessGroup),
+];
 
 /// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +48,7 @@ pub struct Options {
 }
 
 /// Default of `--awake-us`, in nanoseconds; the README has the measurements.
-pub const AWAKE_NS: u64 = 50_000;
+const AWAKE_NS: u64 = 50_000;
 
 impl Default for Options {
     fn default() -> Self {
@@ -62,42 +68,25 @@ impl Options {
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Problem> {
         const MAX_DESCRIPTOR: u64 = i32::MAX as u64;
         let mut options = Self::default();
-        let mut parser = Parser::from_args(arguments);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("containment") => {
-                    options.containment = containment(&text(&mut parser, "containment")?)?;
-                }
-                Arg::Long("inherit-stdout") => {
-                    let descriptor = number(&mut parser, "inherit-stdout", 0..=MAX_DESCRIPTOR)?;
+        let mut arguments = arguments::Options::new(Parser::from_args(arguments));
+        while let Some(name) = arguments.next_name()? {
+            match name.as_str() {
+                "containment" => options.containment = arguments.choice(&CONTAINMENTS)?,
+                "inherit-stdout" => {
+                    let descriptor = arguments.number(0..=MAX_DESCRIPTOR)?;
                     options.inherit_stdout = RawFd::try_from(descriptor).ok();
                 }
-                Arg::Long("awake-us") => {
-                    let microseconds = number(&mut parser, "awake-us", 0..=u64::MAX)?;
+                "awake-us" => {
+                    let microseconds = arguments.number(0..=u64::MAX)?;
                     options.awake_ns = microseconds.saturating_mul(1000).min(SECOND_NS);
                 }
-                Arg::Long("counters") => {
-                    options.counters = kinds(&text(&mut parser, "counters")?)?;
-                }
-                Arg::Long("scratch") => options.scratch = Some(PathBuf::from(parser.value()?)),
-                Arg::Long("identity") => {
-                    options.identity = Some(identity(text(&mut parser, "identity")?)?);
-                }
-                other => return Err(other.unexpected().into()),
+                "counters" => options.counters = kinds(&arguments.text()?)?,
+                "scratch" => options.scratch = Some(arguments.value()?.into()),
+                "identity" => options.identity = Some(identity(arguments.text()?)?),
+                _ => return Err(arguments.unknown()),
             }
         }
         Ok(options)
-    }
-}
-
-fn containment(value: &str) -> Result<ContainmentChoice, Problem> {
-    match value {
-        "auto" => Ok(ContainmentChoice::Auto),
-        "cgroup" => Ok(ContainmentChoice::Cgroup),
-        "process-group" => Ok(ContainmentChoice::ProcessGroup),
-        _ => Err(Problem::usage(format!(
-            "--containment is auto, cgroup or process-group, not {value}"
-        ))),
     }
 }
 
@@ -143,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_counter_that_is_asked_for_is_counted_once() {
+    fn a_counter_that_is_named_twice_counts_once() {
         let options = parse(&["--counters", "cycles,task_clock,cycles"]).expect("right");
         let names: Vec<&str> = options.counters.iter().map(|kind| kind.name).collect();
         assert_eq!(names, ["cycles", "task_clock"]);
@@ -153,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn an_error_names_the_wrong_word() {
         assert!(parse(&["--containment", "jail"]).is_err_and(|message| message.contains("jail")));
         assert!(
             parse(&["--inherit-stdout"]).is_err_and(|message| message.contains("missing argument"))

@@ -8,7 +8,7 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::Operation;
 
 /// Number and length of batches.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batching {
     /// Number of batches.
     pub batches: u64,
@@ -16,17 +16,23 @@ pub struct Batching {
     pub duration: Duration,
 }
 
+impl Default for Batching {
+    fn default() -> Self {
+        Self {
+            batches: 11,
+            duration: Duration::from_millis(10),
+        }
+    }
+}
+
 /// What lasted a sixteenth of a batch tells how many operations a whole one holds; from less, a
 /// cold and short one, grow no faster than this.
 const FASTEST_GROWTH: f64 = 16.0;
 
 /// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.
-const MOST_TRIES: u32 = 16;
+const MAX_TRIES: u32 = 16;
 
-/// Measures the seconds of one operation in each batch.
-///
-/// # Errors
-/// An operation has a wrong result, or takes no time at all.
+/// Measures the seconds of one operation in each batch; no time at all is an error.
 pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f64>, Problem> {
     let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
@@ -46,28 +52,22 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f
         .collect()
 }
 
-/// The seconds of one operation that is to be kept out of another one: the median of some short
-/// batches, which no disturbance of a single one shows in.
-///
-/// # Errors
-/// As [`times`].
-pub fn time_to_keep_out(operation: &mut dyn Operation) -> Result<f64, Problem> {
-    const SHORT: Batching = Batching {
-        batches: 11,
+/// Returns the seconds of an operation, to subtract them from those of another: the median of some
+/// short batches, which no disturbance of a single one moves.
+pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
+    let batching = Batching {
         duration: Duration::from_micros(500),
+        ..Batching::default()
     };
-    median(&times(operation, &SHORT)?).ok_or_else(|| Problem::failure("there was no batch"))
+    median(&times(operation, &batching)?).ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts the time of an operation that is part of each of `count` operations.
-///
-/// # Errors
-/// Less than nothing is left.
-pub fn less(took: Duration, count: u64, kept_out_s: f64) -> Result<Duration, Problem> {
-    Duration::try_from_secs_f64(took.as_secs_f64() - kept_out_s * count as f64).map_err(|_| {
+/// Subtracts the time of an operation that is part of each of `count` operations; a negative rest is
+/// an error.
+pub fn subtract(took: Duration, count: u64, part_s: f64) -> Result<Duration, Problem> {
+    Duration::try_from_secs_f64(took.as_secs_f64() - part_s * count as f64).map_err(|_| {
         Problem::failure(format!(
-            "{count} operations took {took:?}, less than the {kept_out_s} s of each that are to be \
-             kept out"
+            "{count} operations took {took:?}, less than the {part_s} s of each to subtract"
         ))
     })
 }
@@ -80,7 +80,7 @@ fn calibrate(
     // The first operation of all is colder than any other.
     wall_time_of(1)?;
     let mut count = 1;
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         let wall_time = wall_time_of(count)?.max(Duration::from_nanos(1));
         let short_by = duration.as_secs_f64() / wall_time.as_secs_f64();
         count = scaled(count, short_by.min(FASTEST_GROWTH));
@@ -118,13 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_lasts_as_long_as_was_asked_for_whatever_an_operation_takes() {
+    fn a_batch_lasts_as_long_as_requested_whatever_an_operation_takes() {
         for nanoseconds in [1.0, 7.0, 83.0, 950.0, 12_345.0, 700_000.0, 3_000_000.0] {
             let (count, _) = calibrated(nanoseconds);
             let batch = count as f64 * nanoseconds * 1e-9;
-            let one = nanoseconds * 1e-9;
             let difference = (batch - DURATION.as_secs_f64()).abs();
-            assert!(difference <= one, "{nanoseconds} ns: a batch of {batch} s");
+            assert!(
+                difference <= nanoseconds * 1e-9,
+                "{nanoseconds} ns: a batch of {batch} s"
+            );
         }
     }
 
@@ -146,9 +148,9 @@ mod tests {
 
     #[test]
     fn the_time_of_each_batch_is_kept_for_one_operation() {
-        let mut seen = Vec::new();
+        let mut counts = Vec::new();
         let mut operation = |count: u64| {
-            seen.push(count);
+            counts.push(count);
             std::thread::sleep(Duration::from_micros(10 * count));
             Ok(Duration::from_micros(5 * count))
         };
@@ -161,17 +163,13 @@ mod tests {
         for time in times {
             assert!((time - 5e-6).abs() < 1e-12);
         }
-        assert_eq!(seen[seen.len() - 1], seen[seen.len() - 3]);
+        assert_eq!(counts[counts.len() - 1], counts[counts.len() - 3]);
     }
 
     #[test]
     fn a_problem_ends_the_batches() {
         let mut operation = |_: u64| Err::<Duration, _>(Problem::failure("a byte was not zero"));
-        let batching = Batching {
-            batches: 3,
-            duration: DURATION,
-        };
-        let problem = times(&mut operation, &batching).expect_err("it fails");
+        let problem = times(&mut operation, &Batching::default()).expect_err("it fails");
         assert_eq!(problem.to_string(), "a byte was not zero");
     }
 }

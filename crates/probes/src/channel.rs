@@ -30,52 +30,35 @@ impl End {
     }
 
     /// Makes an end that reads and writes the same socket.
-    ///
-    /// # Errors
-    /// If the system has no descriptor left.
     pub fn of_socket(socket: impl Into<OwnedFd>) -> Result<Self, Problem> {
         let socket: OwnedFd = socket.into();
-        let again = socket.try_clone().map_err(problem_of("dup"))?;
-        Ok(Self::new(socket, again))
+        let duplicate = socket.try_clone().map_err(problem_of("dup"))?;
+        Ok(Self::new(socket, duplicate))
     }
 
     /// Sends one byte.
-    ///
-    /// # Errors
-    /// If not exactly one byte is taken.
     pub fn send(&mut self, byte: u8) -> Result<(), Problem> {
-        match self.outgoing.write(&[byte]) {
-            Ok(1) => Ok(()),
-            Ok(bytes) => Err(wrong("write of one byte", bytes, 1)),
-            Err(error) => Err(problem_of("write")(error)),
+        match self.outgoing.write(&[byte]).map_err(problem_of("write"))? {
+            1 => Ok(()),
+            bytes => Err(wrong("write of one byte", bytes, 1)),
         }
     }
 
-    /// Waits for one byte.
-    ///
-    /// # Errors
-    /// If none comes because the other end is closed, or more than one.
+    /// Waits for one byte; a closed other end and a second byte are errors.
     pub fn receive(&mut self) -> Result<u8, Problem> {
-        // Room for a second byte, so that one too many is noticed.
         let mut bytes = [0; 2];
-        match self.incoming.read(&mut bytes) {
-            Ok(1) => Ok(bytes[0]),
-            Ok(received) => Err(wrong("read of one byte", received, 1)),
-            Err(error) => Err(problem_of("read")(error)),
+        match self.incoming.read(&mut bytes).map_err(problem_of("read"))? {
+            1 => Ok(bytes[0]),
+            received => Err(wrong("read of one byte", received, 1)),
         }
     }
 
     /// Sends a number.
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
-        self.outgoing
-            .write_all(&number.to_ne_bytes())
-            .map_err(problem_of("write"))
+        self.send_all(&number.to_ne_bytes())
     }
 
     /// Waits for a number.
-    ///
-    /// # Errors
-    /// If the other end is closed before all of it came.
     pub fn receive_number(&mut self) -> Result<u64, Problem> {
         let mut bytes = [0; size_of::<u64>()];
         self.incoming
@@ -89,10 +72,7 @@ impl End {
         self.outgoing.write_all(bytes).map_err(problem_of("write"))
     }
 
-    /// Waits for some bytes, and returns their number, which is never 0.
-    ///
-    /// # Errors
-    /// If the other end is closed.
+    /// Waits for some bytes, and returns their number; a closed other end is an error.
     pub fn receive_some(&mut self, room: &mut [u8]) -> Result<usize, Problem> {
         match self.incoming.read(room).map_err(problem_of("read"))? {
             0 => Err(Problem::failure("the other end is closed")),
@@ -104,12 +84,19 @@ impl End {
 /// Opens two pipes, one for each direction.
 pub fn pipes() -> Result<Ends, Problem> {
     let pipe = || pipe().map_err(problem_of("pipe"));
-    let (question_in, question_out) = pipe()?;
-    let (answer_in, answer_out) = pipe()?;
-    Ok((
-        End::new(answer_in, question_out),
-        End::new(question_in, answer_out),
-    ))
+    Ok(two_way(pipe()?, pipe()?))
+}
+
+/// Makes a channel of two one-way connections, each a reading and a writing end.
+pub fn two_way<Reader, Writer>(question: (Reader, Writer), answer: (Reader, Writer)) -> Ends
+where
+    Reader: Into<OwnedFd>,
+    Writer: Into<OwnedFd>,
+{
+    (
+        End::new(answer.0, question.1),
+        End::new(question.0, answer.1),
+    )
 }
 
 /// Opens a pair of connected `AF_UNIX` stream sockets without a name.

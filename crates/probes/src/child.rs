@@ -5,7 +5,7 @@
 //! is measured, and if it ends too early the probe ends with it.
 
 use std::ffi::c_int;
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::process::{self, ExitStatus};
 use std::time::Duration;
 
@@ -74,12 +74,10 @@ impl Child {
     }
 }
 
-/// Has the kernel kill this process when the thread of `parent` that started it ends.
+/// Has the kernel kill this process when the thread of `parent` that started it ends; a parent that
+/// is gone already is an error.
 ///
 /// Allocates nothing and takes no lock.
-///
-/// # Errors
-/// The kernel refuses, or the parent is gone already.
 pub fn die_with(parent: u32) -> io::Result<()> {
     die_with_parent()?;
     if std::os::unix::process::parent_id() != parent {
@@ -96,29 +94,28 @@ impl Drop for Child {
     }
 }
 
-const FAILED: c_int = 1;
-
 /// A process that works for this one until it is dropped.
 pub struct Helper {
     _child: Child,
-    cpu: c_int,
+    /// CPU on which the helper ran when it began.
+    pub cpu: c_int,
 }
 
 impl Helper {
-    /// Starts a helper on a CPU (`None` leaves it to the kernel). `work` must go on for as long as the
-    /// helper is kept; the descriptors that it takes along are closed in this process.
-    ///
-    /// # Errors
-    /// The system refuses the process or the CPU, or the helper ends before it works.
+    /// Starts a helper on a CPU (`None` leaves it to the kernel). `work` must go on until the helper
+    /// is dropped; the descriptors that it moves along are closed in this process.
     pub fn start(
         cpu: Option<usize>,
         work: impl FnOnce() -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
         end_with_a_child(true)?;
-        let (mut reader, writer) = io::pipe().map_err(problem_of("pipe"))?;
+        let (mut reader, mut writer) = io::pipe().map_err(problem_of("pipe"))?;
         let child = Child::start(move || {
             hold(cpu)?;
-            send_cpu(writer)?;
+            writer
+                .write_all(&current_cpu()?.to_ne_bytes())
+                .map_err(problem_of("pipe"))?;
+            drop(writer);
             work()?;
             Err(Problem::failure("it has nothing left to do"))
         })?;
@@ -130,11 +127,6 @@ impl Helper {
             _child: child,
             cpu: c_int::from_ne_bytes(cpu),
         })
-    }
-
-    /// Returns the CPU on which the helper ran when it began.
-    pub fn cpu(&self) -> c_int {
-        self.cpu
     }
 }
 
@@ -155,10 +147,10 @@ pub fn exchange(
     repeat: impl FnMut(&mut End, u64) -> Result<Duration, Problem> + 'static,
 ) -> Result<OpenProbe, Problem> {
     let sides = sides(options.placement)?;
-    hold(sides.here)?;
+    hold(sides.measured)?;
     let (end, other) = ends()?;
-    let helper = Helper::start(sides.there, move || work(other))?;
-    let helper_cpu = helper.cpu().to_string();
+    let helper = Helper::start(sides.other, move || work(other))?;
+    let helper_cpu = helper.cpu.to_string();
     let exchange = Exchange {
         _helper: helper,
         end,
@@ -186,12 +178,6 @@ where
     }
 }
 
-fn send_cpu(mut writer: PipeWriter) -> Result<(), Problem> {
-    writer
-        .write_all(&current_cpu()?.to_ne_bytes())
-        .map_err(problem_of("pipe"))
-}
-
 /// Sets whether the end of a child ends this process, too. The process may wait for an answer (a
 /// datagram, a futex) that no end of file replaces, and nothing else would wake it up.
 fn end_with_a_child(ends: bool) -> Result<(), Problem> {
@@ -208,7 +194,7 @@ extern "C" fn leave(_: c_int) {
     // SAFETY: both calls are async-signal-safe, and the bytes are there for ever.
     unsafe {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
-        libc::_exit(FAILED)
+        libc::_exit(1)
     }
 }
 

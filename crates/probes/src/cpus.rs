@@ -13,9 +13,9 @@ use crate::system::problem_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides {
     /// CPU of the side that is timed; `None` leaves it to the kernel.
-    pub here: Option<usize>,
+    pub measured: Option<usize>,
     /// CPU of the other side.
-    pub there: Option<usize>,
+    pub other: Option<usize>,
 }
 
 /// Returns the CPUs of both sides; unavailable where a second one is missing. Across CPUs they are on
@@ -30,33 +30,24 @@ fn choose(
     core_siblings: impl FnOnce(usize) -> Vec<usize>,
 ) -> Result<Sides, Problem> {
     let first = allowed.first().copied();
-    match (placement, allowed) {
-        (Placement::None, _) => Ok(Sides {
-            here: None,
-            there: None,
-        }),
-        (Placement::SameCpu, _) => Ok(Sides {
-            here: first,
-            there: first,
-        }),
-        (Placement::AcrossCpus, [here, others @ ..]) if !others.is_empty() => {
-            let sharing = core_siblings(*here);
-            let apart = others.iter().find(|cpu| !sharing.contains(cpu));
-            Ok(Sides {
-                here: first,
-                there: apart.or(others.first()).copied(),
-            })
+    let (measured, other) = match (placement, allowed) {
+        (Placement::None, _) => (None, None),
+        (Placement::SameCpu, _) => (first, first),
+        (Placement::AcrossCpus, [measured, others @ ..]) if !others.is_empty() => {
+            let siblings = core_siblings(*measured);
+            let on_another_core = others.iter().find(|cpu| !siblings.contains(cpu));
+            (first, on_another_core.or(others.first()).copied())
         }
-        (Placement::AcrossCpus, _) => Err(Problem::unavailable(format!(
-            "it needs two CPUs, and this process may use {allowed:?} only"
-        ))),
-    }
+        (Placement::AcrossCpus, _) => {
+            return Err(Problem::unavailable(format!(
+                "it needs two CPUs, and this process may use {allowed:?} only"
+            )));
+        }
+    };
+    Ok(Sides { measured, other })
 }
 
-/// Holds the calling thread on one CPU; `None` leaves it where it is.
-///
-/// # Errors
-/// The kernel refuses, or the number is 1024 or higher.
+/// Holds the calling thread on one CPU, below 1024; `None` leaves it where it is.
 pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
     let cpus = Cpus::of([cpu]).map_err(|error| Problem::unavailable(error.to_string()))?;
@@ -64,8 +55,9 @@ pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
 }
 
 fn allowed() -> Result<Vec<usize>, Problem> {
-    let allowed = Cpus::allowed().map_err(problem_of("sched_getaffinity"))?;
-    Ok(allowed.numbers())
+    Cpus::allowed()
+        .map(|cpus| cpus.numbers())
+        .map_err(problem_of("sched_getaffinity"))
 }
 
 /// Returns the CPU that the calling thread runs on.
@@ -91,11 +83,14 @@ mod tests {
 
     #[test]
     fn the_two_sides_share_a_cpu_or_do_not() {
-        let held = |placement| choose(placement, &[2, 5, 7], none).expect("there are three");
-        let on = |here, there| Sides { here, there };
-        assert_eq!(held(Placement::None), on(None, None));
-        assert_eq!(held(Placement::SameCpu), on(Some(2), Some(2)));
-        assert_eq!(held(Placement::AcrossCpus), on(Some(2), Some(5)));
+        for (placement, measured, other) in [
+            (Placement::None, None, None),
+            (Placement::SameCpu, Some(2), Some(2)),
+            (Placement::AcrossCpus, Some(2), Some(5)),
+        ] {
+            let sides = choose(placement, &[2, 5, 7], none).expect("there are three");
+            assert_eq!(sides, Sides { measured, other });
+        }
     }
 
     #[test]
@@ -109,9 +104,9 @@ mod tests {
 
     #[test]
     fn across_cpus_the_other_side_is_on_another_core_if_there_is_one() {
-        for (allowed, there) in [(&[0, 1, 2, 3][..], 2), (&[0, 1], 1)] {
+        for (allowed, other) in [(&[0, 1, 2, 3][..], 2), (&[0, 1], 1)] {
             let sides = choose(Placement::AcrossCpus, allowed, |_| vec![0, 1]);
-            assert_eq!(sides.expect("there are two").there, Some(there));
+            assert_eq!(sides.expect("there are two").other, Some(other));
         }
     }
 

@@ -55,10 +55,7 @@ pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), 
     expect("kill", unsafe { libc::kill(process, signal) }, 0)
 }
 
-/// Checks that `count` signals were handled since there were `before`.
-///
-/// # Errors
-/// There were more or fewer.
+/// Checks that exactly `count` signals were handled since there were `before`.
 pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
     let handled = handled() - before;
     if handled == count {

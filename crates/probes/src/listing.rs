@@ -1,10 +1,8 @@
 //! The list of the probes: as JSON lines for programs, as text for people.
 
-use std::fmt::Write;
+use serde::Serialize;
 
-use equipoise_reporting::metrics::escaped;
-
-use crate::probe::{Parameter, Probe, Row};
+use crate::probe::{Placement, Probe, Row};
 use crate::probes::PROBES;
 
 const USAGE: &str = "usage: equipoise-probe NAME [--batches N] [--batch-ms N] [--placement WHERE]
@@ -18,120 +16,83 @@ reports nothing. Exit status: 0; 69 and one JSON line {\"unavailable\": REASON} 
 where the machine forbids it; 1 if a result was wrong; 2 for bad options.
 ";
 
+/// A line of `--list`.
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    probe: &'static Probe,
+    rows: Vec<ListedRow>,
+}
+
+#[derive(Serialize)]
+struct ListedRow {
+    name: String,
+    options: Vec<String>,
+}
+
 /// Returns what `--list` prints: a JSON object for each probe.
 pub fn json_lines() -> String {
     PROBES.iter().map(|probe| json_line(probe)).collect()
 }
 
-fn json_line(probe: &Probe) -> String {
-    let placements: Vec<_> = probe
-        .placements
-        .iter()
-        .map(|placement| quoted(placement.name()))
-        .collect();
-    let row = |row| json_row(probe.name, row);
-    let rows: Vec<_> = probe.rows.iter().map(row).collect();
-    format!(
-        "{{\"name\": {}, \"class\": {}, \"words\": {}, \"metric\": {}, \"placements\": [{}], \
-         \"size\": {}, \"count\": {}, \"needs\": {}, \"rows\": [{}]}}\n",
-        quoted(probe.name),
-        quoted(probe.class.name()),
-        quoted(probe.summary),
-        quoted(probe.metric.name()),
-        placements.join(", "),
-        json_parameter(probe.size),
-        json_parameter(probe.count),
-        quoted(probe.needs),
-        rows.join(", ")
-    )
-}
-
-fn json_parameter(parameter: Option<Parameter>) -> String {
-    parameter.map_or_else(
-        || "null".to_owned(),
-        |parameter| {
-            format!(
-                "{{\"words\": {}, \"default\": {}, \"least\": {}, \"most\": {}}}",
-                quoted(parameter.summary),
-                parameter.default,
-                parameter.minimum,
-                parameter.maximum
-            )
-        },
-    )
-}
-
-fn json_row(probe: &str, row: &Row) -> String {
-    let options: Vec<_> = options_of(row).iter().map(|word| quoted(word)).collect();
-    format!(
-        "{{\"name\": {}, \"options\": [{}]}}",
-        quoted(&format!("{probe}{}", row.suffix)),
-        options.join(", ")
-    )
+fn json_line(probe: &'static Probe) -> String {
+    let listed = |row: &Row| ListedRow {
+        name: format!("{}{}", probe.name, row.suffix),
+        options: options_of(row),
+    };
+    let rows = probe.rows.iter().map(listed).collect();
+    let line = serde_json::to_string(&Line { probe, rows }).expect("all keys are text");
+    line + "\n"
 }
 
 /// Returns the options of the command line for a row.
 pub fn options_of(row: &Row) -> Vec<String> {
-    let placement = row
-        .placement
-        .map(|placement| ("--placement", placement.name().to_owned()));
-    let size = row.size.map(|bytes| ("--size", bytes.to_string()));
-    let count = row.count.map(|number| ("--count", number.to_string()));
-    [placement, size, count]
-        .into_iter()
-        .flatten()
-        .flat_map(|(option, value)| [option.to_owned(), value])
-        .collect()
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text))
+    let placement = row.placement.map(|placement| placement.to_string());
+    let size = row.size.map(|bytes| bytes.to_string());
+    let count = row.count.map(|number| number.to_string());
+    [
+        ("--placement", placement),
+        ("--size", size),
+        ("--count", count),
+    ]
+    .into_iter()
+    .filter_map(|(option, value)| Some([option.to_owned(), value?]))
+    .flatten()
+    .collect()
 }
 
 /// Returns what `--help` prints.
 pub fn help() -> String {
-    let mut text = format!("{USAGE}\n");
-    for probe in PROBES {
-        writeln!(text, "{:<18}{}", probe.name, probe.summary).expect("a string can be written");
-    }
-    text
+    let line = |probe: &&Probe| format!("{:<18}{}\n", probe.name, probe.summary);
+    format!("{USAGE}\n{}", PROBES.iter().map(line).collect::<String>())
 }
 
 /// Returns what `NAME --help` prints.
 pub fn help_of(probe: &Probe) -> String {
-    let mut text = format!("usage: equipoise-probe {}", probe.name);
-    let placements: Vec<_> = probe
-        .placements
-        .iter()
-        .map(|placement| placement.name())
-        .collect();
-    let mut explained = String::new();
-    if placements.len() > 1 {
-        let names = placements.join("|");
-        write!(text, " [--placement {names}]").expect("a string can be written");
+    let mut usage = vec![format!("usage: equipoise-probe {}", probe.name)];
+    let mut details = Vec::new();
+    if probe.placements.len() > 1 {
+        let names: Vec<_> = probe.placements.iter().map(Placement::to_string).collect();
+        usage.push(format!("[--placement {}]", names.join("|")));
     }
-    for (option, taken) in [("size", probe.size), ("count", probe.count)] {
-        if let Some(parameter) = taken {
-            write!(text, " [--{option} N]").expect("a string can be written");
-            writeln!(
-                explained,
-                "--{option}: {} (default {})",
-                parameter.summary, parameter.default
-            )
-            .expect("a string can be written");
+    for (option, parameter) in [("size", probe.size), ("count", probe.count)] {
+        if let Some(parameter) = parameter {
+            usage.push(format!("[--{option} N]"));
+            let (summary, default) = (parameter.summary, parameter.default);
+            details.push(format!("--{option}: {summary} (default {default})\n"));
         }
     }
-    let needs = if probe.needs.is_empty() {
-        String::new()
-    } else {
-        format!("Needs {}.\n", probe.needs)
-    };
-    format!(
-        "{text}\n\n{} ({}). Reports {}.\n{explained}{needs}",
-        probe.summary,
-        probe.class.name(),
-        probe.metric.name()
-    )
+    if !probe.needs.is_empty() {
+        details.push(format!("Needs {}.\n", probe.needs));
+    }
+    let Probe {
+        summary,
+        class,
+        metric,
+        ..
+    } = probe;
+    let (usage, details) = (usage.join(" "), details.concat());
+    format!("{usage}\n\n{summary} ({class}). Reports {metric}.\n{details}")
 }
 
 #[cfg(test)]
@@ -154,12 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn a_row_lists_the_options_that_ask_for_it() {
-        use crate::probe::Placement;
+    fn a_row_lists_the_options_that_select_it() {
         let row = Row::named("_4k").of_size(4096).at(Placement::SameCpu);
         assert_eq!(
-            json_row("mmap", &row),
-            "{\"name\": \"mmap_4k\", \"options\": [\"--placement\", \"same_cpu\", \"--size\", \"4096\"]}"
+            options_of(&row),
+            ["--placement", "same_cpu", "--size", "4096"]
         );
     }
 }

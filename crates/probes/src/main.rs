@@ -13,42 +13,34 @@ mod probes;
 mod scratch;
 mod system;
 
-use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
-use equipoise_reporting::metrics::{Better, Outcome, Report, escaped};
+use equipoise_reporting::metrics::{Better, Report};
 use equipoise_reporting::problem::Problem;
+use equipoise_reporting::program::finish;
+use lexopt::Parser;
 
 use crate::options::{Command, Request};
 use crate::probe::{Metric, OpenProbe};
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1)) {
-        Ok(text) => write_out(&text),
-        Err(problem) => {
-            // Standard error may be closed; there is nowhere left to say so.
-            let _ = std::io::stderr().write_all(error_line(&problem).as_bytes());
-            ExitCode::from(problem.exit_status())
-        }
-    }
+    finish(
+        "equipoise-probe",
+        options::read(Parser::from_env()).and_then(run),
+    )
 }
 
-/// Does what the arguments ask for and returns the text for standard output.
-fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Problem> {
-    match options::read(arguments)? {
+/// Runs a command, and returns the text for standard output.
+fn run(command: Command) -> Result<String, Problem> {
+    match command {
         Command::Text(text) => Ok(text),
-        Command::Check(request) => check(&request).map(|()| String::new()),
-        Command::Measure(request) => {
-            measure(&request).and_then(|report| Outcome::Measured(report).report())
+        // One operation, which is not reported, shows whether the probe works here.
+        Command::Check(request) => {
+            open(&request)?.operation.repeat(1)?;
+            Ok(String::new())
         }
+        Command::Measure(request) => measure(&request)?.publish(),
     }
-}
-
-/// Finds out whether the probe works here, by one operation that is not reported.
-fn check(request: &Request) -> Result<(), Problem> {
-    let mut opened = open(request)?;
-    opened.operation.repeat(1).map(drop)
 }
 
 fn measure(request: &Request) -> Result<Report, Problem> {
@@ -72,24 +64,4 @@ fn measure(request: &Request) -> Result<Report, Problem> {
 
 fn open(request: &Request) -> Result<OpenProbe, Problem> {
     (request.probe.open)(&request.options)
-}
-
-/// Returns the line for standard error: JSON if the machine forbids the work, which tells this
-/// apart from a broken probe.
-fn error_line(problem: &Problem) -> String {
-    if problem.is_unavailable() {
-        format!(
-            "{{\"unavailable\": \"{}\"}}\n",
-            escaped(&problem.to_string())
-        )
-    } else {
-        format!("equipoise-probe: {problem}\n")
-    }
-}
-
-fn write_out(text: &str) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
 }

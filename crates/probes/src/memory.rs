@@ -22,10 +22,7 @@ pub const MEMORY: Parameter = Parameter {
 /// Bytes that must be free for each byte that is used, because others share the machine.
 const MARGIN: u64 = 4;
 
-/// Returns the bytes as a size, if the machine has room for them.
-///
-/// # Errors
-/// Unavailable without that room.
+/// Returns the bytes as a size; unavailable if the machine has no room for them.
 pub fn room_for(bytes: u64) -> Result<usize, Problem> {
     match free() {
         Some(free) if free < bytes.saturating_mul(MARGIN) => Err(Problem::unavailable(format!(

@@ -1,10 +1,10 @@
 //! The command line: which probe, with which options, for how long.
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use equipoise_reporting::arguments::{number, text};
+use equipoise_reporting::arguments::Options;
 use equipoise_reporting::problem::Problem;
+use equipoise_reporting::program::find;
 use lexopt::{Arg, Parser};
 
 use crate::batches::Batching;
@@ -12,8 +12,6 @@ use crate::listing;
 use crate::probe::{Parameter, Placement, Probe, ProbeOptions};
 use crate::probes::PROBES;
 
-const DEFAULT_BATCHES: u64 = 11;
-const DEFAULT_BATCH_MS: u64 = 10;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
@@ -38,57 +36,50 @@ pub struct Request {
 }
 
 /// Reads the command line.
-pub fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, Problem> {
-    let mut parser = Parser::from_args(arguments);
-    match parser.next()? {
-        Some(Arg::Long("list")) => Ok(Command::Text(listing::json_lines())),
-        Some(Arg::Long("help") | Arg::Short('h')) => Ok(Command::Text(listing::help())),
-        Some(Arg::Value(name)) => {
-            let probe = find(&name.to_string_lossy())?;
-            request(probe, &mut parser).map_err(|problem| problem.within(probe.name))
-        }
-        Some(other) => Err(other.unexpected().into()),
-        None => Err(Problem::usage(format!(
-            "no probe named; one of: {}",
-            names()
-        ))),
+pub fn read(mut parser: Parser) -> Result<Command, Problem> {
+    let name = match parser.next()? {
+        Some(Arg::Long("list")) => return Ok(Command::Text(listing::json_lines())),
+        Some(Arg::Long("help") | Arg::Short('h')) => return Ok(Command::Text(listing::help())),
+        Some(Arg::Value(name)) => Some(name.to_string_lossy().into_owned()),
+        Some(other) => return Err(other.unexpected().into()),
+        None => None,
+    };
+    let probe: &Probe = find("probe", PROBES, |probe| probe.name, name.as_deref())?;
+    let mut options = Options::new(parser);
+    if options.ask_for_help() {
+        return Ok(Command::Text(listing::help_of(probe)));
     }
+    request(probe, &mut options).map_err(|problem| problem.within(probe.name))
 }
 
-fn request(probe: &'static Probe, parser: &mut Parser) -> Result<Command, Problem> {
+fn request(probe: &'static Probe, options: &mut Options) -> Result<Command, Problem> {
     let default = |parameter: Option<Parameter>| parameter.map_or(0, |parameter| parameter.default);
-    let mut options = ProbeOptions {
-        placement: probe.placements[0],
-        size: default(probe.size),
-        count: default(probe.count),
-        folder: None,
+    let mut request = Request {
+        probe,
+        options: ProbeOptions {
+            placement: probe.placements[0],
+            size: default(probe.size),
+            count: default(probe.count),
+            folder: None,
+        },
+        batching: Batching::default(),
     };
-    let mut batches = DEFAULT_BATCHES;
-    let mut batch_ms = DEFAULT_BATCH_MS;
     let mut check = false;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("batches") => batches = number(parser, "batches", 1..=MAX_BATCHES)?,
-            Arg::Long("batch-ms") => batch_ms = number(parser, "batch-ms", 1..=MAX_BATCH_MS)?,
-            Arg::Long("check") => check = true,
-            Arg::Long("folder") => options.folder = Some(parser.value()?.into()),
-            Arg::Long("placement") => options.placement = placement(probe, parser)?,
-            Arg::Long("size") => options.size = parameter(probe.size, parser, "size")?,
-            Arg::Long("count") => options.count = parameter(probe.count, parser, "count")?,
-            Arg::Long("help") | Arg::Short('h') => {
-                return Ok(Command::Text(listing::help_of(probe)));
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "batches" => request.batching.batches = options.number(1..=MAX_BATCHES)?,
+            "batch-ms" => {
+                let milliseconds = options.number(1..=MAX_BATCH_MS)?;
+                request.batching.duration = Duration::from_millis(milliseconds);
             }
-            other => return Err(other.unexpected().into()),
+            "check" => check = true,
+            "folder" => request.options.folder = Some(options.value()?.into()),
+            "placement" => request.options.placement = placement(probe, &options.text()?)?,
+            "size" => request.options.size = parameter(probe.size, options, "size")?,
+            "count" => request.options.count = parameter(probe.count, options, "count")?,
+            _ => return Err(options.unknown()),
         }
     }
-    let request = Request {
-        probe,
-        options,
-        batching: Batching {
-            batches,
-            duration: Duration::from_millis(batch_ms),
-        },
-    };
     Ok(if check {
         Command::Check(request)
     } else {
@@ -96,43 +87,24 @@ fn request(probe: &'static Probe, parser: &mut Parser) -> Result<Command, Proble
     })
 }
 
-fn placement(probe: &Probe, parser: &mut Parser) -> Result<Placement, Problem> {
-    let name = text(parser, "placement")?;
-    probe
+fn placement(probe: &Probe, name: &str) -> Result<Placement, Problem> {
+    let placement = probe
         .placements
         .iter()
-        .find(|placement| placement.name() == name)
-        .copied()
-        .ok_or_else(|| {
-            let known: Vec<_> = probe
-                .placements
-                .iter()
-                .map(|placement| placement.name())
-                .collect();
-            Problem::usage(format!("--placement {name}: one of {}", known.join(", ")))
-        })
+        .find(|placement| placement.to_string() == name);
+    placement.copied().ok_or_else(|| {
+        let names: Vec<_> = probe.placements.iter().map(Placement::to_string).collect();
+        Problem::usage(format!("--placement {name}: one of {}", names.join(", ")))
+    })
 }
 
 fn parameter(
     parameter: Option<Parameter>,
-    parser: &mut Parser,
-    option: &str,
+    options: &mut Options,
+    name: &str,
 ) -> Result<u64, Problem> {
-    let parameter = parameter.ok_or_else(|| Problem::usage(format!("it takes no --{option}")))?;
-    number(parser, option, parameter.minimum..=parameter.maximum)
-}
-
-fn find(name: &str) -> Result<&'static Probe, Problem> {
-    PROBES
-        .iter()
-        .find(|probe| probe.name == name)
-        .copied()
-        .ok_or_else(|| Problem::usage(format!("no probe `{name}`; one of: {}", names())))
-}
-
-fn names() -> String {
-    let names: Vec<_> = PROBES.iter().map(|probe| probe.name).collect();
-    names.join(", ")
+    let parameter = parameter.ok_or_else(|| Problem::usage(format!("it takes no --{name}")))?;
+    options.number(parameter.minimum..=parameter.maximum)
 }
 
 #[cfg(test)]
@@ -140,7 +112,7 @@ mod tests {
     use super::*;
 
     fn command(words: &[&str]) -> Result<Command, Problem> {
-        read(words.iter().map(OsString::from))
+        read(Parser::from_args(words))
     }
 
     fn refusal(words: &[&str]) -> String {
@@ -155,11 +127,7 @@ mod tests {
         let Ok(Command::Measure(request)) = command(&["null_call"]) else {
             panic!("a measurement");
         };
-        assert_eq!(request.batching.batches, DEFAULT_BATCHES);
-        assert_eq!(
-            request.batching.duration,
-            Duration::from_millis(DEFAULT_BATCH_MS)
-        );
+        assert_eq!(request.batching, Batching::default());
         assert_eq!(request.options.placement, Placement::None);
     }
 
@@ -179,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_named() {
+    fn an_error_names_the_wrong_word() {
         for (words, named) in [
             (&[][..], "null_call"),
             (&["no_call"], "no_call"),
@@ -187,11 +155,8 @@ mod tests {
             (&["null_call", "--placement", "same_cpu"], "one of none"),
             (&["null_call", "--batches", "0"], "--batches"),
         ] {
-            assert!(
-                refusal(words).contains(named),
-                "{words:?}: {}",
-                refusal(words)
-            );
+            let message = refusal(words);
+            assert!(message.contains(named), "{words:?}: {message}");
         }
     }
 }

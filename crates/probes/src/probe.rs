@@ -1,11 +1,14 @@
 //! What a probe is: its description, its options, and the operation that it repeats.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
+use serde::Serialize;
 
 /// One probe: what it measures, which options it takes, and how it is opened.
+#[derive(Serialize)]
 pub struct Probe {
     /// Name on the command line.
     pub name: &'static str,
@@ -24,8 +27,10 @@ pub struct Probe {
     /// What the machine must have; empty if every Linux has it.
     pub needs: &'static str,
     /// Rows of `equipoise os` that it gives; the names follow on the probe's.
+    #[serde(skip)]
     pub rows: &'static [Row],
     /// Makes the operation ready.
+    #[serde(skip)]
     pub open: Open,
 }
 
@@ -78,7 +83,8 @@ pub struct ProbeOptions {
 }
 
 /// The tables of `equipoise os`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Making and ending processes.
     Process,
@@ -100,44 +106,20 @@ pub enum Class {
     Time,
 }
 
-impl Class {
-    /// Returns the name in the listing.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Thread => "thread",
-            Self::SystemCalls => "system_calls",
-            Self::Signals => "signals",
-            Self::Ipc => "ipc",
-            Self::ContextSwitch => "context_switch",
-            Self::Memory => "memory",
-            Self::Files => "files",
-            Self::Time => "time",
-        }
-    }
-}
-
 /// What a probe reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Metric {
     /// Seconds of one operation.
+    #[serde(rename = "latency_s")]
     Latency,
     /// Bytes per second.
+    #[serde(rename = "bandwidth_bytes_per_s")]
     Bandwidth,
 }
 
-impl Metric {
-    /// Returns the name in the listing and in the file of metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency_s",
-            Self::Bandwidth => "bandwidth_bytes_per_s",
-        }
-    }
-}
-
 /// Where the processes or threads of a probe are held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Wherever the kernel puts them.
     None,
@@ -147,19 +129,21 @@ pub enum Placement {
     AcrossCpus,
 }
 
-impl Placement {
-    /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::SameCpu => "same_cpu",
-            Self::AcrossCpus => "across_cpus",
+/// Shows a value by its name in the listing.
+macro_rules! show_by_name {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.serialize(formatter)
+            }
         }
-    }
+    )*};
 }
 
+show_by_name!(Class, Metric, Placement);
+
 /// A number that a probe takes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parameter {
     /// What it is the number of.
     pub summary: &'static str,
@@ -206,26 +190,20 @@ impl Row {
 
     /// The same row with its processes or threads held at a placement.
     pub const fn at(self, placement: Placement) -> Self {
-        Self {
-            placement: Some(placement),
-            ..self
-        }
+        let placement = Some(placement);
+        Self { placement, ..self }
     }
 
     /// The same row with another size.
     pub const fn of_size(self, bytes: u64) -> Self {
-        Self {
-            size: Some(bytes),
-            ..self
-        }
+        let size = Some(bytes);
+        Self { size, ..self }
     }
 
     /// The same row with another count.
     pub const fn of_count(self, count: u64) -> Self {
-        Self {
-            count: Some(count),
-            ..self
-        }
+        let count = Some(count);
+        Self { count, ..self }
     }
 }
 
@@ -264,9 +242,6 @@ impl OpenProbe {
 /// Something that is repeated and timed.
 pub trait Operation {
     /// Repeats the operation, checks every result, and returns the time that counts.
-    ///
-    /// # Errors
-    /// A result is wrong.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;
 }
 
@@ -279,9 +254,6 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
 /// Repeats some work one after the other, and returns the time of all of it.
 ///
 /// The loop itself costs less than a nanosecond an operation (docs/os.md).
-///
-/// # Errors
-/// The first problem of the work.
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,

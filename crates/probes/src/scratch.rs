@@ -10,7 +10,6 @@ use std::env;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -30,9 +29,6 @@ pub struct Scratch {
 
 impl Scratch {
     /// Makes the folder in `--folder`, else beside the file of metrics, else in `TMPDIR`.
-    ///
-    /// # Errors
-    /// It cannot be made there.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let around = options.folder.clone().unwrap_or_else(default_folder);
         let (end_of_probe, lifeline) = pipe().map_err(problem_of("pipe"))?;
@@ -179,13 +175,12 @@ fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
 
 /// Returns the name of the file system of a file, or its magic number (statfs(2)) if it is unusual.
 pub fn kind_of(file: &File) -> Result<String, Problem> {
-    let mut found = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: all-zero is a valid answer.
+    let mut system: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the answer can be written.
-    let result = unsafe { libc::fstatfs(file.as_raw_fd(), found.as_mut_ptr()) };
+    let result = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) };
     expect("fstatfs", result, 0)?;
-    // SAFETY: the call filled it.
-    let magic = unsafe { found.assume_init() }.f_type;
-    Ok(match magic {
+    Ok(match system.f_type {
         0xEF53 => "ext".to_owned(),
         0x0102_1994 => "tmpfs".to_owned(),
         0x5846_5342 => "xfs".to_owned(),

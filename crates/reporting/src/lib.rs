@@ -1,5 +1,7 @@
-//! What every program of Equipoise in Rust shares: options, metrics and problems.
+//! What every program of Equipoise in Rust shares: options, metrics, problems, and how a program
+//! begins and ends.
 
 pub mod arguments;
 pub mod metrics;
 pub mod problem;
+pub mod program;

@@ -14,15 +14,6 @@ use crate::problem::Problem;
 
 const VARIABLE: &str = "EQUIPOISE_METRICS";
 
-/// Result of a workload.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The help text; no work was done.
-    Help(&'static str),
-    /// The work was done.
-    Measured(Report),
-}
-
 /// Metrics of the work, and facts about it.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -154,6 +145,18 @@ impl Report {
         self
     }
 
+    /// Publishes the metrics, and returns the text for standard output.
+    ///
+    /// # Errors
+    /// The file that `EQUIPOISE_METRICS` names cannot be appended to.
+    pub fn publish(&self) -> Result<String, Problem> {
+        let facts = self.fact_line();
+        match std::env::var_os(VARIABLE) {
+            None => Ok(facts + &self.metric_lines()),
+            Some(file) => append(&file, &self.metric_lines()).map(|()| facts),
+        }
+    }
+
     fn metric_lines(&self) -> String {
         self.metrics.iter().map(Metric::line).collect()
     }
@@ -198,24 +201,6 @@ pub fn escaped(text: &str) -> String {
         }
     }
     escaped
-}
-
-impl Outcome {
-    /// Reports the metrics, and returns the text for standard output.
-    ///
-    /// # Errors
-    /// The file that `EQUIPOISE_METRICS` names cannot be appended to.
-    pub fn report(&self) -> Result<String, Problem> {
-        let report = match self {
-            Self::Help(text) => return Ok((*text).to_owned()),
-            Self::Measured(report) => report,
-        };
-        let facts = report.fact_line();
-        match std::env::var_os(VARIABLE) {
-            None => Ok(facts + &report.metric_lines()),
-            Some(file) => append(&file, &report.metric_lines()).map(|()| facts),
-        }
-    }
 }
 
 fn append(file: &OsString, lines: &str) -> Result<(), Problem> {

@@ -60,9 +60,6 @@ pub struct Blas {
 
 impl Blas {
     /// Opens the library by name or path.
-    ///
-    /// # Errors
-    /// If there is no such library, or it has no `dgemm_`.
     pub fn open(name: &str) -> Result<Self, Problem> {
         Self::within(&Library::open(name, BLAS_PACKAGES)?)
     }
@@ -83,9 +80,6 @@ impl Blas {
 
     /// `product` becomes `left` (rows × inner) times `right` (inner × columns), each with its
     /// columns one after another.
-    ///
-    /// # Panics
-    /// If a length is not what the sizes say.
     pub fn multiply(
         &self,
         (rows, inner, columns): (usize, usize, usize),
@@ -137,9 +131,6 @@ impl Lapack {
     /// reference implementation in the folder beside it, as Debian has them, or else the one
     /// that the dynamic linker finds. Whichever it is, a LAPACK that needs `libblas.so.3` gets
     /// the open one.
-    ///
-    /// # Errors
-    /// If there is none, or it lacks a function.
     pub fn belonging_to(blas: &Blas) -> Result<Self, Problem> {
         let file = blas.file();
         let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
@@ -151,9 +142,6 @@ impl Lapack {
     }
 
     /// Opens the library by name or path.
-    ///
-    /// # Errors
-    /// If there is no such library, or it lacks a function.
     pub fn open(name: &str) -> Result<Self, Problem> {
         let library = Library::open(name, LAPACK_PACKAGES)?;
         let address = library.function(c"dgetrf_")?;
@@ -173,13 +161,7 @@ impl Lapack {
         file_of(self.address)
     }
 
-    /// The matrix (size × size) becomes its inverse.
-    ///
-    /// # Errors
-    /// If it is singular.
-    ///
-    /// # Panics
-    /// If its length is not the square of `size`.
+    /// Inverts a matrix (size × size) in place; a singular one is an error.
     pub fn invert(&self, matrix: &mut [f64], size: usize) -> Result<(), Problem> {
         assert_eq!(matrix.len(), size * size);
         let n = in_fortran(size);
@@ -203,13 +185,12 @@ impl Lapack {
             let length = in_fortran(work.len());
             failed = self.inverse(matrix, &pivots, n, &mut work, length).0;
         }
-        if failed == 0 {
-            Ok(())
-        } else {
-            Err(Problem::failure(format!(
+        if failed != 0 {
+            return Err(Problem::failure(format!(
                 "the matrix cannot be inverted (LAPACK says {failed})"
-            )))
+            )));
         }
+        Ok(())
     }
 
     /// Calls dgetri; returns its status and the work space that it needs.

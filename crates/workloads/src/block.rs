@@ -34,9 +34,6 @@ pub struct Block {
 impl Block {
     /// Allocates and touches. `black_box` and the volatile writes keep the compiler, which
     /// knows malloc and free, from removing the pair.
-    ///
-    /// # Errors
-    /// If there is no memory.
     pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
         // SAFETY: malloc may be called with any size.
         let start = black_box(unsafe { libc::malloc(size) });
@@ -59,9 +56,7 @@ impl Block {
         }
         Ok(Self { start })
     }
-}
 
-impl Block {
     /// Returns the start.
     pub fn address(&self) -> usize {
         self.start as usize

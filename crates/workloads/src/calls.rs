@@ -4,9 +4,8 @@
 //! call a hundred times as slow, so nothing that is traced is ever timed.
 
 use std::mem::size_of;
-use std::ptr::null_mut;
 
-use libc::{c_int, c_void, pid_t};
+use libc::{c_int, pid_t};
 
 /// System call that marks the start and the end of the work, which never makes it.
 const MARK: libc::c_long = libc::SYS_getppid;
@@ -26,13 +25,7 @@ pub fn system_calls(work: impl FnOnce()) -> Option<u64> {
 fn traced(work: impl FnOnce()) -> ! {
     // SAFETY: calls without arguments that point anywhere.
     unsafe {
-        if libc::ptrace(
-            libc::PTRACE_TRACEME,
-            0,
-            null_mut::<c_void>(),
-            null_mut::<c_void>(),
-        ) == 0
-        {
+        if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 {
             libc::raise(libc::SIGSTOP);
             libc::syscall(MARK);
             work();

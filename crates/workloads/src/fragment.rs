@@ -5,19 +5,18 @@
 
 use std::time::Instant;
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::{number, to_usize};
+use crate::Workload;
+use crate::arguments::Options;
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::memory::Held;
-use crate::metrics::{Outcome, Report};
+use crate::metrics::Report;
 use crate::problem::Problem;
 use equipoise_random::Xorshift64;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "mixed lifetimes that leave holes (--live --rounds --keep)";
-
-const HELP: &str = "usage: equipoise-workload fragment [options]
+pub const WORKLOAD: Workload = Workload {
+    name: "fragment",
+    summary: "mixed lifetimes that leave holes (--live --rounds --keep)",
+    help: "usage: equipoise-workload fragment [options]
 
   --live BYTES       allocate until so much is live (default 67108864)
   --rounds N         do so N times (default 4)
@@ -31,7 +30,9 @@ not fit into the holes of the old ones. One byte of each page is written. Report
 malloc or free, writing included); live_bytes, what is live after the last round has freed its
 share; held_bytes, what is resident then; peak_bytes, the most; and retained_bytes, what is
 resident after everything was freed: each beyond what was resident before.
-";
+",
+    run,
+};
 
 /// What the workload does.
 struct Plan {
@@ -51,7 +52,7 @@ struct Blocks {
 }
 
 /// Reads the options and does the work.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut plan = Plan {
         live: 64 << 20,
         rounds: 4,
@@ -59,19 +60,14 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         smallest: 64,
         largest: 16 << 10,
     };
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("live") => plan.live = to_usize(number(parser, "live", 1..=1 << 40)?),
-            Arg::Long("rounds") => plan.rounds = number(parser, "rounds", 1..=20)?,
-            Arg::Long("keep") => plan.keep = to_usize(number(parser, "keep", 0..=100)?),
-            Arg::Long("smallest") => {
-                plan.smallest = to_usize(number(parser, "smallest", 1..=1 << 30)?);
-            }
-            Arg::Long("largest") => {
-                plan.largest = to_usize(number(parser, "largest", 1..=1 << 30)?);
-            }
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "live" => plan.live = options.size(1..=1 << 40)?,
+            "rounds" => plan.rounds = options.number(1..=20)?,
+            "keep" => plan.keep = options.size(0..=100)?,
+            "smallest" => plan.smallest = options.size(1..=1 << 30)?,
+            "largest" => plan.largest = options.size(1..=1 << 30)?,
+            _ => return Err(options.unknown()),
         }
     }
     if plan.largest < plan.smallest {
@@ -80,7 +76,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
             plan.largest, plan.smallest
         )));
     }
-    measure(&plan).map(Outcome::Measured)
+    measure(&plan)
 }
 
 fn measure(plan: &Plan) -> Result<Report, Problem> {
@@ -105,13 +101,10 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     let started = Instant::now();
     blocks.thin(0, &mut coin);
     elapsed += started.elapsed();
+    let seconds = elapsed.as_secs_f64();
     let report = Report::default()
-        .cost(
-            "ns_per_call",
-            elapsed.as_secs_f64() * 1e9 / blocks.calls as f64,
-            "ns",
-        )
-        .work(elapsed.as_secs_f64())
+        .cost("ns_per_call", seconds * 1e9 / blocks.calls as f64, "ns")
+        .work(seconds)
         .bytes("live_bytes", Some(live_bytes as u64))
         .bytes("held_bytes", held_bytes);
     Ok(held.add_to(report))

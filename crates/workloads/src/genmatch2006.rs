@@ -17,22 +17,22 @@ mod selection;
 use std::time::Instant;
 
 use equipoise_matching::Pairs;
-use lexopt::{Arg, Parser};
 
-use crate::arguments::{choice, number, text, to_usize};
+use crate::Workload;
+use crate::arguments::{Options, to_usize};
 use crate::blas::{BLAS, Blas};
 use crate::memory::{Held, minor_faults};
-use crate::metrics::{Outcome, Report};
+use crate::metrics::Report;
 use crate::problem::Problem;
 
 use self::data::{COVARIATES, Data};
 use self::fitness::Balance;
 use self::matching::Matching;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "the genetic matching of 2006 (--algorithm scythe | blas | fast)";
-
-const HELP: &str = "usage: equipoise-workload genmatch2006 [options]
+pub const WORKLOAD: Workload = Workload {
+    name: "genmatch2006",
+    summary: "the genetic matching of 2006 (--algorithm scythe | blas | fast)",
+    help: "usage: equipoise-workload genmatch2006 [options]
 
   --algorithm NAME   scythe: the release of 2005, temporaries for every unit (default)
                      blas: that of May 2006, one dgemm for every unit; fast: Equipoise's own
@@ -48,9 +48,11 @@ Reports search_s, as the mean and for each search; best_search_s; faults_per_sea
 and retained_bytes: what was resident at most, and after all, beyond what was resident before;
 smallest_p, the smallest p-value of the best candidate. Standard output names the BLAS, the number
 of pairs and a fingerprint of the matches, the same for all three algorithms.
-";
+",
+    run,
+};
 
-/// The word for `--data` that asks for no file.
+/// Value of `--data` that reads no file.
 const MADE_UP: &str = "made-up";
 
 /// Result of a search.
@@ -75,22 +77,21 @@ const ALGORITHMS: [(&str, Algorithm); 3] = [
 ];
 
 /// Reads the options and does the search.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut algorithm = Algorithm::Scythe;
     let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
     let (mut file, mut weights) = (None, None);
     let mut library = BLAS.to_owned();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("algorithm") => algorithm = choice(parser, "algorithm", &ALGORITHMS)?,
-            Arg::Long("rows") => rows = to_usize(number(parser, "rows", 2..=1 << 24)?),
-            Arg::Long("candidates") => candidates = number(parser, "candidates", 1..=1 << 20)?,
-            Arg::Long("weights") => weights = Some(candidates::parse(&text(parser, "weights")?)?),
-            Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
-            Arg::Long("data") => file = Some(text(parser, "data")?),
-            Arg::Long("library") => library = text(parser, "library")?,
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "algorithm" => algorithm = options.choice(&ALGORITHMS)?,
+            "rows" => rows = options.size(2..=1 << 24)?,
+            "candidates" => candidates = options.number(1..=1 << 20)?,
+            "weights" => weights = Some(candidates::parse(&options.text()?)?),
+            "repeat" => repeat = options.number(1..=1 << 20)?,
+            "data" => file = Some(options.text()?),
+            "library" => library = options.text()?,
+            _ => return Err(options.unknown()),
         }
     }
     let data = match file {
@@ -98,11 +99,8 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         _ => Data::made_up(),
     }
     .stacked(rows)?;
-    let blas = match algorithm {
-        Algorithm::Blas => Some(Blas::open(&library)?),
-        Algorithm::Scythe | Algorithm::Fast => None,
-    };
-    let library = blas.as_ref().map(Blas::file);
+    let uses_blas = algorithm == Algorithm::Blas;
+    let blas = uses_blas.then(|| Blas::open(&library)).transpose()?;
     let candidates = match weights {
         Some(weights) => vec![weights],
         None => candidates::weights(candidates, COVARIATES.len()),
@@ -113,29 +111,27 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let mut result = None;
     for _ in 0..repeat {
         let started = Instant::now();
-        result = Some(search(
-            prepared(algorithm, &data, blas.as_ref()).as_mut(),
-            &data,
-            &candidates,
-        ));
+        let mut matching = prepared(algorithm, &data, blas.as_ref());
+        result = Some(search(matching.as_mut(), &data, &candidates));
+        drop(matching);
         times.push(started.elapsed());
     }
     let faults = minor_faults() - faults;
-    let result = result.expect("at least one search was asked for");
-    let least = times.iter().min();
-    let least = least.expect("at least one search was asked for");
+    let (Some(result), Some(shortest)) = (result, times.iter().min()) else {
+        unreachable!("--repeat is 1 or more");
+    };
     let report = held
         .add_to(Report::default())
         .times("search_s", &times)
-        .cost("best_search_s", least.as_secs_f64(), "s")
+        .cost("best_search_s", shortest.as_secs_f64(), "s")
         .cost("faults_per_search", faults as f64 / repeat as f64, "1")
         .gain("smallest_p", result.best[0], "1")
         .fact("pairs", result.pairs.to_string())
         .fact("matches", format!("{:016x}", result.fingerprint));
-    Ok(Outcome::Measured(match library {
-        Some(file) => report.fact("blas", file),
+    Ok(match blas {
+        Some(blas) => report.fact("blas", blas.file()),
         None => report,
-    }))
+    })
 }
 
 /// The algorithm for the data. `blas` is there if the algorithm needs it.
@@ -145,7 +141,7 @@ fn prepared<'a>(
     blas: Option<&'a Blas>,
 ) -> Box<dyn Matching + 'a> {
     match (algorithm, blas) {
-        (Algorithm::Fast, _) => Box::new(fast::Fast::new(data)),
+        (Algorithm::Fast, _) => Box::new(fast::Fast(data)),
         (Algorithm::Blas, Some(blas)) => Box::new(one_dgemm::OneDgemm::new(data, blas)),
         (Algorithm::Blas | Algorithm::Scythe, _) => Box::new(scythe::Scythe::new(data)),
     }

@@ -8,18 +8,18 @@ use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::hint::black_box;
 use std::time::Instant;
 
-use lexopt::{Arg, Parser};
 use sha2::{Digest, Sha256};
 
-use crate::arguments::{number, text};
-use crate::metrics::{Outcome, Report};
+use crate::Workload;
+use crate::arguments::Options;
+use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::words::{parse_count, words};
+use crate::words::{read_count, words};
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "walks of a randomly seeded map to one value (--walks, --map-seed)";
-
-const HELP: &str = "usage: equipoise-workload hashwalk [--walks N] [--words N] [--map-seed N]
+pub const WORKLOAD: Workload = Workload {
+    name: "hashwalk",
+    summary: "walks of a randomly seeded map to one value (--walks, --map-seed)",
+    help: "usage: equipoise-workload hashwalk [--walks N] [--words N] [--map-seed N]
                                    [--dictionary FILE | made]
 
   --walks N          so many walks from the map's beginning to one value (default 1000)
@@ -30,9 +30,9 @@ const HELP: &str = "usage: equipoise-workload hashwalk [--walks N] [--words N] [
 
 The map goes from the SHA-256 of each word to the word. The value is the middle word of the list.
 Reports search_s, the time of all walks, and steps, the entries that they visited.
-";
-
-const DEFAULT_WALKS: u64 = 1000;
+",
+    run,
+};
 
 type Key = [u8; 32];
 
@@ -58,56 +58,45 @@ impl BuildHasher for Seeded {
 }
 
 /// Reads the options and does the walks.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
-    let mut walks = DEFAULT_WALKS;
-    let mut count = None;
-    let mut seed = None;
-    let mut dictionary = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("walks") => walks = number(parser, "walks", 1..=1 << 32)?,
-            Arg::Long("words") => count = parse_count(&text(parser, "words")?)?,
-            Arg::Long("map-seed") => seed = Some(Seeded(number(parser, "map-seed", 0..=u64::MAX)?)),
-            Arg::Long("dictionary") => dictionary = Some(text(parser, "dictionary")?),
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+fn run(options: &mut Options) -> Result<Report, Problem> {
+    let mut walks = 1000;
+    let (mut count, mut seed, mut dictionary) = (None, None, None);
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "walks" => walks = options.number(1..=1 << 32)?,
+            "words" => count = read_count(options)?,
+            "map-seed" => seed = Some(Seeded(options.number(0..=u64::MAX)?)),
+            "dictionary" => dictionary = Some(options.text()?),
+            _ => return Err(options.unknown()),
         }
     }
     let words = words(dictionary.as_deref(), count)?;
     let value = words.list[words.list.len() / 2].clone();
     let map = by_digest(words.list, seed.unwrap_or_else(Seeded::drawn));
     let started = Instant::now();
-    let mut steps = 0;
-    for _ in 0..walks {
-        steps += walk(black_box(&map), black_box(&value));
-    }
+    let walk_once = |_| walk(black_box(&map), black_box(&value));
+    let steps: usize = (0..walks).map(walk_once).sum();
     let elapsed = started.elapsed();
-    Ok(Outcome::Measured(
-        Report::default()
-            .cost("search_s", elapsed.as_secs_f64(), "s")
-            .cost("steps", steps as f64, "1")
-            .fact("words_from", words.from),
-    ))
+    Ok(Report::default()
+        .cost("search_s", elapsed.as_secs_f64(), "s")
+        .cost("steps", steps as f64, "1")
+        .fact("words_from", words.source))
 }
 
 fn by_digest(words: Vec<String>, seed: Seeded) -> HashMap<Key, String, Seeded> {
     let mut map = HashMap::with_hasher(seed);
-    for word in words {
-        map.insert(Sha256::digest(word.as_bytes()).into(), word);
-    }
+    map.extend(
+        words
+            .into_iter()
+            .map(|word| (Sha256::digest(&word).into(), word)),
+    );
     map
 }
 
 /// Number of entries that a walk visits until it finds the value.
-fn walk(map: &HashMap<Key, String, Seeded>, value: &str) -> u64 {
-    let mut steps = 0;
-    for word in map.values() {
-        steps += 1;
-        if word == value {
-            break;
-        }
-    }
-    steps
+fn walk(map: &HashMap<Key, String, Seeded>, value: &str) -> usize {
+    let place = map.values().position(|word| word == value);
+    place.map_or(map.len(), |place| place + 1)
 }
 
 #[cfg(test)]
@@ -122,7 +111,7 @@ mod tests {
     fn the_seed_decides_how_long_the_walk_is() {
         let steps = |seed| walk(&by_digest(words(1000), Seeded(seed)), "word 500");
         assert_eq!(steps(1), steps(1));
-        let mut lengths: Vec<u64> = (0..20).map(steps).collect();
+        let mut lengths: Vec<usize> = (0..20).map(steps).collect();
         lengths.sort_unstable();
         lengths.dedup();
         assert!(lengths.len() > 10, "{lengths:?}");

@@ -1,20 +1,19 @@
 //! Workload `invert`: inverses of a matrix by the LAPACK and BLAS that the environment chooses.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::{number, text, to_usize};
+use crate::Workload;
+use crate::arguments::Options;
 use crate::blas::{BLAS, Blas, Lapack};
 use crate::dgemm::random_matrix;
-use crate::metrics::{Outcome, Report};
+use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::residual;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "matrix inverses by the system's LAPACK (--size --library)";
-
-const HELP: &str = "usage: equipoise-workload invert [options]
+pub const WORKLOAD: Workload = Workload {
+    name: "invert",
+    summary: "matrix inverses by the system's LAPACK (--size --library)",
+    help: "usage: equipoise-workload invert [options]
 
   --size N          rows and columns of the matrix (default 400)
   --repeat N        inverses of the same matrix (default 3)
@@ -23,65 +22,58 @@ const HELP: &str = "usage: equipoise-workload invert [options]
 
 Reports call_s, as the mean and for each inverse. Standard output names the files that the
 factorisation and the product came from. It is checked that the inverse is one.
-";
+",
+    run,
+};
 
 /// Rounding errors grow with the size; a wrong element is far above.
 const LARGEST_RESIDUAL: f64 = 1e-8;
 
 /// Reads the options and does the work.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+fn run(options: &mut Options) -> Result<Report, Problem> {
     let (mut size, mut repeat) = (400, 3);
     let mut library = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("size") => size = to_usize(number(parser, "size", 1..=30_000)?),
-            Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
-            Arg::Long("library") => library = Some(text(parser, "library")?),
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "size" => size = options.size(1..=30_000)?,
+            "repeat" => repeat = options.number(1..=1 << 20)?,
+            "library" => library = Some(options.text()?),
+            _ => return Err(options.unknown()),
         }
     }
     let lapack = match library {
         Some(name) => Lapack::open(&name)?,
         None => Lapack::belonging_to(&Blas::open(BLAS)?)?,
     };
-    let matrix = well_conditioned(size);
+    // A heavy diagonal: the inverse exists, and its errors are small.
+    let matrix = with_diagonal(random_matrix(size, 3), size, size as f64);
     let mut inverse = Vec::new();
-    let mut times = Vec::with_capacity(to_usize(repeat));
-    for _ in 0..repeat {
+    let invert = |_| {
         inverse.clone_from(&matrix);
         let started = Instant::now();
         lapack.invert(&mut inverse, size)?;
-        times.push(started.elapsed());
-    }
-    let error = residual::of_product(size, &matrix, &inverse, &identity(size));
+        Ok(started.elapsed())
+    };
+    let times: Vec<Duration> = (0..repeat).map(invert).collect::<Result<_, Problem>>()?;
+    let identity = with_diagonal(vec![0.0; size * size], size, 1.0);
+    let error = residual::of_product(size, &matrix, &inverse, &identity);
     if error.is_nan() || error > LARGEST_RESIDUAL {
         return Err(Problem::failure(format!(
             "{} inverted wrongly: relative error {error:e}",
             lapack.file()
         )));
     }
-    Ok(Outcome::Measured(
-        Report::default()
-            .fact("lapack", lapack.file())
-            .fact("blas", lapack.blas.file())
-            .times("call_s", &times),
-    ))
+    Ok(Report::default()
+        .fact("lapack", lapack.file())
+        .fact("blas", lapack.blas.file())
+        .times("call_s", &times))
 }
 
-/// Random elements and a heavy diagonal, so that the inverse exists and its errors are small.
-fn well_conditioned(size: usize) -> Vec<f64> {
-    let mut matrix = random_matrix(size, 3);
-    for place in 0..size {
-        matrix[place * size + place] += size as f64;
-    }
+/// Adds a number to each element of the diagonal.
+fn with_diagonal(mut matrix: Vec<f64>, size: usize, addend: f64) -> Vec<f64> {
     matrix
-}
-
-fn identity(size: usize) -> Vec<f64> {
-    let mut matrix = vec![0.0; size * size];
-    for place in 0..size {
-        matrix[place * size + place] = 1.0;
-    }
+        .iter_mut()
+        .step_by(size + 1)
+        .for_each(|element| *element += addend);
     matrix
 }

@@ -1,7 +1,6 @@
 //! A shared library that is opened at run time, so that the environment chooses it.
 
 use std::ffi::{CStr, CString, c_void};
-use std::mem::MaybeUninit;
 
 use crate::problem::Problem;
 
@@ -12,10 +11,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens a library by its name, as the dynamic linker finds it, or by its path.
-    ///
-    /// # Errors
-    /// If it cannot be opened; `packages` says where Debian has it.
+    /// Opens a library by its name, as the dynamic linker finds it, or by its path. `packages` are
+    /// those of Debian that have it, for the message if it cannot be opened.
     pub fn open(name: &str, packages: &str) -> Result<Self, Problem> {
         let in_c = CString::new(name)
             .map_err(|_| Problem::usage(format!("--library {name:?} is no file name")))?;
@@ -34,10 +31,7 @@ impl Library {
         })
     }
 
-    /// The address of a function of the library, or of a library that it needs.
-    ///
-    /// # Errors
-    /// If it has none of that name.
+    /// Returns the address of a function of the library, or of a library that it needs.
     pub fn function(&self, name: &CStr) -> Result<*mut c_void, Problem> {
         // SAFETY: the handle is open and the name is a string of C.
         let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
@@ -54,33 +48,29 @@ impl Library {
 
 /// The file from which the function at the address was loaded, without symbolic links.
 pub fn file_of(address: *mut c_void) -> String {
-    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `found` is valid for writing, and zero bytes are a valid value of it.
-    let (known, found) = unsafe {
-        (
-            libc::dladdr(address, found.as_mut_ptr()),
-            found.assume_init(),
-        )
-    };
-    if known == 0 || found.dli_fname.is_null() {
+    // SAFETY: zero is a valid value of every field.
+    let mut symbol: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `symbol` is valid for writing.
+    if unsafe { libc::dladdr(address, &raw mut symbol) } == 0 || symbol.dli_fname.is_null() {
         return "unknown".to_owned();
     }
     // SAFETY: the linker gives a string of C that lives as long as the library is open.
-    let name = unsafe { CStr::from_ptr(found.dli_fname) }.to_string_lossy();
-    std::fs::canonicalize(name.as_ref()).map_or_else(
-        |_| name.clone().into_owned(),
-        |path| path.to_string_lossy().into_owned(),
-    )
+    let name = unsafe { CStr::from_ptr(symbol.dli_fname) }.to_string_lossy();
+    std::fs::canonicalize(name.as_ref())
+        .map_or(name.clone(), |path| {
+            path.to_string_lossy().into_owned().into()
+        })
+        .into_owned()
 }
 
 fn last_error() -> String {
     // SAFETY: no other thread opens libraries, so the string stays as it is while it is copied.
     unsafe {
-        let words = libc::dlerror();
-        if words.is_null() {
+        let message = libc::dlerror();
+        if message.is_null() {
             "for no known reason".to_owned()
         } else {
-            CStr::from_ptr(words).to_string_lossy().into_owned()
+            CStr::from_ptr(message).to_string_lossy().into_owned()
         }
     }
 }

@@ -13,7 +13,6 @@ mod invert;
 mod library;
 mod malloc;
 mod memory;
-mod registry;
 mod residual;
 mod sort;
 mod spin;
@@ -21,15 +20,40 @@ mod step;
 mod words;
 mod wordsearch;
 
-use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
+use equipoise_reporting::arguments::Options;
+use equipoise_reporting::program::{find, finish};
 use equipoise_reporting::{arguments, metrics, problem};
 use lexopt::{Arg, Parser};
 
+use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::registry::{WORKLOADS, Workload};
+
+/// One built-in workload.
+pub struct Workload {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line for `--list`.
+    pub summary: &'static str,
+    /// Text for `--help`.
+    pub help: &'static str,
+    /// Reads its options and does the work.
+    pub run: fn(&mut Options) -> Result<Report, Problem>,
+}
+
+/// Every workload. A new one is its own file and one line here.
+const WORKLOADS: [Workload; 9] = [
+    dgemm::WORKLOAD,
+    fragment::WORKLOAD,
+    genmatch2006::WORKLOAD,
+    hashwalk::WORKLOAD,
+    invert::WORKLOAD,
+    malloc::WORKLOAD,
+    sort::WORKLOAD,
+    spin::WORKLOAD,
+    wordsearch::WORKLOAD,
+];
 
 const USAGE: &str = "usage: equipoise-workload NAME [options]
        equipoise-workload NAME --help
@@ -37,62 +61,30 @@ const USAGE: &str = "usage: equipoise-workload NAME [options]
 ";
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1)) {
-        Ok(text) => write_out(&text),
-        Err(problem) => {
-            // Standard error may be closed; there is nowhere left to say so.
-            let _ = writeln!(std::io::stderr(), "equipoise-workload: {problem}");
-            ExitCode::from(problem.exit_status())
-        }
-    }
+    finish("equipoise-workload", run(Parser::from_env()))
 }
 
 /// Runs the command of the arguments, and returns the text for standard output.
-fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Problem> {
-    let mut parser = Parser::from_args(arguments);
-    match parser.next()? {
-        Some(Arg::Long("list")) => Ok(listing()),
-        Some(Arg::Long("help") | Arg::Short('h')) => Ok(format!("{USAGE}\n{}", listing())),
-        Some(Arg::Value(name)) => {
-            let workload = find(&name.to_string_lossy())?;
-            (workload.run)(&mut parser)
-                .map_err(|problem| problem.within(workload.name))
-                .and_then(|outcome| outcome.report())
-        }
-        Some(other) => Err(other.unexpected().into()),
-        None => Err(Problem::usage(format!(
-            "no workload named; one of: {}",
-            names()
-        ))),
+fn run(mut parser: Parser) -> Result<String, Problem> {
+    let name = match parser.next()? {
+        Some(Arg::Long("list")) => return Ok(listing()),
+        Some(Arg::Long("help") | Arg::Short('h')) => return Ok(format!("{USAGE}\n{}", listing())),
+        Some(Arg::Value(name)) => Some(name.to_string_lossy().into_owned()),
+        Some(other) => return Err(other.unexpected().into()),
+        None => None,
+    };
+    let name_of = |workload: &Workload| workload.name;
+    let workload = find("workload", &WORKLOADS, name_of, name.as_deref())?;
+    let mut options = Options::new(parser);
+    if options.ask_for_help() {
+        return Ok(workload.help.to_owned());
     }
-}
-
-fn find(name: &str) -> Result<&'static Workload, Problem> {
-    WORKLOADS
-        .iter()
-        .find(|workload| workload.name == name)
-        .ok_or_else(|| Problem::usage(format!("no workload `{name}`; one of: {}", names())))
-}
-
-fn names() -> String {
-    WORKLOADS.map(|workload| workload.name).join(", ")
+    let report = (workload.run)(&mut options).map_err(|problem| problem.within(workload.name))?;
+    report.publish()
 }
 
 fn listing() -> String {
     WORKLOADS
-        .map(|workload| {
-            format!(
-                "{:<14}{}
-",
-                workload.name, workload.summary
-            )
-        })
+        .map(|workload| format!("{:<14}{}\n", workload.name, workload.summary))
         .concat()
-}
-
-fn write_out(text: &str) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
 }

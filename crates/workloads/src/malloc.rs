@@ -7,21 +7,20 @@ use std::ops::RangeInclusive;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::{choice, number, parse_number, text, to_usize};
+use crate::Workload;
+use crate::arguments::{Options, parse_number, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
-use crate::metrics::{Outcome, Report};
+use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::step::{Step, smallest_returned};
 use equipoise_random::Xorshift64;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
-
-const HELP: &str = "usage: equipoise-workload malloc [options]
+pub const WORKLOAD: Workload = Workload {
+    name: "malloc",
+    summary: "allocate, touch and free blocks (--size --count --touch --pattern)",
+    help: "usage: equipoise-workload malloc [options]
 
   --size BYTES     size of a block (default 35840)
   --count N        blocks that each thread allocates and frees (default 10000)
@@ -40,7 +39,9 @@ ns_per_pair: the wall time of the slowest thread over --count; faults_per_pair: 
 the process over the pairs of all threads; calls_per_pair; kernel_from_bytes, left out where no
 block that was tried goes back, and searched_to_bytes; peak_bytes and retained_bytes: what was resident at
 most, and after everything was freed, beyond what was resident before.
-";
+",
+    run,
+};
 
 const LEAST_PAIRS: u64 = 4;
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
@@ -78,7 +79,7 @@ impl Job {
 }
 
 /// Reads the options and does the work.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+fn run(options: &mut Options) -> Result<Report, Problem> {
     let mut job = Job {
         size: 35_840,
         count: 10_000,
@@ -87,24 +88,23 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         page: page_size(),
     };
     let (mut threads, mut volume, mut traced, mut searched) = (1, u64::MAX, 0, 0);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("size") => job.size = to_usize(number(parser, "size", SIZES)?),
-            Arg::Long("count") => job.count = number(parser, "count", COUNTS)?,
-            Arg::Long("volume") => volume = number(parser, "volume", SIZES)?,
-            Arg::Long("trace") => traced = number(parser, "trace", 0..=1 << 20)?,
-            Arg::Long("search") => searched = to_usize(number(parser, "search", 0..=1 << 40)?),
-            Arg::Long("touch") => job.touch = choice(parser, "touch", &TOUCHES)?,
-            Arg::Long("pattern") => job.pattern = parse_pattern(&text(parser, "pattern")?)?,
-            Arg::Long("threads") => threads = to_usize(number(parser, "threads", THREADS)?),
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "size" => job.size = options.size(SIZES)?,
+            "count" => job.count = options.number(COUNTS)?,
+            "volume" => volume = options.number(SIZES)?,
+            "trace" => traced = options.number(0..=1 << 20)?,
+            "search" => searched = options.size(0..=1 << 40)?,
+            "touch" => job.touch = options.choice(&TOUCHES)?,
+            "pattern" => job.pattern = parse_pattern(&options.text()?)?,
+            "threads" => threads = options.size(THREADS)?,
+            _ => return Err(options.unknown()),
         }
     }
     job.count = job.count.min((volume / job.size as u64).max(LEAST_PAIRS));
     let step = match searched {
         0 => None,
-        most => smallest_returned(most, job.page),
+        largest => smallest_returned(largest, job.page),
     };
     let held = Held::now();
     let faults = minor_faults();
@@ -116,15 +116,13 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     }?;
     let faults = minor_faults() - faults;
     let pairs = job.count as f64;
+    let seconds = elapsed.as_secs_f64() / pairs;
+    let faults = faults as f64 / (pairs * threads as f64);
     let mut report = held.add_to(
         Report::default()
-            .cost("ns_per_pair", elapsed.as_secs_f64() * 1e9 / pairs, "ns")
-            .work(elapsed.as_secs_f64() / pairs)
-            .cost(
-                "faults_per_pair",
-                faults as f64 / (pairs * threads as f64),
-                "1",
-            ),
+            .cost("ns_per_pair", seconds * 1e9, "ns")
+            .work(seconds)
+            .cost("faults_per_pair", faults, "1"),
     );
     if let Some(calls) = traced_calls(&job, traced) {
         report = report.cost("calls_per_pair", calls, "1");
@@ -135,7 +133,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
             report = report.bytes("kernel_from_bytes", Some(size as u64));
         }
     }
-    Ok(Outcome::Measured(report))
+    Ok(report)
 }
 
 /// System calls for each of so many more pairs; `None` if none are to be, or can be, traced.
@@ -143,10 +141,8 @@ fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
     if pairs == 0 {
         return None;
     }
-    let job = Job {
-        count: pairs,
-        ..*job
-    };
+    let count = pairs;
+    let job = Job { count, ..*job };
     let calls = system_calls(|| {
         // What fails here has failed before, in the timed run.
         let _ = timed(&job);
@@ -185,7 +181,7 @@ fn on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
         running
             .into_iter()
             .map(|thread| thread.join().expect("a job does not panic"))
-            .try_fold(Duration::ZERO, |slowest, one| Ok(slowest.max(one?)))
+            .try_fold(Duration::ZERO, |slowest, time| Ok(slowest.max(time?)))
     })
 }
 
@@ -233,7 +229,7 @@ fn with_live_blocks(
 mod tests {
     use lexopt::Parser;
 
-    use super::{Pattern, TOUCHES, Touch, choice, parse_pattern};
+    use super::{Options, Pattern, TOUCHES, Touch, parse_pattern};
 
     #[test]
     fn patterns_are_read_with_their_number_of_live_blocks() {
@@ -244,15 +240,10 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_with_the_choices() {
-        for word in [
-            "",
-            "fifo",
-            "fifo:",
-            "fifo:0",
-            "random:-1",
-            "immediate:3",
-            "lifo:2",
-        ] {
+        for word in "fifo fifo: fifo:0 random:-1 immediate:3 lifo:2"
+            .split(' ')
+            .chain([""])
+        {
             let problem = parse_pattern(word).expect_err(word);
             assert_eq!(problem.exit_status(), 2);
             assert!(problem.to_string().contains("--pattern"), "{problem}");
@@ -262,9 +253,9 @@ mod tests {
     #[test]
     fn what_is_no_touch_is_refused_with_the_choices() {
         let touch = |word: &str| {
-            let mut parser = Parser::from_args(["--touch", word]);
-            parser.next().expect("an option");
-            choice(&mut parser, "touch", &TOUCHES)
+            let mut options = Options::new(Parser::from_args(["--touch", word]));
+            options.next_name().expect("an option");
+            options.choice(&TOUCHES)
         };
         assert_eq!(touch("all").unwrap(), Touch::All);
         let problem = touch("some").expect_err("some");

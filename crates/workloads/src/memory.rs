@@ -4,39 +4,35 @@ use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// Memory that the process held before its work.
-pub struct Held {
-    resident: Option<u64>,
-}
+/// Bytes that were resident before the work; none where the kernel does not tell.
+pub struct Held(Option<u64>);
 
 impl Held {
     /// Reads the resident memory.
     pub fn now() -> Self {
-        Self {
-            resident: resident(),
-        }
+        Self(resident())
     }
 
     /// Returns the resident bytes beyond those of the first reading.
     pub fn since(&self) -> Option<u64> {
-        Some(resident()?.saturating_sub(self.resident?))
+        Some(resident()?.saturating_sub(self.0?))
     }
 
-    /// Adds `peak_bytes` and `retained_bytes`: what was resident at most and what is resident
-    /// now, beyond what was resident then. To be called when everything is freed.
+    /// Adds `peak_bytes` and `retained_bytes`: the highest and the present number of resident bytes
+    /// beyond those of the first reading. To be called when everything is freed.
     #[must_use]
     pub fn add_to(&self, report: Report) -> Report {
         let retained = self.since();
         // The kernel's high-water mark lags behind by some pages for each processor.
-        let peak = self.most_since().max(retained);
+        let peak = self.peak_since().max(retained);
         report
             .bytes("peak_bytes", peak)
             .bytes("retained_bytes", retained)
     }
 
-    fn most_since(&self) -> Option<u64> {
-        let most = kilobytes(&read_to_string("/proc/self/status").ok()?, "VmHWM:")?;
-        Some(most.saturating_sub(self.resident?))
+    fn peak_since(&self) -> Option<u64> {
+        let peak = kilobytes(&read_to_string("/proc/self/status").ok()?, "VmHWM:")?;
+        Some(peak.saturating_sub(self.0?))
     }
 }
 
@@ -94,7 +90,7 @@ mod tests {
         let block = std::hint::black_box(vec![1_u8; bytes]);
         assert!(held.since().unwrap() >= bytes as u64);
         // The mark lags behind by a batch of pages for each processor.
-        assert!(held.most_since().unwrap() >= (bytes / 4 * 3) as u64);
+        assert!(held.peak_since().unwrap() >= (bytes / 4 * 3) as u64);
         assert!(minor_faults() > faults);
         drop(block);
     }

@@ -12,12 +12,11 @@ pub fn of_product(size: usize, left: &[f64], right: &[f64], product: &[f64]) -> 
         .collect();
     let through_both = applied(left, &applied(right, &probe));
     let through_product = applied(product, &probe);
-    let error = largest(
-        through_both
-            .iter()
-            .zip(&through_product)
-            .map(|(a, b)| a - b),
-    );
+    let differences = through_both
+        .iter()
+        .zip(&through_product)
+        .map(|(a, b)| a - b);
+    let error = largest(differences);
     error / largest(through_both.iter().copied())
 }
 
@@ -34,13 +33,11 @@ fn applied(matrix: &[f64], vector: &[f64]) -> Vec<f64> {
 
 /// The largest absolute value; NaN if one is, so that no comparison with it succeeds.
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.fold(0.0, |most, value| {
-        if value.is_nan() {
-            f64::NAN
-        } else if most.is_nan() || most > value.abs() {
-            most
-        } else {
+    values.fold(0.0, |largest, value| {
+        if value.is_nan() || value.abs() >= largest {
             value.abs()
+        } else {
+            largest
         }
     })
 }

@@ -6,18 +6,17 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::{number, to_usize};
+use crate::Workload;
+use crate::arguments::{Options, to_usize};
 use crate::memory::{Held, minor_faults};
-use crate::metrics::{Outcome, Report};
+use crate::metrics::Report;
 use crate::problem::Problem;
 use equipoise_random::Draws;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "merge sort, a scratch area from malloc for each merge (--count)";
-
-const HELP: &str = "usage: equipoise-workload sort [--count N] [--repeat N]
+pub const WORKLOAD: Workload = Workload {
+    name: "sort",
+    summary: "merge sort, a scratch area from malloc for each merge (--count)",
+    help: "usage: equipoise-workload sort [--count N] [--repeat N]
 
   --count N     numbers of 8 bytes (default 1000000)
   --repeat N    sort the same numbers so many times (default 3)
@@ -25,21 +24,21 @@ const HELP: &str = "usage: equipoise-workload sort [--count N] [--repeat N]
 Reports sort_s, as the mean and for each repetition; faults_per_sort, its array
 included; peak_bytes and retained_bytes: what was resident at most, and after all, beyond what was
 resident before. It is checked that the numbers are in order and are those of the start.
-";
+",
+    run,
+};
 
 /// Pieces of so many numbers are sorted by insertion.
 const SHORT: usize = 16;
 
 /// Reads the options and does the work.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
-    let mut count = 1_000_000;
-    let mut repeat = 3;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("count") => count = number(parser, "count", 1..=1 << 32)?,
-            Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+fn run(options: &mut Options) -> Result<Report, Problem> {
+    let (mut count, mut repeat) = (1_000_000, 3);
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "count" => count = options.number(1..=1 << 32)?,
+            "repeat" => repeat = options.number(1..=1 << 20)?,
+            _ => return Err(options.unknown()),
         }
     }
     let draws = Draws::new(count);
@@ -49,14 +48,9 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     for _ in 0..repeat {
         times.push(one_sort(draws, count)?);
     }
-    let faults = minor_faults() - faults;
-    Ok(Outcome::Measured(held.add_to(
-        Report::default().times("sort_s", &times).cost(
-            "faults_per_sort",
-            faults as f64 / repeat as f64,
-            "1",
-        ),
-    )))
+    let faults = (minor_faults() - faults) as f64 / repeat as f64;
+    let report = Report::default().times("sort_s", &times);
+    Ok(held.add_to(report.cost("faults_per_sort", faults, "1")))
 }
 
 /// The time of one sort, whose answer is checked.

@@ -3,44 +3,38 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::number;
-use crate::metrics::{Outcome, Report};
+use crate::Workload;
+use crate::arguments::Options;
+use crate::metrics::Report;
 use crate::problem::Problem;
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "a counted number of dependent integer steps (--work)";
-
-const HELP: &str = "usage: equipoise-workload spin [--work N]
+pub const WORKLOAD: Workload = Workload {
+    name: "spin",
+    summary: "a counted number of dependent integer steps (--work)",
+    help: "usage: equipoise-workload spin [--work N]
 
 Does N steps (default 4000000, about 10 ms), each of which needs the one before it: a program
 with 3 % more steps does exactly 3 % more work. Reports ns_per_step.
-";
+",
+    run,
+};
 
-const DEFAULT_WORK: u64 = 4_000_000;
-const MOST_WORK: u64 = 1 << 48;
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Reads the options and does the steps.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
-    let mut work = DEFAULT_WORK;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("work") => work = number(parser, "work", 1..=MOST_WORK)?,
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+fn run(options: &mut Options) -> Result<Report, Problem> {
+    let mut work = 4_000_000;
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "work" => work = options.number(1..=1 << 48)?,
+            _ => return Err(options.unknown()),
         }
     }
     let started = Instant::now();
     black_box(steps(black_box(SEED), work));
     let elapsed = started.elapsed();
     let nanoseconds = elapsed.as_secs_f64() * 1e9 / work as f64;
-    Ok(Outcome::Measured(Report::default().cost(
-        "ns_per_step",
-        nanoseconds,
-        "ns",
-    )))
+    Ok(Report::default().cost("ns_per_step", nanoseconds, "ns"))
 }
 
 /// The state after `work` steps. A shift, an exclusive or and a product in turn have no closed

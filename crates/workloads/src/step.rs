@@ -23,18 +23,17 @@ pub enum Step {
     Nowhere,
 }
 
-/// Finds the smallest size up to `most`, to the byte; `None` if it cannot be found out.
-pub fn smallest_returned(most: usize, page: usize) -> Option<Step> {
+/// Finds the smallest size up to `largest`, to the byte; `None` if it cannot be found out.
+pub fn smallest_returned(largest: usize, page: usize) -> Option<Step> {
     let mut kept = 0;
-    let mut tried = SMALLEST.min(most);
-    while !is_returned(tried, page)? {
-        if tried == most {
+    let mut returned = SMALLEST.min(largest);
+    while !is_returned(returned, page)? {
+        if returned == largest {
             return Some(Step::Nowhere);
         }
-        kept = tried;
-        tried = tried.saturating_mul(2).min(most);
+        kept = returned;
+        returned = returned.saturating_mul(2).min(largest);
     }
-    let mut returned = tried;
     while returned - kept > 1 {
         let middle = kept + (returned - kept) / 2;
         if is_returned(middle, page)? {
@@ -56,19 +55,11 @@ fn is_returned(size: usize, page: usize) -> Option<bool> {
             // SAFETY: ends the copy at once.
             unsafe { libc::_exit(outcome.unwrap_or(-1)) }
         }
-        child => {
-            let mut status: c_int = 0;
-            // SAFETY: `status` is valid for writing and the child is ours.
-            let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
-            if ended != child || !libc::WIFEXITED(status) {
-                return None;
-            }
-            match libc::WEXITSTATUS(status) {
-                KEPT => Some(false),
-                RETURNED => Some(true),
-                _ => None,
-            }
-        }
+        child => match equipoise_kernel::child::reap(child).ok()?.0.code()? {
+            KEPT => Some(false),
+            RETURNED => Some(true),
+            _ => None,
+        },
     }
 }
 
@@ -76,22 +67,17 @@ fn try_block(size: usize, page: usize) -> Option<c_int> {
     let first = black_box(Block::new(16, Touch::All, page).ok()?);
     let block = Block::new(size, Touch::None, page).ok()?;
     let start = block.address();
-    let within = start.next_multiple_of(page);
-    // The first page that is the block's alone; a small one shares its page with others.
-    let looked_at = if within + page <= start + size {
-        within
-    } else {
-        start / page * page
-    };
-    block.touch_at(looked_at.saturating_sub(start));
+    // The first page that is the block's alone; a small block shares its page with others.
+    let mut address = start.next_multiple_of(page);
+    if address + page > start + size {
+        address = start / page * page;
+    }
+    block.touch_at(address.saturating_sub(start));
     drop(block);
     let mut resident = 0;
     // SAFETY: asks for one page; an address that is not mapped is an answer, not an access.
-    let known = unsafe { libc::mincore(looked_at as *mut c_void, page, &raw mut resident) };
+    let known = unsafe { libc::mincore(address as *mut c_void, page, &raw mut resident) };
     drop(first);
-    Some(if known != 0 || resident & 1 == 0 {
-        RETURNED
-    } else {
-        KEPT
-    })
+    let is_returned = known != 0 || resident & 1 == 0;
+    Some(if is_returned { RETURNED } else { KEPT })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::arguments::{parse_number, to_usize};
+use crate::arguments::{Options, parse_number, to_usize};
 use crate::problem::Problem;
 use equipoise_random::Draws;
 
@@ -25,58 +25,56 @@ pub struct Words {
     /// The words.
     pub list: Vec<String>,
     /// Source of the words: a path, or `made`.
-    pub from: String,
+    pub source: String,
 }
 
 /// Reads a dictionary, or makes one.
 ///
-/// # Errors
-/// If the file cannot be read, or has fewer words than are asked for.
-///
-/// `dictionary` is a path or `made`; without one, the system's if it is there. With `count`, so
-/// many of its words, evenly spaced.
+/// `dictionary` is a path or `made`; the default is the system's, if there is one. With `count`,
+/// returns so many of its words, evenly spaced; it is an error if there are fewer.
 pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
-    let found = match dictionary {
+    let words = match dictionary {
         Some(MADE) => made(MADE_WORDS),
         Some(path) => read(path)?,
         None if Path::new(SYSTEM).is_file() => read(SYSTEM)?,
         None => made(MADE_WORDS),
     };
     match count {
-        Some(count) if count > found.list.len() => Err(Problem::usage(format!(
+        Some(count) if count > words.list.len() => Err(Problem::usage(format!(
             "--words {count}: {} has {} words",
-            found.from,
-            found.list.len()
+            words.source,
+            words.list.len()
         ))),
-        Some(count) => Ok(thinned(found, count)),
-        None => Ok(found),
+        Some(count) => Ok(thinned(words, count)),
+        None => Ok(words),
     }
 }
 
-/// Parses a number of words; `None` for `all`.
-///
-/// # Errors
-/// If it is neither.
-pub fn parse_count(value: &str) -> Result<Option<usize>, Problem> {
+/// Reads the value of `--words`; `None` for `all`.
+pub fn read_count(options: &mut Options) -> Result<Option<usize>, Problem> {
+    parse_count(&options.text()?)
+}
+
+fn parse_count(value: &str) -> Result<Option<usize>, Problem> {
     if value == "all" {
         return Ok(None);
     }
     parse_number(value, 1..=1 << 24)
         .map(|count| Some(to_usize(count)))
-        .map_err(|words| Problem::usage(format!("--words: {words}, nor `all`")))
+        .map_err(|message| Problem::usage(format!("--words: {message}, nor `all`")))
 }
 
 fn read(path: &str) -> Result<Words, Problem> {
     let text = fs::read_to_string(path)
         .map_err(|error| Problem::failure(format!("cannot read {path}: {error}")))?;
-    let words = text.lines().filter(|word| !word.is_empty());
-    let list: Vec<String> = words.map(str::to_owned).collect();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let list: Vec<String> = lines.map(str::to_owned).collect();
     if list.is_empty() {
         return Err(Problem::failure(format!("{path} has no words")));
     }
     Ok(Words {
         list,
-        from: path.to_owned(),
+        source: path.to_owned(),
     })
 }
 
@@ -90,37 +88,29 @@ fn made(count: usize) -> Words {
     }
     Words {
         list: words.into_iter().collect(),
-        from: MADE.to_owned(),
+        source: MADE.to_owned(),
     }
 }
 
 /// A word of two to five syllables, from 64 random bits.
 fn made_word(mut bits: u64) -> String {
     let mut below = |limit: usize| {
-        let limit = limit as u64;
-        let drawn = bits % limit;
-        bits /= limit;
-        usize::try_from(drawn).expect("below a small limit")
+        let remainder = bits % limit as u64;
+        bits /= limit as u64;
+        to_usize(remainder)
     };
     let syllables = 2 + below(4);
+    let mut letter = |letters: &[u8]| char::from(letters[below(letters.len())]);
     (0..syllables)
-        .flat_map(|_| {
-            [
-                CONSONANTS[below(CONSONANTS.len())],
-                VOWELS[below(VOWELS.len())],
-            ]
-        })
-        .map(char::from)
+        .flat_map(|_| [letter(CONSONANTS), letter(VOWELS)])
         .collect()
 }
 
 fn thinned(words: Words, count: usize) -> Words {
-    let all = words.list.len();
+    let word = |place: usize| words.list[place * words.list.len() / count].clone();
     Words {
-        list: (0..count)
-            .map(|place| words.list[place * all / count].clone())
-            .collect(),
-        from: words.from,
+        list: (0..count).map(word).collect(),
+        source: words.source,
     }
 }
 

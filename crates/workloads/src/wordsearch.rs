@@ -8,17 +8,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;
 use std::time::Instant;
 
-use lexopt::{Arg, Parser};
-
-use crate::arguments::{choice, number, text};
-use crate::metrics::{Outcome, Report};
+use crate::Workload;
+use crate::arguments::Options;
+use crate::metrics::Report;
 use crate::problem::Problem;
-use crate::words::{parse_count, words};
+use crate::words::{read_count, words};
 
-/// One line for `--list`.
-pub const SUMMARY: &str = "searches for one random word (--algorithm linear|binary, --searches)";
-
-const HELP: &str = "usage: equipoise-workload wordsearch --algorithm linear|binary [--searches N]
+pub const WORKLOAD: Workload = Workload {
+    name: "wordsearch",
+    summary: "searches for one random word (--algorithm linear|binary, --searches)",
+    help: "usage: equipoise-workload wordsearch --algorithm linear|binary [--searches N]
                                      [--words N] [--word-seed N] [--dictionary FILE | made]
 
   --algorithm NAME   linear: from the first word on; binary: after a sort
@@ -30,9 +29,9 @@ const HELP: &str = "usage: equipoise-workload wordsearch --algorithm linear|bina
 
 Reports search_s, the time of all searches without that of loading and sorting; steps, the words
 that they compared; for binary also sort_s.
-";
-
-const DEFAULT_SEARCHES: u64 = 10_000;
+",
+    run,
+};
 
 #[derive(Clone, Copy)]
 enum Algorithm {
@@ -47,14 +46,14 @@ impl Algorithm {
     /// Finds a word by this algorithm; `visit` is called for every comparison.
     fn find(self, words: &[String], word: &str, mut visit: impl FnMut()) -> Option<usize> {
         match self {
-            Self::Linear => words.iter().position(|one| {
+            Self::Linear => words.iter().position(|candidate| {
                 visit();
-                one == word
+                candidate == word
             }),
             Self::Binary => words
-                .binary_search_by(|one| -> Ordering {
+                .binary_search_by(|candidate| -> Ordering {
                     visit();
-                    one.as_str().cmp(word)
+                    candidate.as_str().cmp(word)
                 })
                 .ok(),
         }
@@ -62,23 +61,17 @@ impl Algorithm {
 }
 
 /// Reads the options and does the searches.
-pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
-    let mut algorithm = None;
-    let mut searches = DEFAULT_SEARCHES;
-    let mut count = None;
-    let mut seed = None;
-    let mut dictionary = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Long("algorithm") => {
-                algorithm = Some(choice(parser, "algorithm", &ALGORITHMS)?);
-            }
-            Arg::Long("searches") => searches = number(parser, "searches", 1..=1 << 32)?,
-            Arg::Long("words") => count = parse_count(&text(parser, "words")?)?,
-            Arg::Long("word-seed") => seed = Some(number(parser, "word-seed", 0..=u64::MAX)?),
-            Arg::Long("dictionary") => dictionary = Some(text(parser, "dictionary")?),
-            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
-            other => return Err(other.unexpected().into()),
+fn run(options: &mut Options) -> Result<Report, Problem> {
+    let mut searches = 10_000;
+    let (mut algorithm, mut count, mut seed, mut dictionary) = (None, None, None, None);
+    while let Some(name) = options.next_name()? {
+        match name.as_str() {
+            "algorithm" => algorithm = Some(options.choice(&ALGORITHMS)?),
+            "searches" => searches = options.number(1..=1 << 32)?,
+            "words" => count = read_count(options)?,
+            "word-seed" => seed = Some(options.number(0..=u64::MAX)?),
+            "dictionary" => dictionary = Some(options.text()?),
+            _ => return Err(options.unknown()),
         }
     }
     let algorithm =
@@ -102,12 +95,10 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         black_box(algorithm.find(black_box(&words.list), black_box(&word), || ()));
     }
     let elapsed = started.elapsed();
-    Ok(Outcome::Measured(
-        report
-            .cost("search_s", elapsed.as_secs_f64(), "s")
-            .cost("steps", (steps * searches) as f64, "1")
-            .fact("words_from", words.from),
-    ))
+    Ok(report
+        .cost("search_s", elapsed.as_secs_f64(), "s")
+        .cost("steps", (steps * searches) as f64, "1")
+        .fact("words_from", words.source))
 }
 
 /// The place of the word: uniform over the list for uniform seeds.

@@ -7,19 +7,17 @@ from typing import Any
 import click
 
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching_options import (
+from equipoise.cli.matching import (
     balance_of,
     ks_options,
+    match_question,
     matching_options,
+    matching_output,
+    output_options,
     read_match_table,
     run_match,
     table_options,
-)
-from equipoise.cli.matching_output import (
-    check_outputs,
-    match_question,
-    output_options,
-    write_output,
+    write_matching,
 )
 
 
@@ -40,12 +38,12 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.report.builders.matching import balance_document
 
-    check_outputs(arguments)
+    output = matching_output(arguments)
     table = read_match_table(arguments)
     result = None if arguments["unmatched"] else run_match(table, arguments)
     from equipoise.cli.progress import work_bar
 
-    with work_bar("testing", quiet=arguments["quiet"], color=not arguments["no_color"]) as progress:
+    with work_bar("testing", quiet=output.quiet, color=output.color) as progress:
         balance = balance_of(
             table,
             result,
@@ -56,12 +54,7 @@ def command(**arguments: Any) -> int:
             seed=arguments["seed"] or 0,
             progress=progress,
         )
-    write_output(
-        arguments,
-        schema="equipoise.balance/1",
-        document={},
-        balance=balance,
-        plot=balance.love_plot,
-        report=balance_document(balance, result, match_question(arguments, table)),
-    )
+    report = balance_document(balance, result, match_question(arguments, table))
+    document = {"schema": "equipoise.balance/1"}
+    write_matching(arguments, output, report, balance.love_plot, document, balance)
     return 0

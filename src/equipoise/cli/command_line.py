@@ -8,16 +8,16 @@ import click
 
 from equipoise.design.command_line import shell_line
 
-_KEY = "equipoise.words"
-OUTPUTS = frozenset({"report_file", "figures", "json_file", "plot_file", "quiet", "no_color"})
+_KEY = "equipoise.arguments"
+OUTPUTS = frozenset({"report_file", "figures", "json_file", "plot_file", "quiet", "color"})
 """Options that change no number."""
 
 
 class Remembering(click.Command):
-    """A command that remembers its words as they were typed."""
+    """A command that remembers its arguments as the user typed them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Note them, then read them as ever."""
+        """Note the arguments, then parse them as usual."""
         ctx.meta[_KEY] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -47,7 +47,8 @@ def command_line(seed: int | None) -> str:
             options += [parameter.opts[0], str(value)]
     if seed is not None and "--seed" not in options:
         options += ["--seed", str(seed)]
-    # A name that begins with a hyphen is no option behind two of them.
-    ends = ["--"] if any(one.startswith("-") for one in arguments) else []
-    first, last = ([], arguments) if ends else (arguments, [])
-    return shell_line(["equipoise", str(context.info_name), *first, *options, *ends, *last])
+    command = ["equipoise", str(context.info_name)]
+    # Behind two hyphens, an argument that begins with a hyphen is no option.
+    if any(argument.startswith("-") for argument in arguments):
+        return shell_line([*command, *options, "--", *arguments])
+    return shell_line([*command, *arguments, *options])

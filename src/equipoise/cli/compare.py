@@ -53,15 +53,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option(
     "-S", "--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh."
 )
-@click.option(
-    "-w",
-    "--warmup",
-    type=options.number("warmup"),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Trials of each condition before the first block, never analysed.",
-)
+@options.warmup_option(default=1)
 @options.timeout_option
 @click.option(
     "--washout", is_flag=True, help="Run each condition twice in a row and count the second."
@@ -80,31 +72,31 @@ DEFAULT_SHELL = "/bin/sh"
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
 @options.layout_options
-@options.stopping_options
-@options.judging_options
+@options.stopping_options()
+@options.judging_options()
 @options.ledger_option
-@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.durable_option
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
 @options.why_option
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
-    output = OutputOptions.from_options(given)
-    plan, warnings = compare_plan(compare_options(given))
+    output = OutputOptions.from_options(arguments)
+    plan, warnings = compare_plan(compare_options(arguments))
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)
 
 
-def compare_options(given: dict[str, Any]) -> CompareOptions:
+def compare_options(arguments: dict[str, Any]) -> CompareOptions:
     """Return the options of a comparison, from those of the command line.
 
     Raises
@@ -112,7 +104,7 @@ def compare_options(given: dict[str, Any]) -> CompareOptions:
     UnusableInput
         Two options exclude each other, or a parameter cannot be read.
     """
-    if given["what_varies"] and given["why"]:
+    if arguments["what_varies"] and arguments["why"]:
         raise UnusableInput(
             "--what-varies examines one command, --why the gap between two",
             hint="leave out one of the two",
@@ -122,12 +114,14 @@ def compare_options(given: dict[str, Any]) -> CompareOptions:
         *("metrics", "ignore_failure", "washout", "control", "what_varies", "layouts", "aslr"),
     )
     return CompareOptions(
-        **{name: given[name] for name in same},
+        **{name: arguments[name] for name in same},
         parameters=parameters_from(
-            given["parameter_list"], given["parameter_scan"], given["parameter_step_size"]
+            arguments["parameter_list"],
+            arguments["parameter_scan"],
+            arguments["parameter_step_size"],
         ),
-        shell=DEFAULT_SHELL if given["shell"] == "default" else given["shell"],
-        input=given["input_file"],
-        output=given["output_kind"],
-        limits=options.limits_of(given),
+        shell=DEFAULT_SHELL if arguments["shell"] == "default" else arguments["shell"],
+        input=arguments["input_file"],
+        output=arguments["output_kind"],
+        limits=options.limits_of(arguments),
     )

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from msgspec import Struct
-
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli.leftovers import report_briefly
-from equipoise.cli.load_result import FOLDER, load_result, reported, write_figures
-from equipoise.cli.output_options import OutputOptions, show
+from equipoise.cli.output_files import save_figures
+from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.progress import progress_for
+from equipoise.cli.results import CampaignResult, read_result, show
+from equipoise.cli.streams import say
+from equipoise.figures.save import require_figures
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.leftovers import Clearance, clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
-from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE
-from equipoise.model.record import RunRecord, RunSummary
-from equipoise.model.result import ResultDocument
+from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, UnusableInput
+from equipoise.report.document import Paragraph
+from equipoise.report.renderers.terminal import print_parts
+from equipoise.studies.catalogue import analysis_of
+
+FOLDER = "figures"
+"""Folder beside the ledger, with a folder for each run."""
 
 
 @contextmanager
@@ -51,49 +54,75 @@ def measuring(
         # Processes of a killed campaign would run beside this one and its builds.
         clearance = clear_leftovers()
         if not output.quiet:
-            report_briefly(clearance)
+            _report_leftovers(clearance)
         try:
             yield ledger, listener
         except Interrupted as interruption:
-            print(
-                f"equipoise: interrupted; nothing that was measured is lost\n"
-                f"  hint: {after_interrupt.format(run=interruption.run_id)}",
-                file=sys.stderr,
+            say(
+                "interrupted; nothing that was measured is lost",
+                after_interrupt.format(run=interruption.run_id),
             )
             raise KeyboardInterrupt from None
 
 
-class CampaignResult(Struct, frozen=True):
-    """Result of a campaign that ran to its stop."""
+def say_who_measures(owner: LockOwner) -> None:
+    """Print on stderr which campaign this one waits for."""
+    say(
+        f"another campaign runs on this host ({owner.describe()}): waiting for its end",
+        "Ctrl-C, or --allow-concurrent to measure all the same",
+    )
 
-    record: RunRecord
-    """The record as reports show it: without hidden values, unless they were asked for."""
-    document: ResultDocument
-    earlier: list[RunSummary]
-    """Campaigns of the same commands."""
+
+def _report_leftovers(clearance: Clearance) -> None:
+    """Name what was removed, and the first of what was not."""
+    for removed in clearance.cleared:
+        say(removed.describe())
+    if clearance.kept:
+        first, further = clearance.kept[0], len(clearance.kept) - 1
+        more = f", and {further} more" if further else ""
+        say(f"left alone: {first.path}: {first.reason}{more}; see `equipoise doctor`")
 
 
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
     """Return the result of a campaign; with ``--why``, explain its largest gap first."""
-    from equipoise.why.campaigns import latest_experiment
-
-    record = ledger.read_run(run_id)
     if output.why:
         from equipoise.cli.explaining import explain_largest_gap
 
-        record = explain_largest_gap(record, ledger, output)
-    experiment = latest_experiment(record, ledger)
-    earlier = [run for run in ledger.same_commands(record.plan) if run.id != run_id]
-    record, experiment = reported(record, experiment, show_env=output.show_env)
-    return CampaignResult(record, load_result(record, output, experiment), earlier)
+        explain_largest_gap(ledger.read_run(run_id), ledger, output)
+    return read_result(run_id, ledger, output)
 
 
 def show_result(result: CampaignResult, output: OutputOptions) -> int:
     """Write and print the result of a campaign; return the exit status."""
-    show(result.document, result.record, result.earlier, output)
-    folder = output.figures or output.ledger.parent / FOLDER / result.record.id
-    write_figures(result.document, folder, quiet=not output.has_screen, color=output.color)
+    show(result, output)
+    write_figures(result, output)
     return exit_status(result)
+
+
+def write_figures(result: CampaignResult, output: OutputOptions) -> None:
+    """Write a built-in study's own figures, and those of the iterations that it reported.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made or written to.
+    """
+    document = result.document
+    study = analysis_of(document.run.study)
+    if study is None:
+        return
+    try:
+        require_figures()
+    except UnusableInput as missing:
+        # Not worth losing a result for: --figures has refused to begin.
+        say(f"the study's own figures are left out: {missing.what}", missing.hint)
+        return
+    from equipoise.figures.gallery import iteration_figures
+
+    folder = output.figures or output.ledger.parent / FOLDER / document.run.id
+    files = save_figures([*study.figures(document), *iteration_figures(document)], folder)
+    if files and output.has_screen:
+        print_parts([Paragraph(f"figure: {file}") for file in files], color=output.color)
 
 
 def exit_status(result: CampaignResult) -> int:
@@ -103,19 +132,8 @@ def exit_status(result: CampaignResult) -> int:
     if not (undecided and timed_out):
         return EXIT_DONE
     name = result.record.plan.conditions[timed_out[0].condition].name
-    print(
-        f"equipoise: no verdict: {name} {timed_out[0].failure}\n"
-        "  hint: raise --timeout, or --blocks and --budget so that a timeout can tell",
-        file=sys.stderr,
+    say(
+        f"no verdict: {name} {timed_out[0].failure}",
+        "raise --timeout, or --blocks and --budget so that a timeout can tell",
     )
     return EXIT_CONDITION_FAILED
-
-
-def say_who_measures(owner: LockOwner) -> None:
-    """Print on stderr which campaign this one waits for."""
-    print(
-        f"equipoise: another campaign runs on this host ({owner.describe()}): waiting for its end\n"
-        "  hint: Ctrl-C, or --allow-concurrent to measure all the same",
-        file=sys.stderr,
-        flush=True,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,15 +12,15 @@ from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
-from equipoise.cli.leftovers import clear_and_report_all
-from equipoise.cli.output_files import write_file
+from equipoise.cli.output_files import write_json
+from equipoise.cli.streams import say
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
+from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.report import doctor
 from equipoise.report.builders import host
-from equipoise.report.renderers.terminal import print_document
+from equipoise.report.renderers.terminal import print_document, print_parts
 
 
 @click.command("doctor")
@@ -34,59 +33,54 @@ from equipoise.report.renderers.terminal import print_document
 @options.ledger_option
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.
 
     Nothing is changed, but what a killed campaign provably has left is cleared away; what cannot
     be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this
     host does not offer.
     """
-    return _certify(given) if given["certifying"] else _examine(given)
+    return _certify(arguments) if arguments["certifying"] else _examine(arguments)
 
 
-def _examine(given: dict[str, Any]) -> int:
-    color = not given["no_color"]
-    clear_and_report_all()
+def _examine(arguments: dict[str, Any]) -> int:
+    clearance = clear_leftovers()
+    for removed in clearance.cleared:
+        say(removed.describe())
+    for leftover in (*clearance.kept, *unproven_folders()):
+        say(f"left alone: {leftover.path}: {leftover.reason}", leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
-    if given["json_file"] is not None:
-        _write(given["json_file"], doctor.to_json(examination, snapshot()))
-    if given["json_file"] != "-" and not given["quiet"]:
-        doctor.print_examination(examination, color=color)
-        doctor.print_extent(examination, color=color)
+    write_json(arguments["json_file"], lambda: host.examination_json(examination, snapshot()))
+    if _has_screen(arguments):
+        print_document(host.examination_document(examination), color=arguments["color"])
+        parts = host.extent_parts(examination)
+        print_parts(parts, color=arguments["color"], stderr=True)
     return 0
 
 
-def _certify(given: dict[str, Any]) -> int:
+def _certify(arguments: dict[str, Any]) -> int:
     with (
-        conduct.measurement_lock(say_who_measures, allow_concurrent=given["allow_concurrent"]),
-        open_for_writing(given["ledger_path"], durable=False) as ledger,
+        conduct.measurement_lock(say_who_measures, allow_concurrent=arguments["allow_concurrent"]),
+        open_for_writing(arguments["ledger"], durable=False) as ledger,
     ):
+        show_progress = not arguments["quiet"] and sys.stderr.isatty()
+        on_campaign = _print_campaign if show_progress else lambda ended, total: None
         try:
-            found = certify(CertifyOptions(), ledger, _progress(given), now=time.time)
+            certificate = certify(CertifyOptions(), ledger, on_campaign, now=time.time)
         except conduct.Interrupted:
-            print("equipoise: interrupted; no certificate was made", file=sys.stderr)
+            say("interrupted; no certificate was made")
             return EXIT_INTERRUPTED
-        ledger.record_certificate(found)
-    if given["json_file"] is not None:
-        _write(given["json_file"], host.to_json(found))
-    if given["json_file"] != "-" and not given["quiet"]:
-        print_document(host.certificate_document(found), color=not given["no_color"])
+        ledger.record_certificate(certificate)
+    write_json(arguments["json_file"], lambda: host.certificate_json(certificate))
+    if _has_screen(arguments):
+        print_document(host.certificate_document(certificate), color=arguments["color"])
     return 0
 
 
-def _progress(given: dict[str, Any]) -> Any:
-    if given["quiet"] or not sys.stderr.isatty():
-        return lambda ended, total: None
-
-    def say(ended: int, total: int) -> None:
-        end = "\n" if ended + 1 == total else ""
-        print(f"\rcampaign {ended + 1} of {total}", end=end, file=sys.stderr, flush=True)
-
-    return say
+def _has_screen(arguments: dict[str, Any]) -> bool:
+    return arguments["json_file"] != "-" and not arguments["quiet"]
 
 
-def _write(file: str, content: bytes) -> None:
-    if file == "-":
-        sys.stdout.buffer.write(content)
-    else:
-        write_file(Path(file), content)
+def _print_campaign(ended: int, total: int) -> None:
+    end = "\n" if ended + 1 == total else ""
+    print(f"\rcampaign {ended + 1} of {total}", end=end, file=sys.stderr, flush=True)

@@ -7,11 +7,12 @@ import sys
 from equipoise.campaign import conduct
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.progress import progress_for, work_bar
-from equipoise.cli.why_options import default_experiment
+from equipoise.cli.streams import say
+from equipoise.design.coin import fresh_seed
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
+from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
@@ -26,14 +27,13 @@ from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
 
 LONG_S = 120.0
 """Seconds from which on observing gets a line where nobody sees a bar."""
+LEAST_BUDGET_S = 120.0
+"""Least default budget of a campaign of interventions; a larger one of the explained campaign
+is its default."""
 
 
-def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> RunRecord:
+def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> None:
     """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given.
-
-    Returns
-    -------
-    The campaign with its observations.
 
     Raises
     ------
@@ -42,15 +42,19 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     """
     gap = largest_gap(record)
     if gap is None:
-        _say("there is nothing to explain: nothing was compared")
-        return record
-    if not gap.is_called:
-        _say(nothing_to_explain(gap))
-        return record
-    record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
-    if output.test:
-        try_interventions(record, gap, default_experiment(record.plan), ledger, output)
-    return record
+        say("there is nothing to explain: nothing was compared")
+    elif not gap.is_called:
+        say(nothing_to_explain(gap))
+    else:
+        record = observe_gap(record, gap, EvidenceRequest(), ledger, output)
+        if output.test:
+            try_interventions(record, gap, default_experiment(record.plan), ledger, output)
+
+
+def default_experiment(explained: Plan) -> ExperimentRequest:
+    """Return what is tried without options: all that fits the causes."""
+    budget_s = max(LEAST_BUDGET_S, explained.stopping.budget_s)
+    return ExperimentRequest(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
 
 
 def observe_gap(
@@ -71,7 +75,7 @@ def observe_gap(
         sources = ", ".join(dict.fromkeys(run.source for run in runs))
         repetitions = len({run.repetition for run in runs})
         times = "once" if repetitions == 1 else f"{repetitions} times"
-        _say(f"observing {both} {times} under each of {sources}: {len(runs)} runs")
+        say(f"observing {both} {times} under each of {sources}: {len(runs)} runs")
     try:
         with work_bar("observing", quiet=output.quiet, color=output.color) as show_progress:
 
@@ -82,7 +86,7 @@ def observe_gap(
             on_progress(0)
             observe(record, gap, runs, ledger, on_progress=on_progress)
     except KeyboardInterrupt:
-        _say("interrupted; what was observed is kept", f"go on with equipoise why {record.id}")
+        say("interrupted; what was observed is kept", f"go on with equipoise why {record.id}")
         raise
     return ledger.read_run(record.id)
 
@@ -103,25 +107,11 @@ def try_interventions(
     try:
         plan = plan_experiment(OpenGap(record, gap.contrast, causes), request, host_site())
     except NothingToTry as error:
-        _say(f"nothing is tested: {error.what}", error.hint)
+        say(f"nothing is tested: {error.what}", error.hint)
         return
     assert plan.explains is not None
     if not output.quiet:
-        names = ", ".join(one.intervention for one in plan.explains.attempts)
-        _say(f"testing by interventions on both: {names}")
+        names = ", ".join(attempt.intervention for attempt in plan.explains.attempts)
+        say(f"testing by interventions on both: {names}")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener, judge_of=judge_of)
-
-
-def say_it_was_tested(experiment: RunRecord) -> None:
-    """Say which campaign the fractions are from, and how to have more."""
-    _say(
-        f"tested already, by campaign {experiment.id}",
-        f"--again tests anew; equipoise resume {experiment.id} --min-blocks 40 goes on until "
-        "every interval is narrower",
-    )
-
-
-def _say(message: str, hint: str | None = None) -> None:
-    suffix = "" if hint is None else f"\n  hint: {visible(hint)}"
-    print(f"equipoise: {visible(message)}{suffix}", file=sys.stderr, flush=True)

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.load_result import reported
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.report_files import ReportedCampaign, documents_of, latex, markdown
+from equipoise.cli.output_files import check_folder, rendered, report_of, write_file
+from equipoise.cli.results import reported
 from equipoise.interop import bmf, trials
 from equipoise.interop.formats import hyperfine
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.why.campaigns import latest_experiment, result_of
 
@@ -36,8 +36,8 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "json": trials.to_json,
     "bmf": bmf.to_bmf,
 }
-REPORTS = {"markdown": markdown, "latex": latex}
-"""As `equipoise report` writes them."""
+REPORTS = {"markdown": ".md", "latex": ".tex"}
+"""Forms of `equipoise report`."""
 BY_ENDING = {
     ".csv": "csv",
     ".json": "json",
@@ -49,12 +49,9 @@ BY_ENDING = {
 
 @click.command("export", epilog="Example: equipoise export last -o trials.csv")
 @click.argument("run", default="last")
-@click.option(
+@options.file_option(
     "-o",
     "--output",
-    "output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
     required=True,
     help=f"Where to; its ending says how, if --format does not: {', '.join(BY_ENDING)}.",
 )
@@ -68,30 +65,32 @@ BY_ENDING = {
 )
 @options.show_env_option
 @options.ledger_option
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Write RUN (an id, its beginning, or 'last') for other programs.
 
     csv, parquet and json hold every trial, one row each: levels, covariates and the workload's
     own metrics are columns of their own.
     """
-    output: Path = given["output"]
-    form: str | None = given["form"] or BY_ENDING.get(output.suffix.lower())
+    output: Path = arguments["output"]
+    form: str | None = arguments["form"] or BY_ENDING.get(output.suffix.lower())
     if form is None:
         raise UnusableInput(
             f"{output}: a run cannot be written as '{output.suffix}'",
             hint=f"end the name in {', '.join(BY_ENDING)}, or say --format",
         )
     check_folder(output)
-    with open_for_reading(given["ledger_path"]) as ledger:
-        record = ledger.read_run(given["run"])
+    with open_for_reading(arguments["ledger"]) as ledger:
+        record = ledger.read_run(arguments["run"])
         experiment = latest_experiment(record, ledger)
-    record, experiment = reported(record, experiment, show_env=given["show_env"])
-    document = result_of(record, experiment)
-    if form in REPORTS:
-        content = REPORTS[form](
-            documents_of([ReportedCampaign(document, record)], draws=False)
-        ).encode()
-    else:
-        content = FORMATS[form](document)
-    write_file(output, content)
+    record, experiment = reported(record, experiment, show_env=arguments["show_env"])
+    write_file(output, _content(result_of(record, experiment), record, form))
     return 0
+
+
+def _content(document: ResultDocument, record: RunRecord, form: str) -> bytes:
+    if form in FORMATS:
+        return FORMATS[form](document)
+    from equipoise.report.builders.result import campaign_documents
+
+    report = report_of(document, record, figures=False)
+    return rendered(campaign_documents([report]), REPORTS[form]).encode()

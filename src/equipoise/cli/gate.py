@@ -5,27 +5,27 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.conducting import CampaignResult, analyse, exit_status, measuring
+from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.output_options import OutputOptions, write_files
+from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.results import CampaignResult, write_files
+from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import metric_names
+from equipoise.design.limits import GATE_BLOCKS, GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.model.safe_text import visible
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
@@ -69,13 +69,7 @@ MARK = "<!-- equipoise gate -->"
 @click.option(
     "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
 )
-@click.option(
-    "--suite",
-    "suite_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE.toml",
-    help="Several benchmarks, in a file.",
-)
+@options.file_option("--suite", metavar="FILE.toml", help="Several benchmarks, in a file.")
 @click.option(
     "--metrics",
     metavar="NAME,…",
@@ -83,49 +77,42 @@ MARK = "<!-- equipoise gate -->"
     help="What is compared; each counts.",
 )
 @click.option("--fail-undecided", is_flag=True, help="Fail what is not known at the end, too.")
-@click.option(
-    "--markdown",
-    "markdown_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the summary to a file, too.",
-)
-@click.option(
-    "-w",
-    "--warmup",
-    type=options.number("warmup"),
-    metavar="N",
+@options.file_option("--markdown", help="Write the summary to a file, too.")
+@options.warmup_option(
+    "Trials of each revision before the first block, never analysed.",
     show_default="1; 0 with --kind, which runs each once to see what it reports",
-    help="Trials of each revision before the first block, never analysed.",
 )
 @options.timeout_option
-@options.gate_stopping_options
-@options.gate_judging_options
+@options.stopping_options(str(GATE_BLOCKS))
+@options.judging_options(GATE_MIN_EFFECT)
 @options.ledger_option
 @options.report_option
 @options.show_env_option
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 
     Both are checked out into a private folder, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    output = OutputOptions.from_options(given)
-    files = _summary_files(given)
-    request = _request(repository_at(Path.cwd()), given)
+    output, markdown = OutputOptions.from_options(arguments), arguments["markdown"]
+    if markdown is not None:
+        check_folder(markdown)
+    request = _request(repository_at(Path.cwd()), arguments)
+    # For a user who waits at a terminal.
+    on_step = say if sys.stderr.isatty() and not output.quiet else lambda step: None
     with (
         scratch_folder() as scratch,
         measuring(output, after_interrupt="run the gate again") as (ledger, listener),
     ):
-        pair = check_out_and_build(request, scratch, say=_printer(output))
+        pair = check_out_and_build(request, scratch, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
-        warnings = (*_warnings(request, of_working_tree=given["candidate"] is None), *warnings)
+        warnings = (*_warnings(request, of_working_tree=arguments["candidate"] is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)
-    write_files(result.document, result.record, output)
-    _summarise(result.document, files, output)
+    write_files(result, output)
+    _summarise(result.document, markdown, output)
     return _gate_status(result)
 
 
@@ -138,80 +125,67 @@ def _gate_status(result: CampaignResult) -> int:
     return EXIT_DONE if known else exit_status(result)
 
 
-class _SummaryFiles(Struct, frozen=True):
-    """Files that get the summary, beside stdout."""
-
-    own: Path | None
-    of_step: Path | None
-
-
-def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
-    own: Path | None = given["markdown_file"]
-    if own is not None:
-        check_folder(own)
-    of_step = os.environ.get(STEP_SUMMARY)
-    return _SummaryFiles(own, Path(of_step) if of_step else None)
-
-
-def _summarise(document: ResultDocument, files: _SummaryFiles, output: OutputOptions) -> None:
+def _summarise(document: ResultDocument, markdown: Path | None, output: OutputOptions) -> None:
+    """Write the summary to ``--markdown``, to the step of GitHub Actions and to stdout."""
     summary = to_markdown(gate_document(document))
-    if files.own is not None:
-        write_file(files.own, f"{summary}\n{MARK}\n".encode())
-    if files.of_step is not None:
+    if markdown is not None:
+        write_file(markdown, f"{summary}\n{MARK}\n".encode())
+    step_file = os.environ.get(STEP_SUMMARY)
+    if step_file:
         try:
-            with files.of_step.open("a", encoding="utf-8") as file:
+            with Path(step_file).open("a", encoding="utf-8") as file:
                 file.write(summary)
         except OSError as error:
             # The outcome of the gate matters more than this file.
-            print(
-                f"equipoise: cannot append to {STEP_SUMMARY} {files.of_step}: {error.strerror}\n"
-                f"  hint: unset {STEP_SUMMARY}, or make the file writable",
-                file=sys.stderr,
+            say(
+                f"cannot append to {STEP_SUMMARY} {step_file}: {error.strerror}",
+                f"unset {STEP_SUMMARY}, or make the file writable",
             )
     if output.has_screen:
         # Last: standard output may fail.
         sys.stdout.write(summary)
 
 
-def _request(repository: Repository, given: dict[str, Any]) -> GateRequest:
-    tool = None if given["kind"] is None else TOOLS[given["kind"]]
-    suite = _suite(given)
-    baseline = revision_named(repository, given["baseline"], "--baseline")
-    if given["candidate"] is None:
+def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
+    tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
+    suite = _suite(arguments)
+    baseline = revision_named(repository, arguments["baseline"], "--baseline")
+    if arguments["candidate"] is None:
         candidate = revision_of_working_tree(repository)
     else:
-        candidate = revision_named(repository, given["candidate"], "--candidate")
-    limits = options.limits_of(given)
+        candidate = revision_named(repository, arguments["candidate"], "--candidate")
+    if arguments["merge_base"]:
+        baseline = fork_point(repository, baseline, candidate)
+    limits = options.limits_of(arguments)
     request = GateRequest(
         repository=repository,
-        baseline=fork_point(repository, baseline, candidate) if given["merge_base"] else baseline,
+        baseline=baseline,
         candidate=candidate,
         benchmarks=suite.benchmarks,
-        build=given["build"] or suite.build or (None if tool is None else tool.build),
+        build=arguments["build"] or suite.build or (None if tool is None else tool.build),
         tool=tool,
-        metrics=None if given["metrics"] is None else metric_names(given["metrics"]),
+        metrics=None if arguments["metrics"] is None else metric_names(arguments["metrics"]),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
-        fail_undecided=given["fail_undecided"],
+        fail_undecided=arguments["fail_undecided"],
     )
-    return replace(request, command_line=shell_line(_arguments(request)))
+    return replace(request, command_line=shell_line(_command_line(request)))
 
 
-def _arguments(request: GateRequest) -> Iterator[str]:
+def _command_line(request: GateRequest) -> Iterator[str]:
     """Yield the words of the command line that runs the gate again."""
     yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
     if not request.candidate.uncommitted:
         yield from ("--candidate", request.candidate.commit)
-    for option, text in (
-        ("--build", request.build),
-        ("--kind", None if request.tool is None else request.tool.name),
-        ("--metrics", None if request.metrics is None else ",".join(request.metrics)),
-    ):
-        if text is not None:
-            yield from (option, text)
-    for name in _NUMBERS:
-        number = getattr(request.limits, name)
-        if number is not None:
-            yield from (f"--{name.replace('_', '-')}", f"{number:g}")
+    settings = {
+        "build": request.build,
+        "kind": None if request.tool is None else request.tool.name,
+        "metrics": None if request.metrics is None else ",".join(request.metrics),
+        **{name: getattr(request.limits, name) for name in _NUMBERS},
+    }
+    for name, value in settings.items():
+        if value is not None:
+            yield f"--{name.replace('_', '-')}"
+            yield value if isinstance(value, str) else f"{value:g}"
     if request.fail_undecided:
         yield "--fail-undecided"
     yield from ("--seed", str(request.limits.seed))
@@ -234,9 +208,9 @@ _NUMBERS = (
 )
 
 
-def _suite(given: dict[str, Any]) -> Suite:
+def _suite(arguments: dict[str, Any]) -> Suite:
     """Return the benchmarks, which the user may name in one way only."""
-    words, benches, file, kind = (given[key] for key in ("words", "benches", "suite_file", "kind"))
+    words, benches, file, kind = (arguments[key] for key in ("words", "benches", "suite", "kind"))
     if sum(map(bool, (words or kind, benches, file))) != 1:
         raise UnusableInput(
             "a gate needs one thing to run: a command behind --, --bench, --suite or --kind",
@@ -252,44 +226,29 @@ def _suite(given: dict[str, Any]) -> Suite:
     return Suite((Benchmark(shlex.join(words), tuple(words)),))
 
 
-def _warnings(request: GateRequest, *, of_working_tree: bool) -> tuple[CampaignWarning, ...]:
-    warnings = []
-    same = request.baseline.commit == request.candidate.commit
-    if same and not request.candidate.uncommitted:
-        warnings.append(
-            CampaignWarning(
-                "same_revision",
-                f"baseline and candidate are the same commit {request.candidate.commit}",
-                "name the revision that is to be compared with by --baseline",
-            )
+def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:
+    baseline, candidate = request.baseline, request.candidate
+    if baseline.commit == candidate.commit and not candidate.uncommitted:
+        yield CampaignWarning(
+            "same_revision",
+            f"baseline and candidate are the same commit {candidate.commit}",
+            "name the revision that is to be compared with by --baseline",
         )
     if not of_working_tree:
-        return tuple(warnings)
+        return
     submodules = changed_submodules(request.repository)
     if submodules:
-        warnings.append(
-            CampaignWarning(
-                "changed_submodules",
-                f"what changed in submodules is in neither revision: {len(submodules)}, "
-                f"{submodules[0]} among them",
-                "commit it there, and here which commit is meant",
-            )
+        yield CampaignWarning(
+            "changed_submodules",
+            f"what changed in submodules is in neither revision: {len(submodules)}, "
+            f"{submodules[0]} among them",
+            "commit it there, and here which commit is meant",
         )
     untracked = untracked_files(request.repository)
     if untracked:
-        warnings.append(
-            CampaignWarning(
-                "untracked_files",
-                f"untracked files of the working tree are in neither revision: "
-                f"{len(untracked)}, {untracked[0]} among them",
-                "git add what belongs to the candidate; .gitignore the rest",
-            )
+        yield CampaignWarning(
+            "untracked_files",
+            f"untracked files of the working tree are in neither revision: "
+            f"{len(untracked)}, {untracked[0]} among them",
+            "git add what belongs to the candidate; .gitignore the rest",
         )
-    return tuple(warnings)
-
-
-def _printer(output: OutputOptions) -> Callable[[str], None]:
-    """Return what prints a step on stderr, for a user who waits at a terminal."""
-    if output.quiet or not sys.stderr.isatty():
-        return lambda line: None
-    return lambda line: print(f"equipoise: {visible(line)}", file=sys.stderr, flush=True)

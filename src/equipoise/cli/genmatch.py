@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching_options import (
+from equipoise.cli.matching import (
     count_option,
+    difference_before,
     ks_options,
+    match_question,
+    matching_output,
+    numbers_of,
     outcome_option,
+    output_options,
     pairing,
     pairing_options,
+    pairs_document,
     read_match_table,
     table_options,
+    write_matching,
 )
-from equipoise.cli.matching_output import (
-    check_outputs,
-    difference_before,
-    match_question,
-    numbers_of,
-    output_options,
-    pairs_document,
-    write_output,
-)
+from equipoise.cli.options import file_option
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -54,10 +52,6 @@ _COURSE = (
     "stopped_because",
 )
 _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dropped")
-
-
-def _pem_option(name: str, explanation: str) -> Callable[[Any], Any]:
-    return click.option(name, metavar="FILE.pem", type=click.Path(path_type=Path), help=explanation)
 
 
 @click.command(
@@ -99,11 +93,17 @@ def _pem_option(name: str, explanation: str) -> Callable[[Any], Any]:
     help="Evaluate on the workers of this Dask scheduler. Whoever can reach it, or answers in its "
     "place, can run code as you: use TLS (tls://HOST:PORT) outside a network that you trust.",
 )
-@_pem_option(
-    "--tls-ca", "Certificate of the authority that the scheduler's certificate is checked by."
+@file_option(
+    "--tls-ca",
+    metavar="FILE.pem",
+    help="Certificate of the authority that the scheduler's certificate is checked by.",
 )
-@_pem_option("--tls-cert", "Your own certificate, by which the scheduler checks you.")
-@_pem_option("--tls-key", "The private key of --tls-cert.")
+@file_option(
+    "--tls-cert",
+    metavar="FILE.pem",
+    help="Your own certificate, by which the scheduler checks you.",
+)
+@file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert.")
 @output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
@@ -115,7 +115,7 @@ def command(**arguments: Any) -> int:
     from equipoise.matching.match import match
     from equipoise.report.builders.matching import search_document
 
-    check_outputs(arguments)
+    output = matching_output(arguments)
     table = read_match_table(arguments)
     treated = table.covariates.treated.astype(float)
     matrix = _frame(table.covariates)
@@ -127,7 +127,7 @@ def command(**arguments: Any) -> int:
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
     from equipoise.cli.progress import search_bar
 
-    bar = search_bar(criterion, quiet=arguments["quiet"], color=not arguments["no_color"])
+    bar = search_bar(criterion, quiet=output.quiet, color=output.color)
     with _executor(arguments) as executor, bar as progress:
         search = gen_match(
             treated,
@@ -151,14 +151,8 @@ def command(**arguments: Any) -> int:
         effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
     question = match_question(arguments, table, search.seed)
-    write_output(
-        arguments,
-        schema="equipoise.genmatch/1",
-        document=_document(search, effect),
-        balance=balance,
-        plot=search.plot,
-        report=search_document(search, effect, balance, difference_before(table), question),
-    )
+    report = search_document(search, effect, balance, difference_before(table), question)
+    write_matching(arguments, output, report, search.plot, _document(search, effect), balance)
     return 0
 
 
@@ -191,6 +185,7 @@ def _frame(covariates: Any) -> Any:
 
 def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
     return {
+        "schema": "equipoise.genmatch/1",
         "estimand": search.matches.estimand,
         "weights": dict(zip(search.names, search.weights.tolist(), strict=True)),
         "measure": search.measure,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import click
 
-from equipoise.analysis.result import analyse_campaign
 from equipoise.cli import options
-from equipoise.cli.load_result import reported
-from equipoise.cli.output_options import OutputOptions, show
+from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.results import read_result, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
@@ -41,59 +41,49 @@ from equipoise.model.plan import Judgement
 @click.option(
     "--baseline", metavar="NAME", help="The condition that every other one is compared with."
 )
-@click.option(
-    "--alpha",
-    type=options.number("alpha"),
-    default=0.05,
-    show_default=True,
-    help="1 minus the coverage of each interval.",
-)
+@options.number_option("--alpha", default=0.05, help="1 minus the coverage of each interval.")
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Keep results of other tools in the ledger, and compare them as far as they allow.
 
     hyperfine, pyperf, Google Benchmark, pytest-benchmark, JMH, criterion (its folder), Go, ReBench,
     sysbench, or a CSV with the columns condition and value. Such a run has an ordinary interval,
     never a verdict: no coin of ours ordered it.
     """
-    output = OutputOptions.from_options(given)
+    output = OutputOptions.from_options(arguments)
     now = time.time()
     imported = assemble(
-        _named(given["files"], given["names"], given["form"]),
-        judgement=Judgement(alpha=given["alpha"]),
+        list(_read(arguments["files"], arguments["names"], arguments["form"])),
+        judgement=Judgement(alpha=arguments["alpha"]),
         folder=os.getcwd(),
         now=now,
-        baseline=given["baseline"],
+        baseline=arguments["baseline"],
     )
     with open_for_writing(output.ledger, durable=False) as ledger:
-        record = ledger.read_run(
-            ledger.record_import(
-                imported.plan,
-                imported.environment,
-                imported.draws,
-                imported.trials,
-                imported.notices,
-                now,
-            )
+        run_id = ledger.record_import(
+            imported.plan,
+            imported.environment,
+            imported.draws,
+            imported.trials,
+            imported.notices,
+            now,
         )
-        earlier = ledger.same_commands(record)
-    record, _ = reported(record, None, show_env=output.show_env)
-    show(analyse_campaign(record), record, earlier, output)
+        result = read_result(run_id, ledger, output)
+    show(result, output)
     return 0
 
 
-def _named(files: Sequence[str], names: Sequence[str], form: str | None) -> list[Named]:
+def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[Named]:
+    """Yield each file as read, with the name that the user gave what it measured."""
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
             hint="give --name once for each file, or not at all",
         )
-    found: list[Named] = []
-    for place, file in enumerate(files):
-        name, reading = read_source(read_within_bounds(file, Path(file)), form, FORMATS)
-        found.append(Named(file, names[place] if names else None, name, reading))
-    return found
+    for file, label in zip_longest(files, names):
+        source = read_within_bounds(file, Path(file))
+        yield Named(file, label, *read_source(source, form, FORMATS))

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from equipoise.cli.streams import OutputFailed, output_failure, prepare_standard_streams
+from equipoise.cli.streams import OutputFailed, output_failure, prepare_standard_streams, say
 from equipoise.files.limits import environment_fault, limit_reached
 from equipoise.model.errors import (
     EXIT_DONE,
@@ -24,7 +24,6 @@ from equipoise.model.errors import (
     EquipoiseError,
     UnusableInput,
 )
-from equipoise.model.safe_text import visible
 
 # The one-line helps stand here so that --help imports no command (design.md §6).
 GROUPS = {
@@ -126,22 +125,20 @@ def run(arguments: Sequence[str]) -> int:
     try:
         status = cli.main(list(arguments), prog_name="equipoise", standalone_mode=False)
         sys.stdout.flush()
-        failure = output_failure()
-        if failure is not None:
+        if failure := output_failure():
             raise failure
         return status if isinstance(status, int) else EXIT_DONE
     except EquipoiseError as error:
-        known = _working_folder_gone() or limit_reached(error) or error
-        return _complain_of(known)
+        return _report(_working_folder_gone() or limit_reached(error) or error)
     except click.exceptions.NoArgsIsHelpError as error:
         return _print_help(error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
         # What may be chosen from would stand on lines of its own.
-        _complain(" ".join(error.format_message().split()), f"see {where} --help")
+        say(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:
-        _complain(error.format_message())
+        say(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
         # CPython ends `python -m` by SIGINT once an interrupt has left code that was made of text
@@ -177,7 +174,7 @@ def _output_failed(failure: OutputFailed) -> int:
         return EXIT_DONE
     is_closed = failure.error.errno == errno.EBADF
     why = "it is closed" if is_closed else (failure.error.strerror or str(failure)).lower()
-    _complain(f"cannot write to standard output: {why}; `equipoise show` shows a result again")
+    say(f"cannot write to standard output: {why}; `equipoise show` shows a result again")
     return EXIT_OUTPUT_FAILED
 
 
@@ -187,12 +184,12 @@ def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
     if known is None and isinstance(error, OSError):
         known = environment_fault(error)
     if known is not None:
-        return _complain_of(known)
+        return _report(known)
     from equipoise.cli import crash
 
     file = crash.write_crash_file(error, arguments)
     request = "please report it" if file is None else f"please report it with {file}"
-    _complain(f"internal error: {crash.summary(error, arguments)}; {request}")
+    say(f"internal error: {crash.summary(error, arguments)}; {request}")
     return EXIT_INTERNAL_ERROR
 
 
@@ -207,15 +204,9 @@ def _working_folder_gone() -> EquipoiseError | None:
     return None
 
 
-def _complain_of(error: EquipoiseError) -> int:
-    _complain(error.what, error.hint)
+def _report(error: EquipoiseError) -> int:
+    say(error.what, error.hint)
     return error.exit_status
-
-
-def _complain(what: str, hint: str | None = None) -> None:
-    click.echo(f"equipoise: {visible(what)}", err=True)
-    if hint:
-        click.echo(f"  hint: {visible(hint)}", err=True)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

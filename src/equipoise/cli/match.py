@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching_options import (
+from equipoise.cli.matching import (
     balance_of,
     count_option,
+    difference_before,
+    match_question,
     matching_options,
+    matching_output,
+    numbers_of,
     outcome_option,
+    output_options,
+    pairs_document,
     read_match_table,
     run_match,
     table_options,
-)
-from equipoise.cli.matching_output import (
-    check_outputs,
-    difference_before,
-    match_question,
-    numbers_of,
-    output_options,
-    pairs_document,
-    write_output,
+    write_matching,
 )
 from equipoise.model.errors import UnusableInput
 
@@ -74,7 +72,7 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.report.builders.matching import match_document
 
-    check_outputs(arguments)
+    output = matching_output(arguments)
     bias_adjust = arguments["bias_adjust"]
     if bias_adjust and not arguments["outcome"]:
         raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
@@ -92,23 +90,19 @@ def command(**arguments: Any) -> int:
     )
     balance = balance_of(table, result, arguments, boot=0)
     question = match_question(arguments, table)
-    write_output(
-        arguments,
-        schema="equipoise.match/1",
-        document={
-            "estimand": arguments["estimand"],
-            **numbers_of(result, _NUMBERS),
-            **pairs_document(result),
-            **(strata_document(result) if arguments["by"] else {}),
-        },
-        balance=balance,
-        plot=balance.love_plot,
-        report=match_document(result, balance, difference_before(table), question),
-    )
+    report = match_document(result, balance, difference_before(table), question)
+    document = {
+        "schema": "equipoise.match/1",
+        "estimand": arguments["estimand"],
+        **numbers_of(result, _NUMBERS),
+        **pairs_document(result),
+        **(_strata_document(result) if arguments["by"] else {}),
+    }
+    write_matching(arguments, output, report, balance.love_plot, document, balance)
     return 0
 
 
-def strata_document(result: MatchByResult) -> dict[str, Any]:
+def _strata_document(result: MatchByResult) -> dict[str, Any]:
     """Return the strata and their factors as JSON has them."""
     strata = [asdict(stratum) for stratum in result.strata]
     for stratum in strata:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.report_files import check_report_files, write_report_files
+from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -51,22 +49,18 @@ def _assignment(
 @click.option(
     "--outcome", required=True, metavar="COLUMN", help="Column with the cost, such as wall_s."
 )
-@click.option(
+@options.names_option(
     "--covariates",
     metavar="A,B,C",
-    callback=options.names_in,
     help="Columns that may explain the difference; by default every usable one.",
 )
-@click.option(
+@options.names_option(
     "--exact",
-    metavar="A,B",
-    callback=options.names_in,
     help="Columns that must be equal in matched rows.",
 )
-@click.option(
+@options.names_option(
     "--cluster",
     metavar="COLUMN",
-    callback=options.names_in,
     help="Column that dependent rows share, such as day, host or job; 'none'.",
 )
 @click.option(
@@ -76,10 +70,8 @@ def _assignment(
     show_default=True,
 )
 @click.option("--difference", is_flag=True, help="Report no ratio: the outcome may be 0 or less.")
-@click.option(
+@options.names_option(
     "--placebo-outcome",
-    metavar="A,B",
-    callback=options.names_in,
     help="Columns that the candidate cannot have changed.",
 )
 @click.option(
@@ -88,16 +80,12 @@ def _assignment(
     callback=_assignment,
     help="Rows that the candidate cannot have reached yet.",
 )
-@click.option(
+@options.names_option(
     "--mediators",
-    metavar="A,B",
-    callback=options.names_in,
     help="Columns that the candidate itself changes, in addition to the known ones.",
 )
-@click.option(
+@options.names_option(
     "--allow",
-    metavar="A,B",
-    callback=options.names_in,
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @click.option("--leave-others-out", is_flag=True, help="Leave out the rows of other versions.")
@@ -114,7 +102,7 @@ def _assignment(
 @options.report_option
 @options.show_env_option
 @options.output_options
-def command(**values: Any) -> int:
+def command(**arguments: Any) -> int:
     """Estimate the effect of a change from a log, among comparable rows.
 
     FILE is a table (CSV or Parquet), a ledger's file, or a RUN of the ledger: its trials are then
@@ -122,54 +110,49 @@ def command(**values: Any) -> int:
     which rows would be needed.
     """
     from equipoise.cli.progress import work_in_sentences
+    from equipoise.report.builders.observation import observation_document
+    from equipoise.report.json_document import encode
 
-    _check_outputs(values)
-    question = _question(values)
-    with work_in_sentences(quiet=values["quiet"], color=not values["no_color"]) as progress:
-        observe = _observe_log if values["strata"] is None else _observe_strata
-        result = observe(question, values, progress)
-    _write(result, values)
+    output = OutputOptions.from_options(arguments, source=Path(arguments["file"]))
+    question = _question(arguments)
+    with work_in_sentences(quiet=output.quiet, color=output.color) as progress:
+        observe = _observe_log if arguments["strata"] is None else _observe_strata
+        result = observe(question, arguments, progress)
+    document = observation_document(result, command_line(None), lambda: _figures(result))
+    write_output(document, lambda: encode(result) + b"\n", output)
     if result.refusal is not None:
         raise UnusableInput(result.refusal.summary, hint=result.refusal.hint)
     return 0
 
 
-def _question(values: dict[str, Any]) -> Question:
+def _question(arguments: dict[str, Any]) -> Question:
     from equipoise.observation.question import Question
 
-    column, versions = values["treatment"]
+    column, versions = arguments["treatment"]
+    same = ("outcome", "covariates", "method", "leave_others_out", "one_unit", "seed", "threads")
     return Question(
+        **{name: arguments[name] for name in (*same, "placebo_period")},
         treatment=column,
         values=versions,
-        outcome=values["outcome"],
-        covariates=values["covariates"],
-        exact=values["exact"] or (),
-        cluster=() if values["cluster"] == ("none",) else values["cluster"],
-        method=values["method"],
-        ratio=not values["difference"],
-        placebo_outcomes=values["placebo_outcome"] or (),
-        placebo_period=values["placebo_period"],
-        mediators=values["mediators"] or (),
-        leave_others_out=values["leave_others_out"],
-        one_unit=values["one_unit"],
-        seed=values["seed"],
-        threads=values["threads"],
+        exact=arguments["exact"] or (),
+        cluster=() if arguments["cluster"] == ("none",) else arguments["cluster"],
+        ratio=not arguments["difference"],
+        placebo_outcomes=arguments["placebo_outcome"] or (),
+        mediators=arguments["mediators"] or (),
     )
 
 
 def _observe_log(
-    question: Question, values: dict[str, Any], progress: Progress
+    question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
     from equipoise.observation.analysis import observe
 
-    log = read_log(
-        values["file"], values["ledger_path"], question.treatment, show_env=values["show_env"]
-    )
-    matched_on = None
-    if question.covariates is not None:
-        matched_on = (*question.covariates, *question.exact)
-    columns, warnings = log.allowing(values["allow"] or (), matched_on)
+    show_env = arguments["show_env"]
+    log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)
+    named = question.covariates
+    matched_on = None if named is None else (*named, *question.exact)
+    columns, warnings = log.allowing(arguments["allow"] or (), matched_on)
     return observe(
         columns,
         question,
@@ -181,38 +164,14 @@ def _observe_log(
 
 
 def _observe_strata(
-    question: Question, values: dict[str, Any], progress: Progress
+    question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
     from equipoise.cli.table_file import read_strata
     from equipoise.observation.strata import check_strata, observe_strata
 
-    check_strata(values["strata"], question)
-    log = read_strata(values["file"], values["strata"], question)
-    return observe_strata(log, question, source=values["file"], progress=progress)
-
-
-def _check_outputs(values: dict[str, Any]) -> None:
-    """Check that every output can be written, before the work is done."""
-    check_report_files(Path(values["file"]), values["report_file"], values["figures"])
-    if values["json_file"] not in (None, "-"):
-        check_folder(Path(values["json_file"]))
-
-
-def _write(result: ObservationResult, values: dict[str, Any]) -> None:
-    from equipoise.report.builders.observation import observation_document
-    from equipoise.report.json_document import encode
-
-    document = observation_document(result, command_line(None), lambda: _figures(result))
-    write_report_files(document, values["report_file"], values["figures"])
-    if values["json_file"] == "-":
-        sys.stdout.buffer.write(encode(result) + b"\n")
-        return
-    if values["json_file"] is not None:
-        write_file(Path(values["json_file"]), encode(result) + b"\n")
-    if not values["quiet"]:
-        from equipoise.report.renderers.terminal import print_document
-
-        print_document(document, color=not values["no_color"])
+    check_strata(arguments["strata"], question)
+    log = read_strata(arguments["file"], arguments["strata"], question)
+    return observe_strata(log, question, source=arguments["file"], progress=progress)
 
 
 def _figures(result: ObservationResult) -> Iterator[Figure]:

@@ -27,80 +27,62 @@ from equipoise.model.errors import UnusableInput
 )
 @click.option("--quick", is_flag=True, help="Fewer and shorter batches: within a minute.")
 @options.against_option
-@click.option(
+@options.number_option(
     "--blocks",
-    type=options.number("blocks"),
     metavar="N",
     show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
     help="At most so many processes of each row.",
 )
-@click.option(
+@options.number_option(
     "--min-blocks",
-    type=options.number("blocks"),
     metavar="N",
     show_default=str(LEAST_BLOCKS),
     help="At least so many; it beats the budget.",
 )
-@click.option(
+@options.number_option(
     "--budget",
-    type=options.number("budget"),
     metavar="SECONDS",
     show_default=f"{FULL.budget_s:g}, or {QUICK.budget_s:g} with --quick",
     help="Stop after about so many seconds.",
 )
-@click.option(
-    "-w",
-    "--warmup",
-    type=options.number("warmup"),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Processes of each row before the first that counts.",
-)
-@click.option(
+@options.warmup_option("Processes of each row before the first that counts.", default=1)
+@options.number_option(
     "--timeout",
-    type=options.number("budget"),
     default=TIMEOUT_S,
-    show_default=True,
     metavar="SECONDS",
     help="End a process after so long; it has no number then.",
 )
-@click.option(
+@options.number_option(
     "--alpha",
-    type=options.number("alpha"),
     default=ALPHA,
-    show_default=True,
     help="With --against: the false-discovery rate among the rows that are called changed.",
 )
-@click.option(
+@options.number_option(
     "--min-effect",
-    type=options.number("min_effect"),
     default=MIN_EFFECT,
-    show_default=True,
     metavar="PERCENT",
     help="With --against: a smaller change is none.",
 )
 @options.seed_option
 @options.ledger_option
-@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.durable_option
 @options.report_option
 @options.show_env_option
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Measure what system calls, processes, signals, IPC and memory cost on this machine.
 
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
     of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
-    output = OutputOptions.from_options(given)
+    output = OutputOptions.from_options(arguments)
     if output.against is not None and output.allowed is not None:
         # Refuse a difference now rather than when all is measured.
         host = snapshot(environment=own_environment())
         allowed_only(differences_to_host(output.against, host), output.allowed)
-    plan = primitives_plan(
-        probe_names(given["only"]), options.limits_of(given), quick=given["quick"]
-    )
+    names = probe_names(arguments["only"])
+    plan = primitives_plan(names, options.limits_of(arguments), quick=arguments["quick"])
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)
         result = analyse(run_id, ledger, output)
@@ -108,13 +90,7 @@ def command(**given: Any) -> int:
 
 
 def probe_names(text: str | None) -> tuple[str, ...]:
-    """Return the names of ``--only``, each once.
-
-    Raises
-    ------
-    UnusableInput
-        One is empty.
-    """
+    """Return the names of ``--only``, each once."""
     if text is None:
         return ()
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))

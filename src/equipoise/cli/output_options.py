@@ -1,29 +1,35 @@
-"""Output options, and writing a result to each place that they name."""
+"""Output options, and writing a document to each place that they name."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from equipoise.cli.load_result import reported_document
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.report_files import ReportedCampaign, check_report, write_report
+from equipoise.analysis.redaction.documents import document_without_hidden_values
+from equipoise.cli.output_files import (
+    check_folder,
+    check_report,
+    save_figures,
+    write_documents,
+    write_json,
+)
 from equipoise.figures.save import require_figures
+from equipoise.ledger.opening import DEFAULT_LEDGER
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.report import json_document
 from equipoise.report.json_document import read_document
-from equipoise.report.renderers import terminal
+
+if TYPE_CHECKING:
+    from equipoise.report.document import Document
 
 
 class OutputOptions(Struct, frozen=True):
     """Forms in which a command writes its result, and their files."""
 
-    ledger: Path
+    ledger: Path = Path(DEFAULT_LEDGER)
     json_file: str | None = None
     report_file: Path | None = None
     show_env: bool = False
@@ -47,36 +53,39 @@ class OutputOptions(Struct, frozen=True):
     """Folder for a study's own figures; by default one for each run beside the ledger."""
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> OutputOptions:
-        """Return the output options of a command."""
-        output = cls(
-            ledger=options["ledger_path"],
-            json_file=options["json_file"],
-            report_file=options["report_file"],
-            show_env=options.get("show_env", False),
-            quiet=options["quiet"],
-            color=not options["no_color"],
-            durable=options.get("durable", False),
-            allow_concurrent=options.get("allow_concurrent", False),
-            export_json=options.get("export_json"),
-            export_csv=options.get("export_csv"),
-            export_markdown=options.get("export_markdown"),
-            against=_read(options.get("against_file"), show_env=options.get("show_env", False)),
-            allowed=options.get("allow"),
-            why=options.get("why", False),
-            test=not options.get("no_test", False),
-            figures=options.get("figures"),
-        )
-        if output.allowed is not None and output.against is None and not options.get("other"):
+    def from_options(
+        cls, arguments: dict[str, Any], *, source: Path | None = None
+    ) -> OutputOptions:
+        """Return the output options of a command.
+
+        Parameters
+        ----------
+        source
+            File that the command reads, which no report may replace.
+
+        Raises
+        ------
+        UnusableInput
+            A file cannot be written or read: refused before the work, not after an hour of it.
+        """
+        settings = {name: arguments[name] for name in cls.__struct_fields__ if name in arguments}
+        if settings.get("against") is not None:
+            settings["against"] = read_reported(settings["against"], show_env=settings["show_env"])
+        output = cls(**settings)
+        if output.allowed is not None and output.against is None and not arguments.get("other"):
             raise UnusableInput(
                 "--allow without another result: nothing is compared across environments",
                 hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
             )
-        # Refused before the campaign, not after an hour of it.
+        report = output.report_file
+        if report is not None and source is not None and report.resolve() == source.resolve():
+            raise UnusableInput(
+                f"--report {report} is the table itself", hint="name another file for the report"
+            )
         for path in output.files():
             check_folder(path)
-        if output.report_file is not None:
-            check_report(output.report_file)
+        if report is not None:
+            check_report(report)
         if output.figures is not None:
             require_figures()
         return output
@@ -88,8 +97,8 @@ class OutputOptions(Struct, frozen=True):
 
     def files(self) -> list[Path]:
         """Return the files that will be written."""
-        json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
-        return self.exports() + json_file
+        json_file = self.json_file
+        return self.exports() + ([] if json_file in (None, "-") else [Path(str(json_file))])
 
     def exports(self) -> list[Path]:
         """Return the report and the files in other tools' formats."""
@@ -97,46 +106,34 @@ class OutputOptions(Struct, frozen=True):
         return [path for path in named if path is not None]
 
 
-def _read(path: Path | None, *, show_env: bool) -> ResultDocument | None:
-    if path is None:
-        return None
-    return reported_document(read_document(path), show_env=show_env)
+def read_reported(file: Path, *, show_env: bool) -> ResultDocument:
+    """Read a document that ``--json`` wrote, as it is reported.
+
+    Raises
+    ------
+    UnusableInput
+        The file cannot be read, or holds no such document.
+    """
+    document = read_document(file)
+    return document if show_env else document_without_hidden_values(document)
 
 
-def show(
-    document: ResultDocument,
-    record: RunRecord,
-    earlier: list[RunSummary],
-    output: OutputOptions,
-) -> None:
-    """Write the files that were asked for, and the screen unless stdout is taken."""
-    write_files(document, record, output)
-    if output.has_screen:
-        from equipoise.report.builders.result import CampaignReport, campaign_document
+def write_output(document: Document, to_json: Callable[[], bytes], output: OutputOptions) -> None:
+    """Write a document that is no campaign's to each place; print it unless stdout is taken.
 
-        report = CampaignReport(document, ledger=output.ledger, earlier=earlier)
-        terminal.print_document(campaign_document(report), color=output.color)
-
-
-def write_files(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
-    """Write the files that were asked for; the document may go to stdout."""
-    if output.exports():
-        _export(document, record, output)
-    if output.json_file == "-":
-        sys.stdout.buffer.write(json_document.encode(document))
-    elif output.json_file is not None:
-        write_file(Path(output.json_file), json_document.encode(document))
-
-
-def _export(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
-    """Write the report and the files in other tools' formats."""
-    from equipoise.interop.formats import hyperfine
-
-    if output.export_json is not None:
-        write_file(output.export_json, hyperfine.to_json(document))
-    if output.export_csv is not None:
-        write_file(output.export_csv, hyperfine.to_csv(document).encode())
-    if output.export_markdown is not None:
-        write_file(output.export_markdown, hyperfine.to_markdown(document).encode())
+    Raises
+    ------
+    UnusableInput
+        A file cannot be written.
+    """
     if output.report_file is not None:
-        write_report(output.report_file, [ReportedCampaign(document, record)])
+        write_documents(output.report_file, [document])
+    if output.figures is not None:
+        from equipoise.report.document import figures_of
+
+        save_figures(figures_of(document), output.figures)
+    write_json(output.json_file, to_json)
+    if output.has_screen:
+        from equipoise.report.renderers.terminal import print_document
+
+        print_document(document, color=output.color)

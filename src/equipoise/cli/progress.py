@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TaskID,
     TextColumn,
@@ -31,10 +32,11 @@ from equipoise.campaign.progress import (
     ProgressListener,
     forecast_block,
 )
+from equipoise.cli.streams import say
 from equipoise.model.plan import Plan
 from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
-from equipoise.report.units import interval_text, percent_change, seconds_left, waiting_time
+from equipoise.report.units import change_text, interval_text, seconds_left, waiting_time
 
 if TYPE_CHECKING:
     from equipoise.genoud.search import Generation
@@ -48,12 +50,7 @@ LONG_S = 120.0
 WORTH_SAYING_S = 20.0
 """Time of a first block from which it is forecast while it runs."""
 OPEN = ("undecided", "open")
-STYLE: dict[str, str] = {
-    **STYLES,
-    "confirmed": "bold",
-    "refuted": "",
-    "open": "dim",
-}
+STYLE = {**STYLES, "confirmed": "bold", "refuted": "", "open": "dim"}
 """Style of a verdict on a pair, or of the outcome of an intervention."""
 
 
@@ -84,11 +81,12 @@ class _ProgressAndTable(Progress):
             yield self.table
 
 
-class Bar(ProgressListener):
-    """Blocks, time left, and the interval as it narrows.
+def _description() -> TextColumn:
+    return TextColumn("{task.description}", markup=False)
 
-    Nothing here runs by itself: a thread that redraws would run beside the trials (rule 4).
-    """
+
+class Bar(ProgressListener):
+    """Blocks, time left, and the interval as it narrows."""
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class Bar(ProgressListener):
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
             BarColumn(bar_width=24),
-            TextColumn("{task.description}", markup=False),
+            _description(),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -117,8 +115,7 @@ class Bar(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Say how the campaign can end, and start the bar."""
-        self._budget_s = plan.stopping.budget_s
-        self._blocks = plan.stopping.blocks
+        self._budget_s, self._blocks = plan.stopping.budget_s, plan.stopping.blocks
         earliest = max(earliest_block, plan.stopping.min_blocks)
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
         self._say(
@@ -137,30 +134,35 @@ class Bar(ProgressListener):
         """While the first block runs, show how far it is and say how long one takes."""
         if self._forecast is None or self._forecast.first_block_is_over:
             return
-        words = self._forecast.trial_ended(seconds, of)
-        if words is not None:
-            self._say(words)
-        if self._clock() - self._drawn_at >= SHORTEST_REDRAW_S:
-            self._describe(self._forecast.so_far(), 0.0)
+        sentence = self._forecast.trial_ended(seconds, of)
+        if sentence is not None:
+            self._say(sentence)
+        if self._is_due():
+            self._describe(self._forecast.so_far())
 
     def warmed_up(self) -> None:
         """Show that the first block has begun."""
-        self._describe("block 1", 0.0)
+        self._describe("block 1")
 
     def block_ended(self, progress: CampaignProgress) -> None:
         """Show the blocks, the time left and the interval that decides."""
-        if self._clock() - self._drawn_at < SHORTEST_REDRAW_S:
+        if not self._is_due():
             return
-        if len(progress.statuses) > 1:
+        statuses = progress.statuses
+        if len(statuses) > 1:
             rows = self._console.height - LINES_OF_THE_BAR
-            self._progress.table = status_table(progress.statuses, rows)
+            self._progress.table = status_table(statuses, rows)
         part = max(progress.elapsed_s / self._budget_s, progress.blocks / self._blocks)
         left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
-        self._describe(
-            f"block {progress.blocks}/{self._blocks}, at most {left} left"
-            + "".join(f"; {_interval_sentence(one)}" for one in _widest(progress.statuses)),
-            min(part, 1.0),
-        )
+        text = f"block {progress.blocks}/{self._blocks}, at most {left} left"
+        if statuses:
+            # An undecided comparison keeps the campaign going.
+            undecided = (status for status in statuses if status.verdict in OPEN)
+            status = next(undecided, statuses[0])
+            is_open = None in status.ratio_ci and not status.closes
+            interval = "interval still open" if is_open else _status_interval(status)
+            text += f"; {status.candidate}: {interval}"
+        self._describe(text, min(part, 1.0))
 
     def trial_running(self) -> None:
         """Turn the spinner while a long trial runs."""
@@ -170,10 +172,13 @@ class Bar(ProgressListener):
         """Take the bar away."""
         self._progress.stop()
 
+    def _is_due(self) -> bool:
+        return self._clock() - self._drawn_at >= SHORTEST_REDRAW_S
+
     def _say(self, line: str) -> None:
         self._console.print(line, style="dim", highlight=False, markup=False)
 
-    def _describe(self, text: str, part: float) -> None:
+    def _describe(self, text: str, part: float = 0.0) -> None:
         if self._task is not None:
             self._progress.update(self._task, description=visible(text), completed=part)
             self._progress.refresh()
@@ -196,16 +201,16 @@ class ProgressLines(ProgressListener):
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
         if plan.stopping.budget_s >= LONG_S:
-            _say(self._forecast.before_it_begins())
+            say(self._forecast.before_it_begins())
 
     def trial_ended(self, seconds: float, of: int) -> None:
         """Say what is known once enough of a long first block ran, and at its end."""
         forecast = self._forecast
         if forecast is None or forecast.first_block_is_over:
             return
-        words = forecast.trial_ended(seconds, of)
-        if words is not None and forecast.first_block_s >= WORTH_SAYING_S:
-            _say(words)
+        sentence = forecast.trial_ended(seconds, of)
+        if sentence is not None and forecast.first_block_s >= WORTH_SAYING_S:
+            say(sentence)
 
 
 class StudyForecast:
@@ -248,10 +253,9 @@ class StudyForecast:
     def before_it_begins(self) -> str:
         """Return what is known before the first trial."""
         if self._about_s is None:
-            until = waiting_time(self._budget_s)
             return (
-                f"{self._conditions} conditions, no new block after {until}; the first block "
-                "will show how long a block takes"
+                f"{self._conditions} conditions, no new block after "
+                f"{waiting_time(self._budget_s)}; the first block will show how long a block takes"
             )
         return (
             f"{self._conditions} conditions, about {waiting_time(self._about_s)} a block where "
@@ -271,25 +275,23 @@ class StudyForecast:
         self._conditions = of
         self._seconds.append(seconds)
         if self.first_block_is_over:
-            taken = waiting_time(self.first_block_s)
-            return (
-                f"{self._conditions} conditions, {taken} a block: {self._then(self.first_block_s)}"
-            )
-        found = self._block_forecast()
-        if found is None or self._was_given or self.first_block_s < WORTH_SAYING_S:
+            block_s = self.first_block_s
+            return f"{of} conditions, {waiting_time(block_s)} a block: {self._then(block_s)}"
+        forecast = self._block_forecast()
+        if forecast is None or self._was_given or self.first_block_s < WORTH_SAYING_S:
             return None
         self._was_given = True
         return (
-            f"after {found.trials} of {found.conditions} trials: a block takes about "
-            f"{waiting_time(found.block_s)} ({waiting_time(found.low_s)} to "
-            f"{waiting_time(found.high_s)}); {self._then(found.block_s)}"
+            f"after {forecast.trials} of {forecast.conditions} trials: a block takes about "
+            f"{waiting_time(forecast.block_s)} ({waiting_time(forecast.low_s)} to "
+            f"{waiting_time(forecast.high_s)}); {self._then(forecast.block_s)}"
         )
 
     def so_far(self) -> str:
         """Return how far the first block is."""
-        found = self._block_forecast()
-        words = f"first trials: {len(self._seconds)} of {self._conditions}"
-        return words if found is None else f"{words}, about {waiting_time(found.block_s)} in all"
+        forecast = self._block_forecast()
+        total = "" if forecast is None else f", about {waiting_time(forecast.block_s)} in all"
+        return f"first trials: {len(self._seconds)} of {self._conditions}{total}"
 
     def _block_forecast(self) -> BlockForecast | None:
         return forecast_block(self._seconds, self._conditions)
@@ -297,13 +299,13 @@ class StudyForecast:
     def _then(self, block_s: float) -> str:
         # The last block begins before the budget is spent.
         end_s = min(self._budget_s + block_s, self._blocks * block_s)
+        end = f"the end after at most {waiting_time(end_s)}"
         if not self._compares:
-            return f"the end after at most {waiting_time(end_s)}"
+            return end
         first_s = self._earliest * block_s
-        words = f"first verdicts after about {waiting_time(first_s)}"
         if first_s > self._budget_s + block_s:
-            return f"{words}, too long for the budget: --budget {2 * first_s:.0f}"
-        return f"{words}, the end after at most {waiting_time(end_s)}"
+            end = f"too long for the budget: --budget {2 * first_s:.0f}"
+        return f"first verdicts after about {waiting_time(first_s)}, {end}"
 
 
 def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
@@ -321,21 +323,46 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
     # Stable: within each kind they stand in the order of the plan.
-    ordered = sorted(statuses, key=lambda one: one.verdict not in OPEN)
-    shown = ordered if len(ordered) <= rows else ordered[: max(rows - 1, 0)]
-    for one in shown:
+    ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN)
+    fitting = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
+    for status in ordered[:fitting]:
         table.add_row(
-            Text(visible(one.candidate)),
-            Text(str(one.blocks)),
-            Text("" if one.ratio is None else percent_change(one.ratio)),
-            Text(_status_interval(one)),
-            Text(one.verdict, style=STYLE[one.verdict]),
+            Text(visible(status.candidate)),
+            Text(str(status.blocks)),
+            Text(change_text(status.ratio, "")),
+            Text(_status_interval(status)),
+            Text(status.verdict, style=STYLE[status.verdict]),
         )
-    hidden = ordered[len(shown) :]
+    hidden = ordered[fitting:]
     if hidden:
-        still_open = sum(one.verdict in OPEN for one in hidden)
+        still_open = sum(status.verdict in OPEN for status in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
     return table
+
+
+def _status_interval(status: ComparisonStatus) -> str:
+    if status.closes:
+        return f"closes {status.closes}"
+    return interval_text(status.ratio_ci, "open")
+
+
+@contextmanager
+def _bar(
+    first_task: str,
+    columns: Sequence[ProgressColumn],
+    total: float | None,
+    *,
+    quiet: bool,
+    color: bool,
+) -> Iterator[Callable[..., None] | None]:
+    """Give what updates the task of a bar; ``None`` without a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    console = Console(stderr=True, no_color=not color)
+    with Progress(SpinnerColumn(), *columns, console=console, transient=True) as progress:
+        task = progress.add_task(first_task, total=total)
+        yield lambda **fields: progress.update(task, **fields)
 
 
 @contextmanager
@@ -346,32 +373,24 @@ def work_bar(
 
     Any thread may call it. The bar is gone afterwards.
     """
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
+    columns = (
+        _description(),
         BarColumn(bar_width=24),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
         TextColumn("left"),
-        console=Console(stderr=True, no_color=not color),
-        transient=True,
-    ) as progress:
-        task = progress.add_task(description, total=None)
+    )
+    with _bar(description, columns, None, quiet=quiet, color=color) as update:
         drawn_at = 0.0
 
         def work_done(done: int, of: int) -> None:
             nonlocal drawn_at
             now = time.monotonic()
-            if done < of and now - drawn_at < SHORTEST_REDRAW_S:
-                return
-            drawn_at = now
-            progress.update(task, completed=done, total=of)
+            if update is not None and (done >= of or now - drawn_at >= SHORTEST_REDRAW_S):
+                drawn_at = now
+                update(completed=done, total=of)
 
-        yield work_done
+        yield None if update is None else work_done
 
 
 @contextmanager
@@ -380,11 +399,9 @@ def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], o
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
-
-    console = Console(stderr=True, no_color=not color)
-    with console.status("reading") as status:
+    with Console(stderr=True, no_color=not color).status("reading") as status:
         # Of a plain string rich would take what stands in brackets for its mark-up.
-        yield lambda words: status.update(Text(visible(words)))
+        yield lambda sentence: status.update(Text(visible(sentence)))
 
 
 @contextmanager
@@ -398,60 +415,27 @@ def search_bar(
     criterion
         Name of the first of a generation's values.
     """
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    progress = Progress(
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.description}", markup=False),
-        console=Console(stderr=True, no_color=not color),
-        transient=True,
-    )
+    columns = (BarColumn(bar_width=24), _description())
     started = time.monotonic()
-    with progress:
-        task = progress.add_task("generation 0", total=1.0)
+    with _bar("generation 0", columns, 1.0, quiet=quiet, color=color) as update:
 
-        def generation_ended(generation: Generation, most: int) -> None:
-            elapsed = time.monotonic() - started
-            words = (
-                f"generation {generation.number}/{most}, {criterion} {generation.value[0]:.4g}, "
-                f"at most {_left(elapsed, generation.number, most)} left"
+        def generation_ended(generation: Generation, limit: int) -> None:
+            # Each of those that may follow takes as long as the earlier ones.
+            done = generation.number + 1
+            each_s = (time.monotonic() - started) / done
+            left = _clock(round(each_s * max(limit - generation.number, 0)))
+            description = (
+                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
+                f"at most {left} left"
             )
-            part = (generation.number + 1) / (most + 1)
-            progress.update(task, description=words, completed=min(part, 1.0))
+            if update is not None:
+                update(description=description, completed=min(done / (limit + 1), 1.0))
 
-        yield generation_ended
-
-
-def _widest(statuses: tuple[ComparisonStatus, ...]) -> tuple[ComparisonStatus, ...]:
-    """Return the comparison that keeps the campaign going: an undecided one first."""
-    undecided = [one for one in statuses if one.verdict in OPEN]
-    return tuple((undecided or list(statuses))[:1])
+        yield None if update is None else generation_ended
 
 
-def _interval_sentence(one: ComparisonStatus) -> str:
-    low, high = one.ratio_ci
-    if one.closes:
-        return f"{one.candidate}: closes {one.closes}"
-    if low is None or high is None:
-        return f"{one.candidate}: interval still open"
-    return f"{one.candidate}: {interval_text(low, high)}"
-
-
-def _status_interval(one: ComparisonStatus) -> str:
-    if one.closes:
-        return f"closes {one.closes}"
-    return "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci)
-
-
-def _say(words: str) -> None:
-    print(f"equipoise: {words}", file=sys.stderr, flush=True)
-
-
-def _left(elapsed_s: float, done: int, most: int) -> str:
-    """Return the time for the generations that may follow, each as long as the earlier ones."""
-    seconds = round(elapsed_s / (done + 1) * max(most - done, 0))
-    hours, minutes = seconds // 3600, seconds // 60 % 60
-    clock = f"{minutes}:{seconds % 60:02d}"
-    return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else clock
+def _clock(seconds: int) -> str:
+    """Return seconds as a clock shows them: ``3:07``, ``1:02:09``."""
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"

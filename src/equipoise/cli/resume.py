@@ -17,28 +17,29 @@ from equipoise.why.campaigns import judge_of
 
 @click.command("resume")
 @click.argument("run")
-@options.resume_stopping_options
+@options.stopping_options(*["the campaign's"] * 3)
 @options.ledger_option
-@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.durable_option
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 
     The verdict stays valid: it holds however long one looks. A block that was cut is left out.
     """
-    output, limits = OutputOptions.from_options(given), options.limits_of(given)
+    output = OutputOptions.from_options(arguments)
+    run, limits = arguments["run"], options.limits_of(arguments)
     with measuring(output) as (ledger, listener):
-        plan = ledger.read_run(given["run"]).plan
+        plan = ledger.read_run(run).plan
         if plan.imported is not None:
             raise UnusableInput(
-                f"{given['run']} was imported: there is nothing to run",
+                f"{run} was imported: there is nothing to run",
                 hint="measure it with equipoise compare",
             )
         require_data(plan, output.ledger)
-        run_id = conduct.resume(given["run"], limits, ledger, listener, judge_of=judge_of)
+        run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

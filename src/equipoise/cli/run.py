@@ -17,6 +17,7 @@ from equipoise.campaign.plans import PlanAndWarnings, study_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.streams import say
 from equipoise.cli.study_data import with_data
 from equipoise.design.choice import (
     chosen_levels,
@@ -27,7 +28,7 @@ from equipoise.design.choice import (
 )
 from equipoise.design.commands import split_command
 from equipoise.design.grid import build_lines, grid_of
-from equipoise.design.limits import CampaignLimits
+from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS
@@ -36,7 +37,6 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
-from equipoise.model.safe_text import visible
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
@@ -59,26 +59,20 @@ BUILDS = "builds"
     help="Run these levels of a factor only; of a factor of plain values, set them.",
 )
 @click.option("--command", "other_command", metavar="CMD", help="Ask it of this program instead.")
-@click.option(
-    "-w",
-    "--warmup",
-    type=options.number("warmup"),
-    metavar="N",
-    show_default="the study's, or 1",
-    help="Trials of each condition before the first block, never analysed.",
-)
-@click.option(
+@options.warmup_option(show_default="the study's, or 1")
+@options.number_option(
     "--timeout",
-    type=options.number("timeout"),
     metavar="SECONDS",
     show_default="the study's, or 600",
     help="End a trial after so long; it counts as slowest.",
 )
 @options.layout_options
-@options.study_stopping_options
-@options.study_judging_options
+@options.stopping_options(
+    f"the study's, or {STUDY_BLOCKS}", "the study's, or 5", "the study's, or 60"
+)
+@options.judging_options(of_study=True)
 @options.ledger_option
-@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.durable_option
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
@@ -92,17 +86,20 @@ BUILDS = "builds"
 )
 @options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 
     Each block runs every condition once in random order. A comparison that is decided gets no
     more trials, so that the open ones get the budget. `equipoise list studies` lists the
     built-in ones; the form of a file is in docs/studies.md.
     """
-    output, limits, site = OutputOptions.from_options(given), options.limits_of(given), host_site()
-    study, warnings = _fitted(_chosen_study(given), site, output.ledger)
+    output, site = OutputOptions.from_options(arguments), host_site()
+    limits = options.limits_of(arguments)
+    study, warnings = _fitted(_chosen_study(arguments), site, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
-        _print_warnings(warnings)
+        # The result repeats them, but that may be hours later.
+        for warning in warnings:
+            say(warning.summary, warning.hint)
     lines = build_lines(study)
     # A study without builds is checked before this campaign waits for another one.
     planned = None if lines else _plan(study, site, {}, limits)
@@ -118,20 +115,19 @@ def command(**given: Any) -> int:
     return show_result(result, output)
 
 
-def _chosen_study(given: dict[str, Any]) -> Study:
+def _chosen_study(arguments: dict[str, Any]) -> Study:
     """Return the study that is named, with what the options change of it."""
-    path, shown = find_study(given["study"])
-    study = read_study(path, shown, counters=COUNTERS)
-    if given["quick"]:
+    study = read_study(*find_study(arguments["study"]), counters=COUNTERS)
+    if arguments["quick"]:
         study = quick_form(study)
-    if given["other_command"] is not None:
-        words = tuple(split_command(given["other_command"]))
-        if not words:
+    if arguments["other_command"] is not None:
+        command_line = tuple(split_command(arguments["other_command"]))
+        if not command_line:
             raise UnusableInput("--command is empty", hint="write the program that is to be run")
-        study = with_command(study, words)
-    changes = {key: given[key] for key in ("layouts", "aslr") if given[key] is not None}
+        study = with_command(study, command_line)
+    changes = {key: arguments[key] for key in ("layouts", "aslr") if arguments[key] is not None}
     study = replace(study, measure=replace(study.measure, **changes))
-    return with_levels(study, chosen_levels(study, given["factors"]))
+    return with_levels(study, chosen_levels(study, arguments["factors"]))
 
 
 def _fitted(study: Study, site: Site, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
@@ -140,13 +136,6 @@ def _fitted(study: Study, site: Site, ledger: Path) -> tuple[Study, tuple[Campai
     study, missing = without_missing(study, site)
     study, stand_in = with_data(study, ledger)
     return study, (*idle, *missing, *stand_in)
-
-
-def _print_warnings(warnings: tuple[CampaignWarning, ...]) -> None:
-    """Print warnings now: the result repeats them, but that may be hours later."""
-    for warning in warnings:
-        print(f"equipoise: {visible(warning.summary)}", file=sys.stderr)
-        print(f"  hint: {visible(warning.hint)}", file=sys.stderr)
 
 
 def _plan(
@@ -161,6 +150,6 @@ def _errors_at_settings(study: Study, plan: Plan) -> Iterator[None]:
     try:
         yield
     except TookNoEffect as error:
-        levels = next(one.levels for one in plan.conditions if one.name == error.condition)
+        levels = next(each.levels for each in plan.conditions if each.name == error.condition)
         place = setting_place(study, levels, error.key, error.value)
         raise place.fail(error.what, error.hint) from None

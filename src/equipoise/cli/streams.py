@@ -1,4 +1,4 @@
-"""The standard streams of the command line: closed, full or unable to encode a character.
+"""The standard streams of the command line: messages, and streams that are closed or full.
 
 `prepare_standard_streams` replaces them once, at the start of the process. From then on a result
 that cannot be written raises `OutputFailed`, and a message that cannot be written is lost without
@@ -13,6 +13,8 @@ import os
 import select
 import sys
 from typing import TYPE_CHECKING, TextIO
+
+from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -87,6 +89,12 @@ def prepare_standard_streams() -> None:
         _fill(_STDERR, os.O_WRONLY)
     sys.stdout = _text_stream(_Output(_STDOUT, "w", closefd=False), sys.stdout)
     sys.stderr = _text_stream(_Messages(_STDERR, "w", closefd=False), sys.stderr)
+
+
+def say(message: str, hint: str | None = None) -> None:
+    """Print a message on stderr, with what the user can do about it."""
+    suffix = f"\n  hint: {visible(hint)}" if hint else ""
+    print(f"equipoise: {visible(message)}{suffix}", file=sys.stderr, flush=True)
 
 
 def output_failure() -> OutputFailed | None:

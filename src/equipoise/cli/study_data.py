@@ -45,7 +45,7 @@ def require_data(plan: Plan, ledger: Path) -> None:
         A file of rows that a command names is gone.
     """
     home = (ledger.parent / DATA).absolute()
-    for word in dict.fromkeys(word for one in plan.conditions for word in one.command):
+    for word in dict.fromkeys(word for condition in plan.conditions for word in condition.command):
         file = Path(word)
         if file.parent == home and not file.is_file():
             raise UnusableInput(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +9,104 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.conducting import measuring
-from equipoise.cli.explaining import observe_gap, say_it_was_tested, try_interventions
-from equipoise.cli.load_result import load_result, recorded_name, reported
-from equipoise.cli.output_files import write_file
+from equipoise.cli.explaining import (
+    LEAST_BUDGET_S,
+    default_experiment,
+    observe_gap,
+    try_interventions,
+)
+from equipoise.cli.output_files import check_folder, write_file
 from equipoise.cli.output_options import OutputOptions
-from equipoise.cli.pictures import (
-    picture_options,
-    pictures_of,
-    say_that_none_is_drawn,
-    write_pictures,
+from equipoise.cli.results import (
+    CampaignResult,
+    load_result,
+    recorded_name,
+    reported,
+    write_files,
 )
-from equipoise.cli.report_files import ReportedCampaign, write_report
+from equipoise.cli.streams import say
 from equipoise.cli.study_data import require_data
-from equipoise.cli.why_options import (
-    evidence_options,
-    evidence_request,
-    experiment_options,
-    experiment_request,
-    needs_experiment,
-)
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
+from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
-from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+from equipoise.why.differences.pictures import Picture, draw
+from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
+from equipoise.why.evidence.sources import (
+    BY_DEFAULT,
+    ON_REQUEST,
+    known_sources,
+)
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
-from equipoise.why.explanation import evidence_of_gap, with_causes_of_gap
+from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
+from equipoise.why.interventions.own import user_command, user_variable
+
+Pictures = dict[Path, Picture]
+"""Kind of picture in each file."""
+
+evidence_options = options.options_of(
+    click.option(
+        "--sources",
+        metavar="NAME,…",
+        help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
+    ),
+    click.option(
+        "--instructions", is_flag=True, help="Count instructions, too: 20 to 100 times as slow."
+    ),
+    click.option(
+        "--repetitions",
+        type=click.IntRange(min=FEWEST_REPETITIONS, max=1000),
+        metavar="N",
+        help="Runs of each condition under each source; by default 3, or 2 of long runs.",
+    ),
+)
+"""The options that say what is observed."""
+experiment_options = options.options_of(
+    options.no_test_option,
+    click.option(
+        "--try",
+        "tries",
+        multiple=True,
+        metavar="NAME:KEY=VALUE",
+        help="Try a variable of the environment on both.",
+    ),
+    click.option(
+        "--try-command",
+        "try_commands",
+        multiple=True,
+        metavar="NAME=CMD",
+        help="Try both commands behind this one, or with them as its {command}.",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Try this intervention and no others of ours (docs/why.md).",
+    ),
+    options.stopping_options(budget=f"the campaign's, at least {LEAST_BUDGET_S:g}"),
+    options.number_option(
+        "--alpha",
+        show_default="the campaign's",
+        help="The largest chance of a wrong outcome, over all interventions.",
+    ),
+    options.seed_option,
+)
+"""The options that say what is tried, and how long."""
+picture_options = options.options_of(
+    options.file_option(
+        "--flame-graph",
+        metavar="FILE.svg",
+        help="Draw both profiles as one flame graph: red where the slower one takes more.",
+    ),
+    options.file_option(
+        "--firefox", metavar="FILE.json", help="Write both profiles for profiler.firefox.com."
+    ),
+)
+"""The options that write what both conditions did as files to look at."""
 
 
 @click.command("why", epilog="Example: equipoise why last")
@@ -55,7 +122,7 @@ from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 @options.show_env_option
 @options.concurrent_option
 @options.output_options
-def command(**values: Any) -> int:
+def command(**arguments: Any) -> int:
     """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
 
     Equipoise runs both conditions of a comparison that was called again under several sources of
@@ -63,30 +130,90 @@ def command(**values: Any) -> int:
     conditions, block by block, and judges the effect. It does not repeat what it knows already.
     docs/why.md lists the causes and what can be changed.
     """
-    output = OutputOptions.from_options(values)
-    request = evidence_request(values)
-    pictures = pictures_of(values)
+    output = OutputOptions.from_options(arguments)
+    evidence = _evidence_request(arguments)
+    pictures = pictures_of(arguments)
     with open_for_reading(output.ledger) as ledger:
-        record = _explained(ledger.read_run(values["run"]), ledger)
-        names = (recorded_name(record, values[one]) for one in ("baseline", "candidate"))
+        record = _explained(ledger.read_run(arguments["run"]), ledger)
+        names = (recorded_name(record, arguments[side]) for side in ("baseline", "candidate"))
         gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
-    experimenting = experiment_request(values, record.plan)
-    check_names(OpenGap(record, gap.contrast), experimenting, host_site())
+    request = _experiment_request(arguments, record.plan)
+    check_names(OpenGap(record, gap.contrast), request, host_site())
     if gap.is_called:
-        record = _observed(record, gap, request, output)
+        record = _observed(record, gap, evidence, output)
         if pictures:
-            shown, _ = reported(record, None, show_env=output.show_env)
-            write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
-        if output.test and experiment is not None and not needs_experiment(values):
-            if not output.quiet:
-                say_it_was_tested(experiment)
-        elif output.test:
-            experiment = _tested(record, gap, experimenting, output)
+            public, _ = reported(record, None, show_env=output.show_env)
+            write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
+        if output.test:
+            is_new = any(arguments[name] for name in ("tries", "try_commands", "only", "again"))
+            experiment = _tested(record, gap, None if is_new else experiment, request, output)
     else:
         say_that_none_is_drawn(pictures)
     _show(record, gap, experiment, output)
     return 0
+
+
+def _evidence_request(arguments: dict[str, Any]) -> EvidenceRequest:
+    """Return what is to be observed, as the options say."""
+    names = arguments["sources"]
+    sources = (
+        BY_DEFAULT if names is None else known_sources([name.strip() for name in names.split(",")])
+    )
+    if arguments["instructions"]:
+        sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
+    return EvidenceRequest(sources, arguments["repetitions"], arguments["again"])
+
+
+def _experiment_request(arguments: dict[str, Any], explained: Plan) -> ExperimentRequest:
+    """Return what is to be tried on this campaign's gap, as the options say."""
+    own = [user_variable(text) for text in arguments["tries"]]
+    if arguments["try_commands"]:
+        site = host_site()
+        own.extend(user_command(text, site) for text in arguments["try_commands"])
+    default = default_experiment(explained)
+    return ExperimentRequest(
+        stopping=options.limits_of(arguments).stopping(default.stopping),
+        alpha=default.alpha if arguments["alpha"] is None else arguments["alpha"],
+        seed=default.seed if arguments["seed"] is None else arguments["seed"],
+        own=tuple(own),
+        only=arguments["only"],
+    )
+
+
+def pictures_of(arguments: dict[str, Any]) -> Pictures:
+    """Return the pictures that the options ask for.
+
+    Raises
+    ------
+    UnusableInput
+        The folder of a file cannot be written to.
+    """
+    kinds: dict[str, Picture] = {"flame_graph": "flame-graph", "firefox": "firefox"}
+    paths = ((arguments[option], kind) for option, kind in kinds.items())
+    pictures: Pictures = {path: kind for path, kind in paths if path is not None}
+    for path in pictures:
+        check_folder(path)
+    return pictures
+
+
+def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
+    """Draw the pictures and write their files.
+
+    Raises
+    ------
+    UnusableInput
+        There is no profile of both conditions, or a file cannot be written.
+    """
+    names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
+    for path, kind in pictures.items():
+        write_file(path, draw(kind, gap.evidence, names, gap.difference.slower))
+
+
+def say_that_none_is_drawn(pictures: Pictures) -> None:
+    """Name the files that are not written, because there is nothing to explain."""
+    for path in pictures:
+        say(f"{path} is not written")
 
 
 def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
@@ -107,9 +234,21 @@ def _observed(
 
 
 def _tested(
-    record: RunRecord, gap: Gap, request: ExperimentRequest, output: OutputOptions
+    record: RunRecord,
+    gap: Gap,
+    earlier: RunRecord | None,
+    request: ExperimentRequest,
+    output: OutputOptions,
 ) -> RunRecord | None:
-    """Return the campaign that tested the causes; ``None`` if there is none."""
+    """Return the campaign that tested the causes: an earlier one, or a new one if it has any."""
+    if earlier is not None:
+        if not output.quiet:
+            say(
+                f"tested already, by campaign {earlier.id}",
+                f"--again tests anew; equipoise resume {earlier.id} --min-blocks 40 goes on until "
+                "every interval is narrower",
+            )
+        return earlier
     require_data(record.plan, output.ledger)
     with measuring(output) as (ledger, _):
         try_interventions(record, gap, request, ledger, output)
@@ -123,14 +262,9 @@ def _show(
     gap = as_reported(gap, recorded, record)
     document = load_result(record, output, experiment)
     if gap.is_called:
-        document = with_causes_of_gap(document, record, gap, experiment)
-    if output.json_file not in (None, "-"):
-        write_file(Path(str(output.json_file)), encode(document))
-    if output.report_file is not None:
-        write_report(output.report_file, [ReportedCampaign(document, record)])
-    if output.json_file == "-":
-        sys.stdout.buffer.write(encode(document))
-    elif not output.quiet:
+        document = with_causes(document, record, experiment, gap)
+    write_files(CampaignResult(document, record, ()), output)
+    if output.has_screen:
         _print(document, gap, output)
 
 

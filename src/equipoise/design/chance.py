@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,18 +28,11 @@ class Source(Struct, frozen=True):
 
     def held_in(self, condition: Condition) -> Condition:
         """Return the condition with this source held; its other settings stay."""
-        process = condition.process
-        return replace(
-            condition,
-            environment={**condition.environment, **self.environment},
-            process=replace(
-                process,
-                cpus=self.cpus or process.cpus,
-                random_addresses=process.random_addresses
-                if self.random_addresses is None
-                else self.random_addresses,
-            ),
-        )
+        process = replace(condition.process, cpus=self.cpus or condition.process.cpus)
+        if self.random_addresses is not None:
+            process = replace(process, random_addresses=self.random_addresses)
+        environment = {**condition.environment, **self.environment}
+        return replace(condition, environment=environment, process=process)
 
 
 PRELOAD_VARIABLE = "LD_PRELOAD"
@@ -60,66 +54,47 @@ def sources_here(
 ) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
     """Return the sources that vary on this host, and warnings of those that cannot be tried.
 
-    Parameters
-    ----------
-    environment
-        Environment that trials inherit.
-    cpus
-        CPUs that we may use.
-    random_addresses
-        Whether this host draws addresses at random.
+    Trials inherit ``environment`` and may use ``cpus``; ``random_addresses`` says whether this host
+    draws addresses at random.
     """
     sources: list[Source] = []
     warnings: list[CampaignWarning] = []
     for seed in SEEDS:
         variable = next(iter(seed.environment))
-        if variable in environment and environment[variable] != "random":
-            warnings.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
-        else:
+        if environment.get(variable, "random") == "random":
             sources.append(seed)
+        else:
+            warnings.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
     if random_addresses:
         sources.append(ADDRESSES)
     else:
-        warnings.append(
-            not_tried(
-                ADDRESSES.name, "this host does not draw them", "sysctl kernel.randomize_va_space=2"
-            )
-        )
+        hint = "sysctl kernel.randomize_va_space=2"
+        warnings.append(not_tried(ADDRESSES.name, "this host does not draw them", hint))
     if len(cpus) > 1:
         # The last one: the first often serves the interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))
     else:
         warnings.append(not_tried("CPU", "we may use only one", "allow more with taskset"))
-    sources.append(ENVIRONMENT_SIZE)
-    return tuple(sources), tuple(warnings)
+    return (*sources, ENVIRONMENT_SIZE), tuple(warnings)
 
 
 def holding_one_at_a_time(
     condition: Condition, sources: tuple[Source, ...]
 ) -> tuple[Condition, ...]:
     """Return the condition with no source held, with each alone, and with all, in this order."""
-    everything = condition
-    for source in sources:
-        everything = source.held_in(everything)
-    held = [
-        (NOTHING, condition),
-        *((source.name, source.held_in(condition)) for source in sources),
-        (EVERYTHING, everything),
-    ]
+    forms = {NOTHING: condition, **{source.name: source.held_in(condition) for source in sources}}
+    forms[EVERYTHING] = reduce(lambda held, source: source.held_in(held), sources, condition)
     return tuple(
-        replace(one, name=f"{name} held", levels={**one.levels, HELD: name}) for name, one in held
+        replace(form, name=f"{name} held", levels={**form.levels, HELD: name})
+        for name, form in forms.items()
     )
 
 
 def file_order(library: str, preloaded: str) -> Source:
     """Return the source that is the order in which folders list their files.
 
-    Parameters
-    ----------
-    library
-        Path of ``FILE_ORDER_LIBRARY``.
-    preloaded
-        Libraries that are preloaded anyway, as in ``LD_PRELOAD``.
+    ``library`` is the path of ``FILE_ORDER_LIBRARY``; ``preloaded`` is what ``LD_PRELOAD`` names
+    anyway.
     """
     return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
 

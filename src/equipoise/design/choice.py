@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words, is_size
+from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
-    """Return the study as ``--quick`` runs it.
-
-    Raises
-    ------
-    UnusableInput
-        It has no quick form.
-    """
+    """Return the study as ``--quick`` runs it; raise `UnusableInput` if it has no quick form."""
     quick = study.quick
     if quick is None:
         raise UnusableInput(
             f"the study {study.name} has no quick form",
             hint="give it a table [quick], or use --budget and --factor",
         )
+    measure, workload = study.measure, study.workload
     measure = replace(
-        study.measure,
-        budget_s=quick.budget_s or study.measure.budget_s,
-        blocks=quick.blocks or study.measure.blocks,
+        measure,
+        budget_s=quick.budget_s or measure.budget_s,
+        blocks=quick.blocks or measure.blocks,
         about_s=None,
     )
-    workload = study.workload
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
     shorter = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
@@ -48,10 +43,7 @@ def quick_form(study: Study) -> Study:
 def with_command(study: Study, command: Words) -> Study:
     """Return the study with another program as its workload.
 
-    Raises
-    ------
-    UnusableInput
-        The workload is a server.
+    Raise `UnusableInput` if the workload is a server.
     """
     if study.workload.server is not None:
         raise UnusableInput(
@@ -65,15 +57,12 @@ def with_command(study: Study, command: Words) -> Study:
 def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the levels that ``--factor NAME=LEVEL,LEVEL`` chooses, by factor.
 
-    Raises
-    ------
-    UnusableInput
-        A text is not of that form, or names no factor.
+    Raise `UnusableInput` if a text is not of that form, or names no factor.
     """
     chosen: dict[str, tuple[str, ...]] = {}
+    known = ", ".join(factor.name for factor in study.factors)
     for text in texts:
         name, equals, levels = text.partition("=")
-        known = ", ".join(factor.name for factor in study.factors)
         if not equals or not levels:
             raise UnusableInput(
                 f"--factor {text!r} is not of the form NAME=LEVEL,LEVEL",
@@ -96,12 +85,8 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     """Return the study with these levels of these factors.
 
     If the baseline is not among them, the first chosen level is the baseline. Chosen levels are all
-    compared: the study's ``not_at`` no longer applies to their factors.
-
-    Raises
-    ------
-    UnusableInput
-        A factor has no such level.
+    compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput` if a
+    factor has no such level.
     """
     factors = tuple(
         _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
@@ -109,8 +94,8 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     )
     compared = study.compared
     if compared is not None:
-        kept = {name: one for name, one in compared.not_at.items() if name not in chosen}
-        compared = replace(compared, not_at=kept)
+        not_at = {name: names for name, names in compared.not_at.items() if name not in chosen}
+        compared = replace(compared, not_at=not_at)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
@@ -132,65 +117,51 @@ def with_data_word(study: Study, word: str) -> Study:
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without the factors that change nothing: plain ones that no text names.
 
-    So another program can replace the workload of a study whose sizes it does not have.
-
-    Raises
-    ------
-    UnusableInput
-        The compared factor is one of them.
+    So another program can replace the workload of a study whose sizes it does not have. Raise
+    `UnusableInput` if the compared factor is one of them.
     """
-    kept: list[Factor] = []
+    factors: list[Factor] = []
     warnings: list[CampaignWarning] = []
     for factor in study.factors:
         if not factor.plain or any(f"{{{factor.name}}}" in text for text in _texts(study)):
-            kept.append(factor)
+            factors.append(factor)
             continue
         what = f"the factor {factor.name} changes nothing: no text names {{{factor.name}}}"
         hint = f"write {{{factor.name}}} where its level belongs, as in the command"
         if study.compared is not None and study.compared.factor == factor.name:
             raise study.places.table("factors", factor.name).fail(what, hint)
         warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
-    names = {factor.name for factor in kept}
-    exclusions = tuple(one for one in study.exclusions if set(one) <= names)
-    return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(warnings)
+    names = {factor.name for factor in factors}
+    exclusions = tuple(each for each in study.exclusions if each.keys() <= names)
+    return replace(study, factors=tuple(factors), exclusions=exclusions), tuple(warnings)
 
 
 def _texts(study: Study) -> Iterator[str]:
-    workload = study.workload
-    yield from workload.command
-    if workload.server is not None:
-        yield from _server_texts(workload.server)
-    for factor in study.factors:
-        for level in factor.levels:
-            yield from (*level.arguments, *(level.command or ()), level.build or "")
-            yield from level.client_arguments
-            if level.server is not None:
-                yield from _server_texts(level.server)
-            yield from level.environment.values()
-
-
-def _server_texts(server: ServerWorkload) -> Iterator[str]:
-    return (word for words in server.commands().values() for word in words)
+    """Yield every text of a study that may hold names in braces."""
+    yield from study.workload.command
+    servers = [study.workload.server]
+    for level in (level for factor in study.factors for level in factor.levels):
+        yield from (*level.arguments, *(level.command or ()), level.build or "")
+        yield from (*level.client_arguments, *level.environment.values())
+        servers.append(level.server)
+    for server in filter(None, servers):
+        yield from chain.from_iterable(server.commands().values())
 
 
 def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
     known = {level.name: level for level in (*factor.levels, *factor.choices)}
-    levels: list[Level] = []
     for name in names:
         if factor.role == "size" and not is_size(name):
             raise UnusableInput(
                 f"the factor {factor.name} is a size, and {name!r} is not a number",
                 hint="give numbers above 0",
             )
-        if name in known:
-            levels.append(known[name])
-        elif factor.plain:
-            levels.append(Level(name))
-        else:
+        if name not in known and not factor.plain:
             raise UnusableInput(
                 f"the factor {factor.name} has no level {name!r}",
                 hint=f"there are {', '.join(known)}",
             )
     # Levels that the quick form leaves out can still be chosen.
     choices = factor.choices if factor.plain else tuple(known.values())
-    return replace(factor, levels=tuple(levels), choices=choices)
+    levels = tuple(known.get(name) or Level(name) for name in names)
+    return replace(factor, levels=levels, choices=choices)

@@ -38,47 +38,34 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     order with probability one half, whatever happened before (rule 1). With K layouts, each K
     blocks in a row have every layout once; all conditions of a block have the same one.
 
-    Parameters
-    ----------
-    among
-        Conditions that run in the block, chosen by earlier blocks; by default all. They keep the
-        order that they have among all.
+    ``among`` are the conditions that run in the block, chosen by earlier blocks; by default all.
+    They keep the order that they have among all.
     """
     bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
-    kept = order if among is None else [condition for condition in order if condition in among]
-    layout: int | None = None
-    padding = 0
+    if among is not None:
+        order = [condition for condition in order if condition in among]
+    layout, padding_bytes = None, 0
     if plan.layouts:
         layout = 1 + _place_in_round(plan, phase, block)
-        padding = plan.layouts[layout - 1].environment_bytes
+        padding_bytes = plan.layouts[layout - 1].environment_bytes
     elif plan.measure.vary_environment_size:
-        padding = _below(LARGEST_PADDING_BYTES + 1, bits)
-    return Draw(phase, block, tuple(kept), padding, layout)
+        padding_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
+    return Draw(phase, block, tuple(order), padding_bytes, layout)
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
-    """Draw which of several interventions a block tries, each as often as its weight says.
+    """Draw the index of the intervention that a block tries, each as often as its weight says.
 
-    The draw is a function of the seed, the block and the weights, so a killed campaign resumes with
-    the intervention that it would have tried next.
-
-    Parameters
-    ----------
-    weights
-        Weight of each intervention, above 0.
-
-    Returns
-    -------
-    int
-        Index of one of them.
+    The draw is a function of the seed, the block and the weights, which are above 0. So a killed
+    campaign resumes with the intervention that it would have tried next.
     """
     word = next(_random_integers(seed, "interventions", block))
     # Without the lowest bits it is a float below 1, the same on every architecture.
-    left = (word >> 11) / 2**53 * sum(weights)
+    remainder = (word >> 11) / 2**53 * sum(weights)
     for place, weight in enumerate(weights):
-        left -= weight
-        if left < 0.0:
+        remainder -= weight
+        if remainder < 0.0:
             return place
     return len(weights) - 1
 
@@ -89,26 +76,17 @@ def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, .
 
 
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
-    """Draw the layouts of a campaign, before it begins.
-
-    Parameters
-    ----------
-    addresses
-        Whether the kernel draws the addresses in each layout.
-    """
+    """Draw the layouts of a campaign, before it begins, with addresses as they are chosen."""
     bits = _random_integers(seed, "layouts", 0)
-    drawn = [
-        (
-            _below(LARGEST_PADDING_BYTES + 1, bits),
-            _below(LARGEST_ARGUMENT_BYTES + 1, bits),
-            _below(2, bits) == 1,
-        )
-        for _ in range(count)
-    ]
-    return tuple(
-        Layout(environment, argument, coin if addresses == "drawn" else addresses == "on")
-        for environment, argument, coin in drawn
-    )
+    layouts: list[Layout] = []
+    for _ in range(count):
+        environment_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
+        argument_bytes = _below(LARGEST_ARGUMENT_BYTES + 1, bits)
+        # Drawn in any case: a choice of addresses changes no other draw.
+        coin = _below(2, bits) == 1
+        random_addresses = coin if addresses == "drawn" else addresses == "on"
+        layouts.append(Layout(environment_bytes, argument_bytes, random_addresses))
+    return tuple(layouts)
 
 
 def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:

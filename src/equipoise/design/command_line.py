@@ -9,16 +9,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.model.plan import (
-    WHY_STUDY,
-    Condition,
-    Hooks,
-    Judgement,
-    Layout,
-    Measure,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import WHY_STUDY, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
@@ -96,18 +87,18 @@ def _os_line(plan: Plan) -> str:
     """Return the line that runs the same rows of ``equipoise os`` again."""
     names = ",".join(condition.name for condition in plan.conditions)
     words = ["equipoise", "os", "--only", names, "--seed", str(plan.seed)]
-    if any(QUICK.batching.options == one.command[-4:] for one in plan.conditions):
+    if any(QUICK.batching.options == condition.command[-4:] for condition in plan.conditions):
         words.append("--quick")
-    words += ["--blocks", str(plan.stopping.blocks), "--budget", _plain(plan.stopping.budget_s)]
-    words += ["--min-blocks", str(plan.stopping.min_blocks)]
-    for option, value, usual in (
-        ("--warmup", plan.measure.warmup, Measure(plan.measure.working_folder).warmup),
+    usual = Measure(plan.measure.working_folder)
+    words += _changed(
+        ("--blocks", plan.stopping.blocks, None),
+        ("--budget", plan.stopping.budget_s, None),
+        ("--min-blocks", plan.stopping.min_blocks, None),
+        ("--warmup", plan.measure.warmup, usual.warmup),
         ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
         ("--alpha", plan.judgement.alpha, ALPHA),
         ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
-    ):
-        if value != usual:
-            words += [option, _plain(value)]
+    )
     return shell_line(words)
 
 
@@ -120,8 +111,8 @@ def _why_line(plan: Plan) -> str:
     baseline, candidate = plan.conditions[:2]
     words = ["equipoise", "why", plan.explains.run, "--again", "--seed", str(plan.seed)]
     words += ["--baseline", baseline.name, "--candidate", candidate.name]
-    for one in plan.explains.attempts:
-        words += one.asked_by or ()
+    for attempt in plan.explains.attempts:
+        words += attempt.asked_by or ()
     words += _stopping(plan.stopping)
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
@@ -130,79 +121,74 @@ def _why_line(plan: Plan) -> str:
 
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
-    chosen = _without_control(plan)
-    if any(one.name != shlex.join(one.command) for one in chosen):
-        for condition in chosen:
+    conditions = _without_control(plan)
+    if any(condition.name != shlex.join(condition.command) for condition in conditions):
+        for condition in conditions:
             yield from ("-n", condition.name)
-    for position, condition in enumerate(chosen, start=1):
+    for position, condition in enumerate(conditions, start=1):
         for key, value in condition.environment.items():
             yield from ("--env", f"{position}:{key}={value}")
-    yield from _hooks([condition.hooks for condition in chosen])
+    for option in ("setup", "prepare", "conclude", "cleanup"):
+        lines = [getattr(condition.hooks, option) for condition in conditions]
+        lines = [line for line in lines if line is not None]
+        for line in lines[:1] if len(set(lines)) == 1 else lines:
+            yield from (f"--{option}", line)
     yield from _measuring(plan.measure)
-    yield from _layouts(plan.layouts)
+    if plan.layouts:
+        # The coin draws the layouts again; only their addresses may be chosen.
+        random = {layout.random_addresses for layout in plan.layouts}
+        yield from ("--layouts", str(len(plan.layouts)))
+        yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
     yield from _stopping(plan.stopping)
-    if plan.stopping.budget_s != Stopping().budget_s:
-        yield from ("--budget", _plain(plan.stopping.budget_s))
-    usual = Judgement()
-    if plan.judgement.alpha != usual.alpha:
-        yield from ("--alpha", _plain(plan.judgement.alpha))
-    if plan.judgement.min_effect != usual.min_effect:
-        yield from ("--min-effect", _plain(plan.judgement.min_effect))
-    metrics = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
-    if metrics != (usual.primary_metric,):
-        yield from ("--metrics", ",".join(metrics))
+    judgement, usual = plan.judgement, Judgement()
+    metrics = (judgement.primary_metric, *judgement.other_metrics)
+    yield from _changed(
+        ("--budget", plan.stopping.budget_s, Stopping().budget_s),
+        ("--alpha", judgement.alpha, usual.alpha),
+        ("--min-effect", judgement.min_effect, usual.min_effect),
+        ("--metrics", ",".join(metrics), usual.primary_metric),
+    )
     if plan.control is not None:
         yield "--control"
 
 
 def _without_control(plan: Plan) -> list[Condition]:
     """Return the conditions without the control, which is made of the baseline."""
-    return [one for place, one in enumerate(plan.conditions) if place != plan.control]
-
-
-def _hooks(hooks: list[Hooks]) -> Iterator[str]:
-    for option in ("setup", "prepare", "conclude", "cleanup"):
-        lines = [line for line in (getattr(one, option) for one in hooks) if line is not None]
-        for line in lines[:1] if len(set(lines)) == 1 else lines:
-            yield from (f"--{option}", line)
+    return [condition for place, condition in enumerate(plan.conditions) if place != plan.control]
 
 
 def _measuring(measure: Measure) -> Iterator[str]:
     usual = Measure(measure.working_folder)
-    if measure.input is not None:
-        yield from ("--input", measure.input)
+    yield from _changed(("--input", measure.input, None))
     if measure.output.kind == "file":
         yield from ("--output", str(measure.output.path))
-    elif measure.output.kind != usual.output.kind:
-        yield from ("--output", measure.output.kind)
-    if measure.timeout_s != usual.timeout_s:
-        yield from ("--timeout", _plain(measure.timeout_s))
-    if measure.warmup != usual.warmup:
-        yield from ("--warmup", str(measure.warmup))
+    else:
+        yield from _changed(("--output", measure.output.kind, usual.output.kind))
+    yield from _changed(
+        ("--timeout", measure.timeout_s, usual.timeout_s),
+        ("--warmup", measure.warmup, usual.warmup),
+    )
     if measure.washout:
         yield "--washout"
     if measure.ignore_failure:
         yield "--ignore-failure"
 
 
-def _layouts(layouts: tuple[Layout, ...]) -> Iterator[str]:
-    """Yield the layouts, which the coin draws again, and whether addresses are random."""
-    if not layouts:
-        return
-    yield from ("--layouts", str(len(layouts)))
-    random = {one.random_addresses for one in layouts}
-    yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
-
-
 def _stopping(stopping: Stopping) -> Iterator[str]:
     """Yield all but the budget, whose default depends on the command."""
-    usual = Stopping()
-    if stopping.blocks != usual.blocks:
-        yield from ("--blocks", str(stopping.blocks))
-    if stopping.min_blocks_explicit:
-        yield from ("--min-blocks", str(stopping.min_blocks))
-    if stopping.precision is not None:
-        yield from ("--precision", _plain(stopping.precision))
+    min_blocks = stopping.min_blocks if stopping.min_blocks_explicit else None
+    return _changed(
+        ("--blocks", stopping.blocks, Stopping().blocks),
+        ("--min-blocks", min_blocks, None),
+        ("--precision", stopping.precision, None),
+    )
+
+
+def _changed(*rows: tuple[str, float | str | None, float | str | None]) -> Iterator[str]:
+    """Yield each option whose value is not the usual one, and the value."""
+    for option, value, usual in rows:
+        if value is not None and value != usual:
+            yield from (option, value if isinstance(value, str) else _plain(value))
 
 
 def _plain(number: float) -> str:
@@ -221,12 +207,9 @@ def _escaped(character: str) -> str:
         return f"\\{character}"
     if visible(character) == character:
         return character
-    return "".join(f"\\x{byte:02x}" for byte in _bytes_of(character))
-
-
-def _bytes_of(character: str) -> bytes:
     try:
-        return character.encode("utf-8", "surrogateescape")
+        encoded = character.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         # Out of a document: no command line can hold it.
-        return character.encode("utf-8", "surrogatepass")
+        encoded = character.encode("utf-8", "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in encoded)

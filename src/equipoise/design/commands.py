@@ -12,9 +12,8 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -69,54 +68,35 @@ def conditions_of(
 ) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
-    Parameters
-    ----------
-    native_programs
-        Folder of the package's own programs, which are found before those on the PATH.
-    minimum
-        Number of commands that are needed.
-
-    Raises
-    ------
-    UnusableInput
-        There are too few commands, one is empty or has open quotes, a program does not exist or
-        cannot be executed, or an option names no condition.
+    The package's own programs in ``native_programs`` are found before those on the PATH. Raise
+    `UnusableInput` if there are fewer commands than ``minimum``, one is empty or has open quotes, a
+    program does not exist or cannot be executed, or an option names no condition.
     """
-    filled = _filled_commands(options)
-    if len(filled) < minimum:
+    commands = list(_filled_commands(options))
+    if len(commands) < minimum:
         number = "two commands" if minimum == 2 else "one command"
         raise UnusableInput(
-            f"compare needs at least {number}, got {len(filled)}",
+            f"compare needs at least {number}, got {len(commands)}",
             hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
-    if len(filled) > MOST_CONDITIONS:
+    if len(commands) > MOST_CONDITIONS:
         raise UnusableInput(
-            f"{len(filled)} conditions are more than the {MOST_CONDITIONS} of one block",
+            f"{len(commands)} conditions are more than the {MOST_CONDITIONS} of one block",
             hint="give fewer parameter values",
         )
-    names = _names(options.names, [one.text for one in filled])
+    names = _names(options.names, [command.text for command in commands])
     environments = _environments(options.environments, names)
-    hooks = _hooks(options, [one.levels for one in filled])
-
-    finders = (
-        partial(
-            find_programs,
-            native_programs=native_programs,
-            environment=environment,
-            layouts=options.layouts or 0,
-        )
-        for environment in environments
-    )
+    hooks = _hooks(options, [command.levels for command in commands])
     return tuple(
         Condition(
-            name=name,
-            command=_argument_vector(one.words, options.shell, find),
-            levels=one.levels,
+            name,
+            _argument_vector(command, options, native_programs, environment),
+            levels=command.levels,
             environment=environment,
             hooks=hook,
         )
-        for name, one, environment, hook, find in zip(
-            names, filled, environments, hooks, finders, strict=True
+        for name, command, environment, hook in zip(
+            names, commands, environments, hooks, strict=True
         )
     )
 
@@ -133,40 +113,32 @@ def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
 class _FilledCommand(Struct, frozen=True):
     """One command with its parameters filled in."""
 
-    text: str
     words: str | tuple[str, ...]
     levels: dict[str, str]
 
+    @property
+    def text(self) -> str:
+        return self.words if isinstance(self.words, str) else shlex.join(self.words)
 
-def _filled_commands(options: CompareOptions) -> list[_FilledCommand]:
-    settings = [
-        dict(zip(options.parameters, values, strict=True))
-        for values in itertools.product(*options.parameters.values())
-    ]
-    filled_commands: list[_FilledCommand] = []
-    for words in options.commands:
-        seen: set[str | tuple[str, ...]] = set()
-        for setting in settings:
-            filled = (
-                _fill(words, setting)
-                if isinstance(words, str)
-                else tuple(_fill(word, setting) for word in words)
+
+def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
+    """Yield each command with each combination of its parameters' values, each text once."""
+    for key in options.parameters:
+        if not any(_mentions(command, key) for command in options.commands):
+            raise UnusableInput(
+                f"no command mentions the parameter {{{key}}}",
+                hint=f"write {{{key}}} where its value belongs, or leave the parameter out",
             )
-            if filled in seen:
-                continue
-            seen.add(filled)
-            used = {key: value for key, value in setting.items() if _mentions(words, key)}
-            text = filled if isinstance(filled, str) else shlex.join(filled)
-            filled_commands.append(_FilledCommand(text, filled, used))
-    unused = [
-        key for key in options.parameters if not any(_mentions(w, key) for w in options.commands)
-    ]
-    if unused:
-        raise UnusableInput(
-            f"no command mentions the parameter {{{unused[0]}}}",
-            hint=f"write {{{unused[0]}}} where its value belongs, or leave the parameter out",
-        )
-    return filled_commands
+    for command in options.commands:
+        levels: dict[str | tuple[str, ...], dict[str, str]] = {}
+        for values in itertools.product(*options.parameters.values()):
+            setting = dict(zip(options.parameters, values, strict=True))
+            used = {key: value for key, value in setting.items() if _mentions(command, key)}
+            if isinstance(command, str):
+                levels.setdefault(_fill(command, setting), used)
+            else:
+                levels.setdefault(tuple(_fill(word, setting) for word in command), used)
+        yield from itertools.starmap(_FilledCommand, levels.items())
 
 
 def _fill(text: str, setting: Mapping[str, str]) -> str:
@@ -180,23 +152,19 @@ def _mentions(words: str | tuple[str, ...], key: str) -> bool:
     return any("{" + key + "}" in part for part in parts)
 
 
-def _names(given: Sequence[str], texts: Sequence[str]) -> list[str]:
+def _names(chosen: Sequence[str], texts: Sequence[str]) -> list[str]:
     """Return a name for each command; a repeated name gets a number."""
-    if len(given) > len(texts):
+    if len(chosen) > len(texts):
         raise UnusableInput(
-            f"{len(given)} names for {len(texts)} commands",
+            f"{len(chosen)} names for {len(texts)} commands",
             hint="give at most one -n/--command-name for each command",
         )
-    uses: Counter[str] = Counter()
-    names: list[str] = []
-    for name in [*given, *texts[len(given) :]]:
-        uses[name] += 1
-        unique = name if uses[name] == 1 else f"{name} ({uses[name]})"
-        while unique in names:
-            uses[name] += 1
-            unique = f"{name} ({uses[name]})"
-        names.append(unique)
-    return names
+    names: dict[str, None] = {}
+    for name in [*chosen, *texts[len(chosen) :]]:
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        candidates = itertools.chain([name], numbered)
+        names[next(unique for unique in candidates if unique not in names)] = None
+    return list(names)
 
 
 def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[str, str]]:
@@ -209,13 +177,9 @@ def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[st
 
 def _split_setting(setting: str, names: Sequence[str]) -> tuple[str, str, str]:
     # A name may hold a colon itself, so known names are tried before the first colon.
-    for name in sorted(names, key=len, reverse=True):
-        if setting.startswith(f"{name}:"):
-            which, assignment = name, setting[len(name) + 1 :]
-            break
-    else:
-        which, _, assignment = setting.partition(":")
-    key, equals, value = assignment.partition("=")
+    prefixes = (name for name in names if setting.startswith(f"{name}:"))
+    which = max(prefixes, key=len, default=setting.partition(":")[0])
+    key, equals, value = setting[len(which) + 1 :].partition("=")
     if not which or not key or not equals:
         raise UnusableInput(
             f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
@@ -229,74 +193,62 @@ def _position(which: str, setting: str, names: Sequence[str]) -> int:
         return names.index(which)
     if which.isascii() and which.isdigit() and 1 <= int(which) <= len(names):
         return int(which) - 1
-    known = ", ".join(f"{index + 1} = {name}" for index, name in enumerate(names))
+    known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
     raise UnusableInput(
         f"--env {setting!r} names no condition: {which!r}", hint=f"the conditions are {known}"
     )
 
 
 def _hooks(options: CompareOptions, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
-    def each(option: str, given: Sequence[str]) -> list[str | None]:
-        if len(given) > 1 and len(given) != len(levels):
+    columns: list[Sequence[str | None]] = []
+    for option in ("setup", "prepare", "conclude", "cleanup"):
+        lines: tuple[str, ...] = getattr(options, option)
+        if len(lines) > 1 and len(lines) != len(levels):
             raise UnusableInput(
-                f"{len(given)} times --{option} for {len(levels)} conditions",
+                f"{len(lines)} times --{option} for {len(levels)} conditions",
                 hint=f"give --{option} once for all conditions, or once for each",
             )
-        if not given:
-            return [None] * len(levels)
-        templates = given if len(given) > 1 else [given[0]] * len(levels)
-        return [_fill(text, level) for text, level in zip(templates, levels, strict=True)]
-
-    columns = zip(
-        each("setup", options.setup),
-        each("prepare", options.prepare),
-        each("conclude", options.conclude),
-        each("cleanup", options.cleanup),
-        strict=True,
-    )
-    return [Hooks(*column) for column in columns]
+        templates = lines if len(lines) > 1 else lines * len(levels)
+        filled = [_fill(text, level) for text, level in zip(templates, levels, strict=False)]
+        columns.append(filled or [None] * len(levels))
+    return [Hooks(*lines) for lines in zip(*columns, strict=True)]
 
 
 def _argument_vector(
-    words: str | tuple[str, ...], shell: str | None, find: Callable[[str], str]
+    command: _FilledCommand,
+    options: CompareOptions,
+    native_programs: Path,
+    environment: Mapping[str, str],
 ) -> tuple[str, ...]:
-    if shell is not None:
-        line = words if isinstance(words, str) else shlex.join(words)
-        if not line.strip():
-            raise _empty_command()
-        front = split_command(shell)
-        if not front:
-            raise _empty_command()
-        return (find(front[0]), *front[1:], "-c", line)
-    split = split_command(words) if isinstance(words, str) else list(words)
-    if not split or not split[0]:
-        raise _empty_command()
-    for word in split:
-        if "\0" in word:
-            raise UnusableInput(
-                f"the command {words!r} holds a null byte",
-                hint="no program can be given one: leave it out",
-            )
-    return (find(split[0]), *split[1:])
+    if options.shell is not None:
+        shell = split_command(options.shell)
+        words = [*shell, "-c", command.text] if shell and command.text.strip() else []
+    elif isinstance(command.words, str):
+        words = split_command(command.words)
+    else:
+        words = list(command.words)
+    if not words or not words[0]:
+        raise UnusableInput("a command is empty", hint="write the program that is to be run")
+    if any("\0" in word for word in words):
+        raise UnusableInput(
+            f"the command {command.words!r} holds a null byte",
+            hint="no program can be given one: leave it out",
+        )
+    layouts = options.layouts or 0
+    return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
 
 
-def _empty_command() -> UnusableInput:
-    return UnusableInput("a command is empty", hint="write the program that is to be run")
-
-
-def split_command(text: str) -> list[str]:
+def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the words of a command, as a POSIX shell splits them.
 
-    Raises
-    ------
-    UnusableInput
-        A quote is left open.
+    ``problem`` begins the message of the error, and the text follows. Raise `UnusableInput` if a
+    quote is left open.
     """
     try:
         return shlex.split(text)
     except ValueError as error:
         raise UnusableInput(
-            f"cannot split the command {text!r} into words: {str(error).lower()}",
+            f"{problem} {text!r} into words: {str(error).lower()}",
             hint="close the quote, or escape it with a backslash",
         ) from error
 
@@ -309,30 +261,21 @@ def find_program(
 ) -> str:
     """Return the path of a program. A missing one is bad input, not a failed trial.
 
-    Parameters
-    ----------
-    hint
-        What the user can do if there is none.
-
-    Raises
-    ------
-    UnusableInput
-        There is none of that name, or it cannot be executed.
+    Raise `UnusableInput` if it cannot be executed, or, with ``hint``, if there is none.
     """
+    has_folder = "/" in name
     own = native_programs / name
-    if "/" not in name and name.startswith("equipoise-") and own.is_file():
+    if not has_folder and name.startswith("equipoise-") and own.is_file():
         return str(own)
-    found = shutil.which(name, path=environment.get("PATH"))
-    if found is not None:
-        return os.path.abspath(found)
-    if "/" in name and os.path.isdir(name):
+    path = shutil.which(name, path=environment.get("PATH"))
+    if path is not None:
+        return os.path.abspath(path)
+    if has_folder and os.path.isdir(name):
         raise UnusableInput(f"{name} is a folder, not a program", hint="name a program in it")
-    if "/" in name and os.path.exists(name):
+    if has_folder and os.path.exists(name):
         raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
-    raise UnusableInput(
-        f"there is no program {name!r}" + ("" if "/" in name else " on the PATH"),
-        hint=hint,
-    )
+    where = "" if has_folder else " on the PATH"
+    raise UnusableInput(f"there is no program {name!r}{where}", hint=hint)
 
 
 def find_programs(
@@ -345,20 +288,17 @@ def find_programs(
 ) -> str:
     """Return the path of a program; ``{layout}`` in its name stays, and stands for every layout.
 
-    Raises
-    ------
-    UnusableInput
-        One of them is not there, or cannot be executed.
+    Raise `UnusableInput` if one of them is not there, or cannot be executed.
     """
     if LAYOUT not in name or not layouts:
         return find_program(name, native_programs, environment, hint)
-    found = [
+    paths = [
         find_program(name.replace(LAYOUT, str(layout)), native_programs, environment, hint)
         for layout in range(1, layouts + 1)
     ]
     if "/" in name:
         return os.path.abspath(name)
-    return os.path.join(os.path.dirname(found[0]), name)
+    return os.path.join(os.path.dirname(paths[0]), name)
 
 
 def parameters_from(
@@ -366,21 +306,16 @@ def parameters_from(
 ) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter, from ``-L``, ``-P`` and ``-D``.
 
-    Raises
-    ------
-    UnusableInput
-        A parameter is given twice, or a scan cannot be made.
+    Raise `UnusableInput` if a parameter is given twice, or a scan cannot be made.
     """
     values = [(name, parameter_list(text)) for name, text in lists]
     values += [(name, parameter_scan(low, high, step)) for name, low, high in scans]
-    parameters = dict(values)
-    if len(parameters) < len(values):
-        names = Counter(name for name, _ in values)
-        raise UnusableInput(
-            f"the parameter {names.most_common(1)[0][0]} is given twice",
-            hint="leave one of them out",
-        )
-    return parameters
+    for name, count in Counter(name for name, _ in values).most_common(1):
+        if count > 1:
+            raise UnusableInput(
+                f"the parameter {name} is given twice", hint="leave one of them out"
+            )
+    return dict(values)
 
 
 def parameter_list(text: str) -> tuple[str, ...]:
@@ -408,10 +343,8 @@ _MOST_COUNTED = 10**15
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """Return the values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
-    Raises
-    ------
-    UnusableInput
-        A bound or the step is no number, the bounds cross, or there are too many values.
+    Raise `UnusableInput` if a bound or the step is no number, the bounds cross, or there are too
+    many values.
     """
     try:
         start, end = Decimal(low), Decimal(high)
@@ -449,20 +382,9 @@ _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
 def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
     """Refuse a path with signs that a shell would interpret, where a line names it in braces.
 
-    How a sign would have to be quoted depends on what surrounds it in the line, including
-    substitutions within quotes, so Equipoise does not try.
-
-    Parameters
-    ----------
-    line
-        Line for a shell, with names in braces.
-    paths
-        Path that each name stands for.
-
-    Raises
-    ------
-    UnusableInput
-        It names the path.
+    ``paths`` has the path that each name stands for. How a sign would have to be quoted depends on
+    what surrounds it in the line, including substitutions within quotes, so Equipoise does not try.
+    Raise `UnusableInput`, which names the path.
     """
     for name, path in paths.items():
         if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
@@ -34,16 +35,9 @@ Levels = dict[str, Level]
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """Return the conditions of a study, and which are compared.
 
-    Parameters
-    ----------
-    builds
-        Folder of each level that was built, by the level's name.
-
-    Raises
-    ------
-    UnusableInput
-        All conditions are excluded, none is left to compare, there are too many, two levels of one
-        condition contradict each other, or a program does not exist.
+    ``builds`` has the folder of each level that was built, by the level's name. Raise
+    `UnusableInput` if all conditions are excluded, none is left to compare, there are too many, two
+    levels of one condition contradict each other, or a program does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
@@ -58,10 +52,9 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
         )
     for levels in settings:
         _refuse_contradictions(study, levels)
-    names = _names(study, settings)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
-        for name, levels in zip(names, settings, strict=True)
+        for name, levels in zip(_names(study, settings), settings, strict=True)
     )
     contrasts = tuple(_contrasts(study, settings))
     compared = study.compared
@@ -75,29 +68,29 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
 
 def kept_settings(study: Study) -> Iterator[Levels]:
     """Return every combination of levels that is not excluded."""
-    return (levels for levels in _product(study.factors) if not _is_excluded(levels, study))
+    names = [factor.name for factor in study.factors]
+    for combination in itertools.product(*(factor.levels for factor in study.factors)):
+        levels = dict(zip(names, combination, strict=True))
+        if not any(
+            all(levels[factor].name in excluded for factor, excluded in exclusion.items())
+            for exclusion in study.exclusions
+        ):
+            yield levels
 
 
 def build_lines(study: Study) -> dict[str, str]:
     """Return the line that builds each level, by the level's name; ``{build}`` is still in it.
 
-    Raises
-    ------
-    UnusableInput
-        A line has a path with signs that a shell would interpret.
+    Raise `UnusableInput` if a line has a path with signs that a shell would interpret.
     """
     paths = _meanings(study)
-    for line in (level.build for factor in study.factors for level in factor.levels):
-        refuse_in_shell_line(line or "", paths, hint="move it to a folder with a plain name")
-    return {
-        level.name: _fill(
-            level.build,
-            {factor.name: level.name, "build": "{build}", **paths},
-        )
-        for factor in study.factors
-        for level in factor.levels
-        if level.build is not None
-    }
+    lines: dict[str, str] = {}
+    for factor, level in ((f.name, level) for f in study.factors for level in f.levels):
+        if level.build is not None:
+            refuse_in_shell_line(level.build, paths, hint="move it to a folder with a plain name")
+            meanings = {factor: level.name, "build": "{build}", **paths}
+            lines[level.name] = _fill(level.build, meanings)
+    return lines
 
 
 def _meanings(study: Study) -> dict[str, str]:
@@ -108,105 +101,91 @@ def _meanings(study: Study) -> dict[str, str]:
     return meanings
 
 
-def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:
-    names = [factor.name for factor in factors]
-    for levels in itertools.product(*(factor.levels for factor in factors)):
-        yield dict(zip(names, levels, strict=True))
-
-
-def _is_excluded(levels: Levels, study: Study) -> bool:
-    return any(
-        all(levels[factor].name in excluded for factor, excluded in exclusion.items())
-        for exclusion in study.exclusions
-    )
-
-
 def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     if study.compared is None:
         return
     factor, baseline = study.compared.factor, study.compared.baseline
-    varied = [one.name for one in study.factors if len(one.levels) > 1 and one.name != factor]
+    varied = [other.name for other in _varied(study) if other.name != factor]
     places = {_key(levels): index for index, levels in enumerate(settings)}
     not_at = study.compared.not_at
     for index, levels in enumerate(settings):
-        if levels[factor].name == baseline:
+        if levels[factor].name == baseline or any(
+            levels[name].name in skipped for name, skipped in not_at.items() if name in levels
+        ):
             continue
-        if any(levels[name].name in skipped for name, skipped in not_at.items() if name in levels):
-            continue
-        other = places.get(_key({**levels, factor: Level(baseline)}))
-        if other is not None:
-            stratum = {name: levels[name].name for name in varied}
-            yield Contrast(other, index, factor, stratum)
+        partner = places.get(_key({**levels, factor: Level(baseline)}))
+        if partner is not None:
+            yield Contrast(partner, index, factor, {name: levels[name].name for name in varied})
 
 
 def _key(levels: Levels) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
+def _varied(study: Study) -> list[Factor]:
+    return [factor for factor in study.factors if len(factor.levels) > 1]
+
+
 def _names(study: Study, settings: list[Levels]) -> list[str]:
     """Return a name for each condition: its levels, with their factors where these are needed."""
-    varied = [factor for factor in study.factors if len(factor.levels) > 1]
+    varied = _varied(study)
 
-    def named(levels: Levels, *, spelled: bool) -> str:
-        words = (
-            f"{one.name}={levels[one.name].name}" if one.plain or spelled else levels[one.name].name
-            for one in varied
+    def name(levels: Levels, *, spelled: bool) -> str:
+        parts = (
+            f"{factor.name}={levels[factor.name].name}"
+            if factor.plain or spelled
+            else levels[factor.name].name
+            for factor in varied
         )
-        return " ".join(words) or study.name
+        return " ".join(parts) or study.name
 
-    names = [named(levels, spelled=False) for levels in settings]
-    if len(set(names)) < len(names):
-        # "a b" and "c" beside "a" and "b c".
-        names = [named(levels, spelled=True) for levels in settings]
-    return names
+    names = [name(levels, spelled=False) for levels in settings]
+    if len(set(names)) == len(names):
+        return names
+    # "a b" and "c" beside "a" and "b c".
+    return [name(levels, spelled=True) for levels in settings]
 
 
 def _condition(
-    study: Study, name: str, levels: Levels, site: Site, builds: Mapping[str, str]
+    study: Study, name: str, setting: Levels, site: Site, builds: Mapping[str, str]
 ) -> Condition:
-    names = {factor: level.name for factor, level in levels.items()}
+    levels = list(setting.values())
+    names = {factor: level.name for factor, level in setting.items()}
     meanings = {**names, **_meanings(study)}
-    for level in levels.values():
+    for level in levels:
         if level.build is not None:
             meanings["build"] = builds[level.name]
-    command, place = _chosen_command(study, levels)
-    arguments = tuple(one for level in levels.values() for one in level.arguments)
-    environment = _environment(levels.values(), meanings, site)
-    process = _process(levels.values(), study)
-    mapped_from = tuple(folder for level in levels.values() for folder in level.library_path)
-    tuned_for = tuple(name for level in levels.values() for name in level.tuned_for)
-    servers = [level.server for level in levels.values() if level.server is not None]
+    command, place = _chosen_command(study, setting)
+    arguments = tuple(argument for level in levels for argument in level.arguments)
+    environment = _environment(levels, meanings, site)
+    process = _process(levels, study)
+    condition = Condition(
+        name,
+        command,
+        levels=names,
+        environment=environment,
+        process=process,
+        mapped_from=tuple(folder for level in levels for folder in level.library_path),
+        reports=study.workload.reports,
+        tuned_for=tuple(core for level in levels for core in level.tuned_for),
+    )
+    servers = [level.server for level in levels if level.server is not None]
     server = servers[-1] if servers else study.workload.server
     if server is None:
-        return Condition(
-            name,
-            _command(
-                (*command, *arguments),
-                meanings,
-                site,
-                environment,
-                place,
-                study.measure.layouts or 0,
-            ),
-            levels=names,
-            environment=environment,
-            process=process,
-            mapped_from=mapped_from,
-            reports=study.workload.reports,
-            tuned_for=tuned_for,
+        layouts = study.measure.layouts or 0
+        words = (*command, *arguments)
+        return replace(
+            condition, command=_command(words, meanings, site, environment, place, layouts)
         )
-    client = (*command, *(one for level in levels.values() for one in level.client_arguments))
-    cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
-    return Condition(
-        name,
-        _command(client, meanings, site, {"PATH": search_path(server)}, place),
-        levels=names,
-        environment={"PATH": search_path(server)} if server.path else {},
+    client = (*command, *(argument for level in levels for argument in level.client_arguments))
+    path = {"PATH": search_path(server)}
+    cpus = [level.client_cpus for level in levels if level.client_cpus is not None]
+    return replace(
+        condition,
+        command=_command(client, meanings, site, path, place),
+        environment=path if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(study, server, arguments, meanings, site, environment, process),
-        mapped_from=mapped_from,
-        reports=study.workload.reports,
-        tuned_for=tuned_for,
     )
 
 
@@ -214,9 +193,9 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
     """Return the command and its place; a level's own command comes before the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
-            own = ("factors", factor, level.name)
-            client = None if level.server is None else (*level.server.keys, "client")
-            return level.command, study.places.key(*(client or (*own, "command")))
+            if level.server is not None:
+                return level.command, study.places.key(*level.server.keys, "client")
+            return level.command, study.places.key("factors", factor, level.name, "command")
     return study.workload.command, study.workload.command_place
 
 
@@ -231,22 +210,20 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def place(key: str) -> Place:
-        return study.places.key(*server.keys, key)
+    def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
+        return _command(words, meanings, site, environment, study.places.key(*server.keys, key))
 
-    def own(key: str, words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, path, place(key))
-
-    start = (*server.start, *arguments)
+    start = command("start", (*server.start, *arguments), {**path, **environment})
+    others = {
+        key: command(key, words)
+        for key in ("install", "fill", "prepare", "ready", "stop")
+        if (words := getattr(server, key)) is not None
+    }
     return Server(
-        start=_command(start, meanings, site, {**path, **environment}, place("start")),
+        start=start,
         environment=environment,
         process=process,
-        install=own("install", server.install),
-        fill=own("fill", server.fill),
-        prepare=own("prepare", server.prepare),
-        ready=own("ready", server.ready),
-        stop=own("stop", server.stop),
+        **others,
         stop_signal=server.stop_signal,
         ready_s=server.ready_s,
         search_path=search_folders(server),
@@ -256,19 +233,17 @@ def _server(
 
 
 def _environment(
-    levels: Iterable[Level], meanings: Mapping[str, str], site: Site
+    levels: Sequence[Level], meanings: Mapping[str, str], site: Site
 ) -> dict[str, str]:
-    environment: dict[str, str] = {}
+    environment = {
+        key: _fill(value, meanings) for level in levels for key, value in level.environment.items()
+    }
     preload: list[str] = []
-    library_path: list[str] = []
-    for level in levels:
-        for key, value in level.environment.items():
-            environment[key] = _fill(value, meanings)
-        for library in level.preload:
-            found = site.find_library(library)
-            assert found is not None, "levels whose libraries are missing are left out before"
-            preload.append(found)
-        library_path.extend(level.library_path)
+    for library in itertools.chain.from_iterable(level.preload for level in levels):
+        path = site.find_library(library)
+        assert path is not None, "levels whose libraries are missing are left out before"
+        preload.append(path)
+    library_path = [folder for level in levels for folder in level.library_path]
     if preload:
         environment["LD_PRELOAD"] = " ".join(preload)
     if library_path:
@@ -276,20 +251,18 @@ def _environment(
     return environment
 
 
-def _process(levels: Iterable[Level], study: Study) -> Process:
+def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        process = Process(
-            working_folder=level.working_folder or process.working_folder,
-            cpus=level.cpus or process.cpus,
-            random_addresses=_first_known(level.random_addresses, process.random_addresses),
-            huge_pages=_first_known(level.huge_pages, process.huge_pages),
-        )
+        settings = {
+            "working_folder": level.working_folder or None,
+            "cpus": level.cpus or None,
+            "random_addresses": level.random_addresses,
+            "huge_pages": level.huge_pages,
+        }
+        known = {name: value for name, value in settings.items() if value is not None}
+        process = replace(process, **known)
     return process
-
-
-def _first_known(value: bool | None, default: bool | None) -> bool | None:
-    return default if value is None else value
 
 
 _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
@@ -299,31 +272,27 @@ _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     """Refuse a condition in which one level undoes a setting of another.
 
-    Raises
-    ------
-    UnusableInput
-        The error names both levels, and the key of the later one.
+    The error names both levels, and the key of the later one.
     """
-    earlier: dict[tuple[str, ...], tuple[str, str, object]] = {}
+    earlier: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():
         for keys, value in _settings(level):
-            if keys not in earlier:
-                earlier[keys] = (factor, level.name, value)
-                continue
-            other, name, before = earlier[keys]
-            if before != value:
-                raise _undone(study, factor, level.name, keys, f"{name} of {other} sets it too")
+            other, other_value = earlier.setdefault(keys, (f"{level.name} of {factor}", value))
+            if other_value != value:
+                raise _undone(study, factor, level.name, keys, other)
     for factor, level in levels.items():
         for key, variable in _JOINED.items():
-            if variable in level.environment and any(getattr(one, key) for one in levels.values()):
-                raise _undone(study, factor, level.name, ("env", variable), f"{key} sets it too")
+            if variable in level.environment and any(
+                getattr(other, key) for other in levels.values()
+            ):
+                raise _undone(study, factor, level.name, ("env", variable), key)
 
 
 def _undone(
-    study: Study, factor: str, level: str, keys: tuple[str, ...], why: str
+    study: Study, factor: str, level: str, keys: tuple[str, ...], other: str
 ) -> UnusableInput:
     return study.places.key("factors", factor, level, *keys).fail(
-        f"{why}, and one would undo the other",
+        f"{other} sets it too, and one would undo the other",
         "set it in one of them, or keep the two apart by an [[exclude]]",
     )
 
@@ -333,18 +302,15 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
     for variable, value in level.environment.items():
         yield ("env", variable), value
     alone = {
-        "command": level.command if level.server is None else None,
-        "server": level.server,
-        "folder": level.working_folder,
-        "cpu": level.cpus,
-        "aslr": level.random_addresses,
-        "huge_pages": level.huge_pages,
+        ("command",): level.command if level.server is None else None,
+        ("server",): level.server,
+        ("folder",): level.working_folder,
+        ("cpu",): level.cpus,
+        ("aslr",): level.random_addresses,
+        ("huge_pages",): level.huge_pages,
+        ("client", "cpu"): level.client_cpus,
     }
-    for key, setting in alone.items():
-        if setting is not None:
-            yield (key,), setting
-    if level.client_cpus is not None:
-        yield ("client", "cpu"), level.client_cpus
+    yield from ((keys, setting) for keys, setting in alone.items() if setting is not None)
 
 
 def _command(
@@ -366,9 +332,9 @@ def _command(
 def _fill(text: str, meanings: Mapping[str, str]) -> str:
     """Replace names in braces by their meanings; ``{{name}}`` is ``{name}``, other braces stay."""
 
-    def meaning(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return "{" + found[1] + "}"
-        return meanings.get(found[2], found[0])
+    def meaning(braces: re.Match[str]) -> str:
+        if braces[1] is not None:
+            return "{" + braces[1] + "}"
+        return meanings.get(braces[2], braces[0])
 
     return _BRACES.sub(meaning, text)

@@ -25,34 +25,30 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 
 BLOCKS_IN_EACH = 2
-"""Least number from which the variance between layouts can be separated from that within."""
+"""Number of blocks that separates the variance between layouts from the variance within."""
 
 
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
     """Return the plan over ``count`` layouts, which its coin draws.
 
-    The default minimum of blocks rises so that each layout has two.
-
-    Raises
-    ------
-    UnusableInput
-        A condition has a server, or there are too few blocks.
+    The default minimum of blocks rises so that each layout has two. Raise `UnusableInput` if a
+    condition has a server, or there are too few blocks.
     """
-    served = next((one.name for one in plan.conditions if one.server is not None), None)
-    if served is not None:
-        raise UnusableInput(
-            f"{served} is a server: layouts are for programs that run for one trial",
-            hint="leave out the layouts; the size of the environment varies all the same",
-        )
-    least = BLOCKS_IN_EACH * count
+    for condition in plan.conditions:
+        if condition.server is not None:
+            raise UnusableInput(
+                f"{condition.name} is a server: layouts are for programs that run for one trial",
+                hint="leave out the layouts; the size of the environment varies all the same",
+            )
+    min_blocks = BLOCKS_IN_EACH * count
     stopping = plan.stopping
-    if stopping.blocks < least:
+    if stopping.blocks < min_blocks:
         raise UnusableInput(
             f"{stopping.blocks} blocks are too few for {count} layouts",
-            hint=f"allow --blocks {least}: at least two for each layout",
+            hint=f"allow --blocks {min_blocks}: at least two for each layout",
         )
     if not stopping.min_blocks_explicit:
-        stopping = replace(stopping, min_blocks=max(stopping.min_blocks, least))
+        stopping = replace(stopping, min_blocks=max(stopping.min_blocks, min_blocks))
     return replace(plan, stopping=stopping, layouts=draw_layouts(plan.seed, count, addresses))
 
 
@@ -98,24 +94,22 @@ class Compilation(Struct, frozen=True):
         self, objects: Sequence[str], output: str, linker: Linker, seed: int
     ) -> tuple[str, ...]:
         """Return the command that links the objects into one layout."""
-        every = [*objects, *self.objects]
+        inputs = [*objects, *self.objects]
         shuffle: tuple[str, ...] = ()
         if linker == "lld":
             shuffle = ("-fuse-ld=lld", f"-Wl,--shuffle-sections=.text*={seed}")
         elif linker == "mold":
             shuffle = ("-fuse-ld=mold", f"-Wl,--shuffle-sections={seed}")
         else:
-            random.Random(seed).shuffle(every)
-        return (self.compiler, *self.flags, *shuffle, *every, *self.libraries, "-o", output)
+            random.Random(seed).shuffle(inputs)
+        return (self.compiler, *self.flags, *shuffle, *inputs, *self.libraries, "-o", output)
 
 
 def parse_compilation(words: Sequence[str]) -> Compilation:
     """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
-    Raises
-    ------
-    UnusableInput
-        There is no source and no object, or the line makes no program (``-c``, ``-S``, ``-E``).
+    Raise `UnusableInput` if there is no source and no object, or the line makes no program (``-c``,
+    ``-S``, ``-E``).
     """
     if not words:
         raise _unusable("no compiler is named")

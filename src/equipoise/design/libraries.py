@@ -110,29 +110,20 @@ class Blas(Struct, frozen=True):
     ) -> dict[str, str]:
         """Return the variables that make a program use the library.
 
-        Parameters
-        ----------
-        threads
-            Number of threads, if it can be set; by default the library chooses it.
-        core_type
-            A name of ``core_types``; by default the library chooses it.
-
-        Raises
-        ------
-        UnusableInput
-            The library knows no such core type.
+        By default the library chooses the number of its threads, if it can be set, and its core
+        type. Raise `UnusableInput` if ``core_type`` is no name of ``core_types``.
         """
-        chosen = {"LD_LIBRARY_PATH": str(self.folder)}
+        variables = {"LD_LIBRARY_PATH": str(self.folder)}
         if threads is not None and self.threads_variable is not None:
-            chosen[self.threads_variable] = str(threads)
+            variables[self.threads_variable] = str(threads)
         if core_type is not None:
             if self.core_variable is None or core_type not in self.core_types:
                 known = ", ".join(self.core_types) or "none at all"
                 raise UnusableInput(
                     f"{self.name} knows no core type {core_type!r}", hint=f"it knows {known}"
                 )
-            chosen[self.core_variable] = self.core_types[core_type].value
-        return chosen
+            variables[self.core_variable] = self.core_types[core_type].value
+        return variables
 
 
 BLAS_LIBRARIES = (

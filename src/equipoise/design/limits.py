@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,19 +38,10 @@ class NumberRange(Struct, frozen=True):
     """Whether ``low`` itself is refused."""
 
     def read(self, value: Any, given: str) -> Any:
-        """Return the value as an ``int`` or a ``float`` of this range.
+        """Return a number, or the number in a text, as an ``int`` or a ``float`` of this range.
 
-        Parameters
-        ----------
-        value
-            A number, or its text.
-        given
-            How the user wrote it: ``--blocks 0`` or ``blocks=0``.
-
-        Raises
-        ------
-        UnusableInput
-            It is no number, or out of range.
+        ``given`` is how the user wrote it: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput` if
+        it is no number, or out of range.
         """
         try:
             number = self._number(value)
@@ -96,10 +87,7 @@ RANGES = {
 def check_number(name: str, value: Any) -> Any:
     """Return a number of the Python interface, or ``None`` as it is.
 
-    Raises
-    ------
-    UnusableInput
-        It is no number, or out of range.
+    Raise `UnusableInput` if it is no number, or out of range.
     """
     return None if value is None else RANGES[name].read(value, f"{name}={value}")
 
@@ -107,10 +95,7 @@ def check_number(name: str, value: Any) -> Any:
 class CampaignLimits(Struct, frozen=True):
     """Numbers of a campaign as the user gave them; ``None`` means the default.
 
-    Raises
-    ------
-    UnusableInput
-        A number is out of range.
+    It raises `UnusableInput` if a number is out of range.
     """
 
     blocks: int | None = None
@@ -136,27 +121,21 @@ class CampaignLimits(Struct, frozen=True):
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these numbers, with those that are not given taken from ``defaults``."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__}
-        return replace(defaults, **{name: one for name, one in given.items() if one is not None})
+        return _with_known(defaults, {name: getattr(self, name) for name in self.__struct_fields__})
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.
 
-        Raises
-        ------
-        UnusableInput
-            The minimum number of blocks is above the maximum.
+        Raise `UnusableInput` if the minimum number of blocks is above the maximum.
         """
-        given: dict[str, Any] = {
+        chosen = {
             "blocks": self.blocks,
             "min_blocks": self.min_blocks,
             "min_blocks_explicit": None if self.min_blocks is None else True,
             "budget_s": self.budget,
             "precision": self.precision,
         }
-        stopping = replace(
-            default or Stopping(), **{name: one for name, one in given.items() if one is not None}
-        )
+        stopping = _with_known(default or Stopping(), chosen)
         if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
             raise UnusableInput(
                 f"the minimum of {stopping.min_blocks} blocks is above the maximum of "
@@ -169,23 +148,26 @@ class CampaignLimits(Struct, frozen=True):
         self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
     ) -> Judgement:
         """Return how the campaign is judged, on metrics of which the first decides."""
-        judgement = default or Judgement()
-        return replace(
-            judgement,
-            alpha=judgement.alpha if self.alpha is None else self.alpha,
-            min_effect=judgement.min_effect if self.min_effect is None else self.min_effect,
-            primary_metric=metrics[0],
-            other_metrics=tuple(metrics[1:]),
+        first, *others = metrics
+        judgement = _with_known(
+            default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
         )
+        return replace(judgement, primary_metric=first, other_metrics=tuple(others))
+
+
+T = TypeVar("T", bound=Struct)
+
+
+def _with_known(defaults: T, values: Mapping[str, object]) -> T:
+    """Return the defaults with every value that is not ``None`` in place of its own."""
+    known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    return replace(defaults, **known)
 
 
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of metrics, each once; a text is split at commas.
 
-    Raises
-    ------
-    UnusableInput
-        There is no name, or one is empty.
+    Raise `UnusableInput` if there is no name, or one is empty.
     """
     names = metrics.split(",") if isinstance(metrics, str) else metrics
     stripped = tuple(dict.fromkeys(name.strip() for name in names))

@@ -53,20 +53,20 @@ def what_is_missing(level: Level, site: Site) -> Missing | None:
 def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without the levels that this host cannot run, and warnings of them.
 
-    Raises
-    ------
-    UnusableInput
-        The baseline is one of them, or the compared factor has only one level left.
+    Raise `UnusableInput` if the baseline is one of them, or the compared factor has only one level
+    left.
     """
     server = study.workload.server
-    absent = None if server is None else absent_program(server, site.native_programs)
+    absent = None if server is None else _absent_program(server, site.native_programs)
     if absent is not None:
         raise study.places.key("workload", "server", absent.key).fail(
-            f"there is no program '{absent.program}' on the PATH", absent.hint
+            f"there is no program '{absent.what}' on the PATH", absent.hint
         )
+    compared = study.compared
     warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
+        is_compared = compared is not None and compared.factor == factor.name
         place = study.places.table("factors", factor.name)
         present: list[Level] = []
         for level in factor.levels:
@@ -75,7 +75,7 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
                 present.append(level)
                 continue
             what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
-            if _is_baseline(level, factor, study):
+            if is_compared and compared is not None and compared.baseline == level.name:
                 raise study.places.table("factors", factor.name, level.name).fail(
                     f"the baseline {what}", missing.hint
                 )
@@ -87,7 +87,7 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
             raise place.fail(
                 f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
-        if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
+        if is_compared and len(present) == 1 < len(factor.levels):
             raise left_out.fail(
                 f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
                 warnings[-1].hint,
@@ -99,36 +99,25 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
     """Return the place of a condition's setting: that of the first of its levels that has it.
 
-    Parameters
-    ----------
-    levels
-        Names of the condition's levels, by factor.
-    key, value
-        Key of a level's table; for ``env`` also the variable, for ``library_path`` the folder.
+    ``levels`` names the condition's levels, by factor. ``key`` is a key of a level's table; for
+    ``env`` the variable is the value, for ``library_path`` the folder.
     """
     for factor in study.factors:
-        level = next((one for one in factor.levels if one.name == levels.get(factor.name)), None)
-        if level is None or not _has(level, key, value):
-            continue
-        inner = (value,) if key == "env" and value is not None else ()
-        return study.places.key("factors", factor.name, level.name, key, *inner)
+        for level in factor.levels:
+            if level.name == levels.get(factor.name) and _has(level, key, value):
+                inner = (value,) if key == "env" and value is not None else ()
+                return study.places.key("factors", factor.name, level.name, key, *inner)
     return study.places.table("factors")
 
 
 def _has(level: Level, key: str, value: str | None) -> bool:
-    match key:
-        case "env":
-            return value in level.environment
-        case "library_path":
-            return value in level.library_path
-        case "preload":
-            return bool(level.preload)
-        case "cpu":
-            return level.cpus is not None
-        case "huge_pages":
-            return level.huge_pages is not None
-        case _:
-            return False
+    return {
+        "env": value in level.environment,
+        "library_path": value in level.library_path,
+        "preload": bool(level.preload),
+        "cpu": level.cpus is not None,
+        "huge_pages": level.huge_pages is not None,
+    }.get(key, False)
 
 
 def _missing(level: Level, site: Site) -> Iterator[Missing]:
@@ -148,15 +137,12 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
             yield Missing(f"CPU {cpu} that we may use", hint, "cpu")
     search = None
     if level.server is not None:
-        absent = absent_program(level.server, site.native_programs)
+        absent = _absent_program(level.server, site.native_programs)
         if absent is not None:
-            yield Missing(f"program {absent.program}", absent.hint, "server")
+            yield Missing(f"program {absent.what}", absent.hint, "server")
         search = search_path(level.server)
-    program = None if level.command is None else level.command[0]
-    own = program is not None and (site.native_programs / program).is_file()
-    plain = program is not None and not own and "{" not in program
-    if program is not None and plain and not shutil.which(program, path=search):
-        yield Missing(f"program {program}", install, "command")
+    if level.command is not None and _is_absent(level.command[0], site.native_programs, search):
+        yield Missing(f"program {level.command[0]}", install, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
         yield Missing(f"program {builder}", install, "build")
@@ -167,41 +153,19 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
             )
 
 
-def _is_compared(factor: Factor, study: Study) -> bool:
-    return study.compared is not None and study.compared.factor == factor.name
-
-
-def _is_baseline(level: Level, factor: Factor, study: Study) -> bool:
-    compared = study.compared
-    return compared is not None and (compared.factor, compared.baseline) == (
-        factor.name,
-        level.name,
-    )
-
-
-class Absent(Struct, frozen=True):
-    """A program that is not installed."""
-
-    program: str
-    package: str | None
-    """Debian package; ``None`` if the study names none."""
-    key: str
-    """Key of the server table that names the program."""
-
-    @property
-    def hint(self) -> str:
-        """What installs it."""
-        if self.package is None:
-            return "install it, or name its folder in the server's path"
-        return f"apt install {self.package}"
+def _is_absent(program: str, native_programs: Path, search: str | None) -> bool:
+    """Return whether a program is not installed; what a placeholder stands for is not known."""
+    is_ours = (native_programs / program).is_file()
+    return "{" not in program and not is_ours and not shutil.which(program, path=search)
 
 
 def search_folders(server: ServerWorkload) -> tuple[str, ...]:
     """Return the folders of the server's own path; of several versions the latest comes first."""
-    found: list[str] = []
-    for pattern in server.path:
-        found += sorted(filter(os.path.isdir, glob(pattern)), key=_version, reverse=True)
-    return tuple(found)
+    return tuple(
+        folder
+        for pattern in server.path
+        for folder in sorted(filter(os.path.isdir, glob(pattern)), key=_version, reverse=True)
+    )
 
 
 def search_path(server: ServerWorkload) -> str:
@@ -209,17 +173,18 @@ def search_path(server: ServerWorkload) -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
 
 
-def absent_program(server: ServerWorkload, native_programs: Path) -> Absent | None:
-    """Return the first program that the server needs and this host lacks."""
+def _absent_program(server: ServerWorkload, native_programs: Path) -> Missing | None:
+    """Return the first program that the server needs and this host lacks, with its table's key."""
     path = search_path(server)
-    # The table `needs` comes first, because it names the package.
+    # The table `needs` comes first, because it names the Debian package.
     keys = dict.fromkeys(server.needs, "needs")
     for key, words in server.commands().items():
         keys.setdefault(words[0], key)
     for program, key in keys.items():
-        is_ours = "/" not in program and (native_programs / program).is_file()
-        if "{" not in program and not is_ours and shutil.which(program, path=path) is None:
-            return Absent(program, server.needs.get(program), key)
+        if _is_absent(program, native_programs, path):
+            package = server.needs.get(program)
+            hint = "install it, or name its folder in the server's path"
+            return Missing(program, f"apt install {package}" if package else hint, key)
     return None
 
 

@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from equipoise.figures.building import (
     Rows,
-    chart_of,
     color_and_shape,
     frame,
+    layer,
+    linear,
+    name_rows,
     plain_scale,
+    point,
+    rule,
+    tooltips,
     top_legend,
 )
 from equipoise.figures.density import density
@@ -41,15 +46,15 @@ LARGE_DIFFERENCE = 10.0
 """Percent: a common threshold for a difference that matters (Austin 2009)."""
 
 _SIDES = ("before matching", "after matching")
-_LABEL_LIMIT = 220
+_GROUPS = ("treated", "controls")
 
 Floats = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
 
 
-def _sides(count: int) -> tuple[alt.Color, alt.Shape]:
+def _color_and_shape(sides: Sequence[object]) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape of before and after; after has the first colour of the palette."""
-    return color_and_shape("side", _SIDES[:count], (1, 0)[:count], top_legend())
+    return color_and_shape("side", _SIDES[: len(sides)], (1, 0)[: len(sides)], top_legend())
 
 
 def love_plot(
@@ -75,43 +80,27 @@ def love_plot(
     ]
     unknown = [variables[k] for k in order if not all(math.isfinite(side[k]) for side in sides)]
     reach = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(abs(row["sdiff"]) for row in rows)])
-    x = alt.X(
-        "sdiff:Q",
-        scale=plain_scale(-reach, reach, kind="linear"),
-        axis=alt.Axis(title="standardized difference, %"),
-    )
-    y = alt.Y(
-        "variable:N",
-        sort=None,
-        scale=alt.Scale(domain=[variables[k] for k in order]),
-        axis=alt.Axis(title=None, labelLimit=_LABEL_LIMIT),
-    )
-    color, shape = _sides(len(sides))
-    points = (
-        chart_of(rows)
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            color=color,
-            shape=shape,
-            tooltip=[
-                alt.Tooltip("variable:N"),
-                alt.Tooltip("side:N", title="when"),
-                alt.Tooltip("sdiff:Q", title="difference, %", format=".2f"),
-            ],
-        )
-    )
+    x = linear(alt.X, "sdiff", -reach, reach, title="standardized difference, %")
+    color, shape = _color_and_shape(sides)
     limits = [{"sdiff": end} for end in (-LARGE_DIFFERENCE, LARGE_DIFFERENCE)]
-    parts = []
-    for k, name in enumerate(variables):
-        text = f"{name}: {before[k]:.1f} % before"
-        parts.append(text if after is None else f"{text}, {after[k]:.1f} % after")
+    parts = [f"{name}: {side:.1f} % before" for name, side in zip(variables, before, strict=True)]
+    if after is not None:
+        parts = [f"{text}, {side:.1f} % after" for text, side in zip(parts, after, strict=True)]
     return frame(
         [
-            chart_of([{"sdiff": 0.0}]).mark_rule(style="negligible").encode(x=x),
-            chart_of(limits).mark_rule(style="reference").encode(x=x),
-            points,
+            layer([{"sdiff": 0.0}], rule(style="negligible"), x=x),
+            layer(limits, rule(style="reference"), x=x),
+            layer(
+                rows,
+                point(70),
+                x=x,
+                y=name_rows("variable", [variables[k] for k in order]),
+                color=color,
+                shape=shape,
+                tooltip=tooltips(
+                    ("variable:N",), ("side:N", "when"), ("sdiff:Q", "difference, %", ".2f")
+                ),
+            ),
         ],
         title="Balance of the covariates",
         notes=[f"Not finite, so not drawn: {', '.join(unknown)}."] if unknown else [],
@@ -140,7 +129,6 @@ class Share(Struct, frozen=True):
 
 def shares(rows: Sequence[Share]) -> alt.LayerChart:
     """Draw a line from controls to treated for each covariate, before and after."""
-    groups = ("controls", "treated")
     lines: Rows = [
         {
             "label": row.label,
@@ -155,57 +143,40 @@ def shares(rows: Sequence[Share]) -> alt.LayerChart:
     points: Rows = [
         {"label": line["label"], "side": line["side"], "arm": group, "share": line[group]}
         for line in lines
-        for group in groups
+        for group in reversed(_GROUPS)
     ]
     sides = [side for side in _SIDES if any(line["side"] == side for line in lines)]
-    y = alt.Y(
-        "label:N",
-        sort=None,
-        scale=alt.Scale(domain=[row.label for row in rows], paddingInner=0.3),
-        axis=alt.Axis(title=None, labelLimit=_LABEL_LIMIT),
-    )
-    offset = alt.YOffset("side:N", sort=None, scale=alt.Scale(domain=sides, paddingOuter=0.6))
-    color = alt.Color(
-        "side:N",
-        scale=alt.Scale(domain=sides, range=[color_of(1), color_of(0)][: len(sides)]),
-        legend=top_legend(columns=1, symbolType="stroke"),
-    )
+    channels = {
+        "y": name_rows("label", [row.label for row in rows], paddingInner=0.3),
+        "yOffset": alt.YOffset(
+            "side:N", sort=None, scale=alt.Scale(domain=sides, paddingOuter=0.6)
+        ),
+        "color": alt.Color(
+            "side:N",
+            scale=alt.Scale(domain=sides, range=[color_of(1), color_of(0)][: len(sides)]),
+            legend=top_legend(columns=1, symbolType="stroke"),
+        ),
+    }
     shape = alt.Shape(
         "arm:N",
-        scale=alt.Scale(domain=list(groups), range=[shape_of(1), shape_of(0)]),
+        scale=alt.Scale(domain=list(reversed(_GROUPS)), range=[shape_of(1), shape_of(0)]),
         # One neutral colour, since the shapes occur in both colours.
         legend=top_legend(columns=1, symbolFillColor=color_of(5)),
     )
-    scale = plain_scale(0, 100, kind="linear")
+    x = linear(alt.X, "controls", 0, 100, title="share, %")
+    share = alt.X("share:Q", scale=plain_scale(0, 100))
+    tooltip = tooltips(
+        ("label:N", "covariate"),
+        ("side:N", "when"),
+        ("arm:N", "group"),
+        ("share:Q", "share, %", ".1f"),
+    )
     return frame(
         [
-            chart_of(lines)
-            .mark_rule(strokeWidth=2)
-            .encode(
-                x=alt.X("controls:Q", scale=scale, axis=alt.Axis(title="share, %")),
-                x2="treated:Q",
-                y=y,
-                yOffset=offset,
-                color=color,
-            ),
-            chart_of(points)
-            .mark_point(filled=True, size=60, opacity=1)
-            .encode(
-                x=alt.X("share:Q", scale=scale),
-                y=y,
-                yOffset=offset,
-                color=color,
-                shape=shape,
-                tooltip=[
-                    alt.Tooltip("label:N", title="covariate"),
-                    alt.Tooltip("side:N", title="when"),
-                    alt.Tooltip("arm:N", title="group"),
-                    alt.Tooltip("share:Q", title="share, %", format=".1f"),
-                ],
-            ),
+            layer(lines, rule(2), x=x, x2="treated:Q", **channels),
+            layer(points, point(60), x=share, shape=shape, tooltip=tooltip, **channels),
         ],
         title="Shares",
-        notes=[],
         description=(
             f"Shares of treated and controls. {'; '.join(row.describe() for row in rows)}"
         ),
@@ -237,28 +208,19 @@ def qq_plot(
     low, high = min(quantiles, default=0.0), max(quantiles, default=1.0)
     margin = 0.03 * (high - low) or 0.5 * abs(high) or 0.5
     low, high = low - margin, high + margin
-    scale = plain_scale(low, high, kind="linear")
-    x = alt.X("control:Q", scale=scale, axis=alt.Axis(title=f"{variable} of the controls"))
-    y = alt.Y("treated:Q", scale=scale, axis=alt.Axis(title=f"{variable} of the treated"))
-    color, shape = _sides(len(sides))
-    points = (
-        chart_of(rows)
-        .mark_point(filled=True, size=36, opacity=0.7)
-        .encode(
-            x=x,
-            y=y,
-            color=color,
-            shape=shape,
-            tooltip=[
-                alt.Tooltip("control:Q", format=".5~g"),
-                alt.Tooltip("treated:Q", format=".5~g"),
-                alt.Tooltip("side:N", title="when"),
-            ],
-        )
+    x = linear(alt.X, "control", low, high, title=f"{variable} of the controls")
+    y = linear(alt.Y, "treated", low, high, title=f"{variable} of the treated")
+    color, shape = _color_and_shape(sides)
+    tooltip = tooltips(
+        ("control:Q", "control", ".5~g"), ("treated:Q", "treated", ".5~g"), ("side:N", "when")
     )
-    diagonal = chart_of([{"control": end, "treated": end} for end in (low, high)])
+    diagonal = [{"control": end, "treated": end} for end in (low, high)]
+    mark = point(36, opacity=0.7)
     return frame(
-        [diagonal.mark_line(style="reference").encode(x=x, y=y), points],
+        [
+            layer(diagonal, alt.MarkDef("line", style="reference"), x=x, y=y),
+            layer(rows, mark, x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
         title=f"Quantiles of {variable}",
         notes=notes,
         description=f"Quantiles of {variable} among treated and controls. {HOW_TO_READ_QQ_PLOT}",
@@ -273,14 +235,11 @@ class Weighted(Struct, frozen=True):
     weights: Floats | None
 
 
-class Arms(Struct, frozen=True):
-    """Values of one covariate in both groups."""
-
-    treated: Weighted
-    controls: Weighted
+Groups = tuple[Weighted, Weighted]
+"""Values of one covariate among the treated and among the controls."""
 
 
-def group_density(variable: str, before: Arms, after: Arms | None) -> alt.LayerChart | None:
+def group_density(variable: str, before: Groups, after: Groups | None) -> alt.LayerChart | None:
     """Draw the density of one covariate in both groups; ``None`` if a group is too small.
 
     Parameters
@@ -290,17 +249,16 @@ def group_density(variable: str, before: Arms, after: Arms | None) -> alt.LayerC
     before, after
         In the unit of the covariate. With ``after``, the hills before matching point down.
     """
-    groups = ("treated", "controls")
     sides = [(1.0, before)] if after is None else [(1.0, after), (-1.0, before)]
-    values = [arm.values for _, arms in sides for arm in (arms.treated, arms.controls)]
-    low, high = min(float(arm.min()) for arm in values), max(float(arm.max()) for arm in values)
+    values = np.concatenate([group.values for _, groups in sides for group in groups])
+    low, high = float(values.min()), float(values.max())
     margin = 0.04 * (high - low) or 0.5
     begin, width = low - margin, high - low + 2.0 * margin
     rows: Rows = []
-    for sign, arms in sides:
-        for name, arm in zip(groups, (arms.treated, arms.controls), strict=True):
+    for sign, groups in sides:
+        for name, group in zip(_GROUPS, groups, strict=True):
             # Values as shares of the axis: squares of very large values would overflow.
-            hill = density((arm.values - begin) / width, 0.0, 1.0, arm.weights)
+            hill = density((group.values - begin) / width, 0.0, 1.0, group.weights)
             if hill is None:
                 return None
             grid, heights = hill
@@ -315,38 +273,25 @@ def group_density(variable: str, before: Arms, after: Arms | None) -> alt.LayerC
                 for place, height in zip(grid.tolist(), heights.tolist(), strict=True)
             ]
     top = 1.08 * max(abs(row["height"]) for row in rows)
+    title, bottom = "before ↓  ↑ after matching", -top
+    if after is None:
+        title, bottom = "before matching", 0.0
+    y = linear(alt.Y, "height", bottom, top, title=title, labels=False, ticks=False, grid=False)
+    x = linear(alt.X, "at", begin, begin + width, title=variable)
     legend = top_legend(symbolType="stroke")
-    color = alt.Color(
-        "arm:N",
-        scale=alt.Scale(domain=list(groups), range=[color_of(2), color_of(3)]),
-        legend=legend,
-    )
+    colors = alt.Scale(domain=list(_GROUPS), range=[color_of(2), color_of(3)])
+    dashes = alt.Scale(domain=list(_GROUPS), range=[[1, 0], [6, 3]])
+    color = alt.Color("arm:N", scale=colors, legend=legend)
     # Colour is never the only difference.
-    dash = alt.StrokeDash(
-        "arm:N", scale=alt.Scale(domain=list(groups), range=[[1, 0], [6, 3]]), legend=legend
-    )
-    x = alt.X(
-        "at:Q",
-        scale=plain_scale(begin, begin + width, kind="linear"),
-        axis=alt.Axis(title=variable),
-    )
-    title = "before matching" if after is None else "before ↓  ↑ after matching"
-    y = alt.Y(
-        "height:Q",
-        scale=plain_scale(0.0 if after is None else -top, top, kind="linear"),
-        axis=alt.Axis(title=title, labels=False, ticks=False, grid=False),
-    )
-    hills = chart_of(rows)
+    dash = alt.StrokeDash("arm:N", scale=dashes, legend=legend)
+    hill_channels = {"x": x, "y": y, "color": color, "detail": "side:N"}
     return frame(
         [
-            chart_of([{"height": 0.0}]).mark_rule(style="negligible").encode(y=y),
-            hills.mark_area(opacity=0.18).encode(x=x, y=y, color=color, detail="side:N"),
-            hills.mark_line(strokeWidth=2).encode(
-                x=x, y=y, color=color, detail="side:N", strokeDash=dash
-            ),
+            layer([{"height": 0.0}], rule(style="negligible"), y=y),
+            layer(rows, alt.MarkDef("area", opacity=0.18), **hill_channels),
+            layer(rows, alt.MarkDef("line", strokeWidth=2), strokeDash=dash, **hill_channels),
         ],
         title=f"Distribution of {variable}",
-        notes=[],
         description=(
             f"Distribution of {variable} among treated and controls. {HOW_TO_READ_DENSITY}"
         ),

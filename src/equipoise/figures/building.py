@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import altair as alt
 
@@ -13,7 +13,10 @@ from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, sha
 from equipoise.model.result import ResultDocument
 
 Rows = list[dict[str, Any]]
+Position = TypeVar("Position", alt.X, alt.Y)
 
+LABEL_LIMIT = 220
+"""Pixels of a name beside its row."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 (§2.2) cannot hold; vl-convert aborts the process over one in a name."""
 
@@ -23,11 +26,34 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
 
 
+def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any) -> alt.Chart:
+    """Draw rows as one kind of mark; the arguments of ``encode`` say what each channel shows."""
+    chart: alt.Chart = chart_of(rows).properties(mark=mark).encode(**channels)
+    return chart
+
+
+def point(size: float, **style: Any) -> alt.MarkDef:
+    """Return the mark of an estimate: a filled point."""
+    return alt.MarkDef("point", **{"filled": True, "size": size, "opacity": 1, **style})
+
+
+def rule(width: float | None = None, **style: Any) -> alt.MarkDef:
+    """Return the mark of an interval or of a landmark: a line of this width in pixels."""
+    return alt.MarkDef("rule", strokeWidth=alt.Undefined if width is None else width, **style)
+
+
+def tooltips(*fields: tuple[str, ...]) -> list[alt.Tooltip]:
+    """Return what a reader sees at a mark: fields, each with its title and its number format."""
+    names = ("shorthand", "title", "format")
+    parts: list[dict[str, Any]] = [dict(zip(names, field, strict=False)) for field in fields]
+    return [alt.Tooltip(**part) for part in parts]
+
+
 def frame(
     layers: Sequence[alt.Chart],
     *,
     title: str,
-    notes: Sequence[str],
+    notes: Sequence[str] = (),
     description: str,
     height: int,
 ) -> alt.LayerChart:
@@ -73,34 +99,31 @@ def top_legend(**changes: Any) -> alt.Legend:
 
 def condition_color(names: Sequence[str]) -> alt.Color:
     """Return the colour by condition, in the order of the plan, with a legend."""
-    return alt.Color(
-        "condition:N",
-        scale=alt.Scale(domain=list(names), range=[color_of(i) for i in range(len(names))]),
-        legend=_condition_legend(),
-    )
+    return _condition(names)[0]
 
 
 def condition_shape(names: Sequence[str]) -> alt.Shape:
-    """Return the shape by condition, in the order of the plan.
+    """Return the shape by condition, in the order of the plan; its legend is that of the colours.
 
     Where the colours begin again, the shapes do not repeat with them.
     """
-    shapes = [shape_of(place + place // len(PALETTE)) for place in range(len(names))]
-    return alt.Shape(
-        "condition:N",
-        scale=alt.Scale(domain=list(names), range=shapes),
-        # The same legend as for the colours: Vega then draws one for both.
-        legend=_condition_legend(),
-    )
+    return _condition(names)[1]
 
 
-def _condition_legend() -> alt.Legend:
+def _condition(names: Sequence[str]) -> tuple[alt.Color, alt.Shape]:
+    places = range(len(names))
     # Vega leaves out what is beyond 30 entries unless the limit is 0.
-    return top_legend(columns=1, labelLimit=300, symbolLimit=0)
+    legend = top_legend(columns=1, labelLimit=300, symbolLimit=0)
+    shapes = [place + place // len(PALETTE) for place in places]
+    return color_and_shape("condition", names, places, legend, shapes)
 
 
 def color_and_shape(
-    field: str, kinds: Sequence[str], places: Sequence[int], legend: alt.Legend | None
+    field: str,
+    kinds: Sequence[str],
+    places: Sequence[int],
+    legend: alt.Legend | None,
+    shape_places: Sequence[int] | None = None,
 ) -> tuple[alt.Color, alt.Shape]:
     """Return colour and shape by kind, with one legend for both.
 
@@ -108,11 +131,11 @@ def color_and_shape(
     ----------
     field
         Field of each row that holds the kind.
-    places
-        Position in the palette of each kind.
+    places, shape_places
+        Position of each kind in the palette, and among the shapes if that is another.
     """
     colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
-    shapes = alt.Scale(domain=list(kinds), range=[shape_of(place) for place in places])
+    shapes = alt.Scale(domain=list(kinds), range=[*map(shape_of, shape_places or places)])
     return (
         alt.Color(f"{field}:N", scale=colors, legend=legend),
         alt.Shape(f"{field}:N", scale=shapes, legend=legend),
@@ -125,11 +148,32 @@ def place_of(document: ResultDocument, name: str) -> int:
     return names.index(name) if name in names else len(names)
 
 
-def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"]) -> alt.Scale:
+def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"] = "linear") -> alt.Scale:
     """Return a scale over exactly this range: never widened to round numbers or to zero."""
     # Vega warns of `zero` on a logarithmic scale, which has none.
     zero = False if kind == "linear" else alt.Undefined
     return alt.Scale(domain=[low, high], type=kind, nice=False, zero=zero)
+
+
+def linear(
+    channel: type[Position], field: str, low: float, high: float, *, title: str, **axis: Any
+) -> Position:
+    """Return a position on a linear scale over exactly this range."""
+    scale = plain_scale(low, high)
+    return channel(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def count_axis(field: str, low: float, high: float, title: str) -> alt.X:
+    """Return the horizontal position of trials, blocks or iterations, which have whole numbers."""
+    ticks = {"tickMinStep": 1, "tickCount": 8, "format": "d", "grid": False}
+    return linear(alt.X, field, low, high, title=title, **ticks)
+
+
+def name_rows(field: str, names: Sequence[str], **scale: Any) -> alt.Y:
+    """Return a row for each name, from top to bottom in this order."""
+    rows = alt.Scale(domain=list(names), **scale)
+    axis = alt.Axis(title=None, labelLimit=LABEL_LIMIT)
+    return alt.Y(f"{field}:N", sort=None, scale=rows, axis=axis)
 
 
 def quantity_axis(quantity: Quantity, count: int) -> alt.Axis:

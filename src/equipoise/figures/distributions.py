@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -12,11 +14,14 @@ from numpy.typing import NDArray
 
 from equipoise.figures.building import (
     Rows,
-    chart_of,
     frame,
+    layer,
     plain_scale,
+    point,
     quantity_axis,
     quantity_scale,
+    rule,
+    tooltips,
 )
 from equipoise.figures.density import density
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
@@ -27,7 +32,7 @@ from equipoise.figures.trial_values import (
     known_values,
     primary_metric,
 )
-from equipoise.model.result import MetricSummary, ResultDocument
+from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "
@@ -68,7 +73,7 @@ def distributions(
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y("y:Q", scale=plain_scale(0.5 - rows, 0.62, kind="linear"), axis=None),
+        alt.Y("y:Q", scale=plain_scale(0.5 - rows, 0.62), axis=None),
     )
     notes = panel.notes()
     if count > every_trial:
@@ -112,6 +117,17 @@ class _Panel(Struct, frozen=True):
             return lambda value: 0.6
         return lambda value: float(np.interp(quantity.place(quantity.scaled(value)), *hill))
 
+    def draw(self, rows: Rows, mark: alt.MarkDef, **channels: Any) -> alt.Chart:
+        """Draw rows of ``x`` and ``y`` on the shared axes."""
+        return layer(rows, mark, **{"x": self.x, "y": self.y, **channels})
+
+    def analysed(self) -> Iterator[tuple[TrialRow, int, float]]:
+        """Return each analysed trial of the plan with a value, and its condition's row."""
+        names = list(self.values)
+        for _, trial, value in known_values(self.document, self.metric):
+            if trial.analysed and trial.condition in self.values:
+                yield trial, names.index(trial.condition), value
+
     def summaries(self) -> list[tuple[int, MetricSummary]]:
         """Return the row and the summary of each condition with a finite median."""
         return [
@@ -136,45 +152,30 @@ class _Panel(Struct, frozen=True):
                 }
                 for place, height in zip(*hill, strict=True)
             ]
-            charts.append(
-                chart_of(rows)
-                .mark_area(color=color_of(index), opacity=0.35, line=False, aria=False)
-                .encode(x=self.x, y=self.y, y2="base:Q")
-            )
+            area = alt.MarkDef("area", color=color_of(index), opacity=0.35, line=False, aria=False)
+            charts.append(self.draw(rows, area, y2="base:Q"))
         return charts
 
     def dots(self) -> list[alt.Chart]:
         """Draw each trial as a dot, spread where trials are dense."""
-        names, quantity = list(self.values), self.quantity
-        rows: dict[str, Rows] = {name: [] for name in names}
-        crowding = {name: self.crowding(group) for name, group in self.values.items()}
-        for _, row, value in known_values(self.document, self.metric):
-            if not row.analysed or row.condition not in rows or not math.isfinite(value):
-                continue
-            if quantity.beyond(value):
-                continue
-            own = rows[row.condition]
-            # Golden-ratio steps spread neighbours in time evenly, without a random source.
-            spread = (len(own) * _GOLDEN) % 1.0 * crowding[row.condition](value)
-            y = round(-names.index(row.condition) - _GAP - _DOTS * spread, 3)
-            own.append({"x": quantity.scaled(value), "y": y, "block": row.block})
-        tooltip = [
-            alt.Tooltip("x:Q", title=quantity.title(), format=".5~r"),
-            alt.Tooltip("block:Q", title="block"),
-        ]
-        return [
-            chart_of(own)
-            .mark_circle(
-                color=color_of(index),
-                size=float(np.clip(6000 / len(own), 8, 36)),
-                opacity=0.7,
-                clip=True,
-                aria=False,
+        quantity = self.quantity
+        rows: list[Rows] = [[] for _ in self.values]
+        crowding = [self.crowding(group) for group in self.values.values()]
+        for trial, index, value in self.analysed():
+            if math.isfinite(value) and not quantity.beyond(value):
+                # Golden-ratio steps spread neighbours in time evenly, without a random source.
+                spread = (len(rows[index]) * _GOLDEN) % 1.0 * crowding[index](value)
+                y = round(-index - _GAP - _DOTS * spread, 3)
+                rows[index].append({"x": quantity.scaled(value), "y": y, "block": trial.block})
+        tooltip = tooltips(("x:Q", quantity.title(), ".5~r"), ("block:Q", "block"))
+        charts = []
+        for index, dots in enumerate(rows):
+            size = float(np.clip(6000 / max(len(dots), 1), 8, 36))
+            mark = alt.MarkDef(
+                "circle", color=color_of(index), size=size, opacity=0.7, clip=True, aria=False
             )
-            .encode(x=self.x, y=self.y, tooltip=tooltip)
-            for index, own in enumerate(rows.values())
-            if own
-        ]
+            charts += [self.draw(dots, mark, tooltip=tooltip)] if dots else []
+        return charts
 
     def bars(self) -> list[alt.Chart]:
         """Draw the counts of trials in bins."""
@@ -196,23 +197,18 @@ class _Panel(Struct, frozen=True):
                 }
                 for bin_ in np.flatnonzero(counts)
             ]
-            charts.append(
-                chart_of(rows)
-                .mark_rect(color=color_of(index), opacity=0.8, aria=False)
-                .encode(x=self.x, x2="until:Q", y=self.y, y2="base:Q", tooltip=["trials:Q"])
-            )
+            bar = alt.MarkDef("rect", color=color_of(index), opacity=0.8, aria=False)
+            charts.append(self.draw(rows, bar, x2="until:Q", y2="base:Q", tooltip=["trials:Q"]))
         return charts
 
     def edges(self) -> list[alt.Chart]:
         """Draw trials that lie beyond the axis or timed out as arrows at its edge."""
-        names, quantity = list(self.values), self.quantity
-        numbers: dict[tuple[int, bool, str], int] = {}
-        for _, row, value in known_values(self.document, self.metric):
-            if not row.analysed or row.condition not in names or not quantity.beyond(value):
-                continue
-            kind = "timed out" if math.isinf(value) else "beyond"
-            key = (names.index(row.condition), quantity.scaled(value) > quantity.high, kind)
-            numbers[key] = numbers.get(key, 0) + 1
+        quantity = self.quantity
+        numbers: Counter[tuple[int, bool, str]] = Counter()
+        for _, index, value in self.analysed():
+            if quantity.beyond(value):
+                kind = "timed out" if math.isinf(value) else "beyond"
+                numbers[index, quantity.scaled(value) > quantity.high, kind] += 1
         charts = []
         for (index, right, kind), number in numbers.items():
             arrow = {
@@ -220,11 +216,9 @@ class _Panel(Struct, frozen=True):
                 "y": -index + _HILL * (0.5 if kind == "timed out" else 0.15),
                 "words": f"{number} {kind} ▸" if right else f"◂ {number} {kind}",
             }
-            charts.append(
-                chart_of([arrow])
-                .mark_text(style="label", align="right" if right else "left", fontSize=12)
-                .encode(x=self.x, y=self.y, text="words:N")
-            )
+            align: Literal["right", "left"] = "right" if right else "left"
+            mark = alt.MarkDef("text", style="label", align=align, fontSize=12)
+            charts.append(self.draw([arrow], mark, text="words:N"))
         return charts
 
     def medians(self) -> list[alt.Chart]:
@@ -246,20 +240,15 @@ class _Panel(Struct, frozen=True):
             )
         if not points:
             return []
+        median = point(60, style="median")
         return [
-            chart_of(bars)
-            .mark_rule(style="median-interval")
-            .encode(x=self.x, x2="until:Q", y=self.y),
-            chart_of(points)
-            .mark_point(style="median", filled=True, size=60, opacity=1)
-            .encode(
-                x=self.x, y=self.y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~r")]
-            ),
+            self.draw(bars, rule(style="median-interval"), x2="until:Q"),
+            self.draw(points, median, tooltip=tooltips(("x:Q", "median", ".5~r"))),
         ]
 
     def modes(self) -> list[alt.Chart]:
         """Draw the position and the share of each mode, where there are several."""
-        summaries = [one.metrics.get(self.metric) for one in self.document.conditions]
+        summaries = [condition.metrics.get(self.metric) for condition in self.document.conditions]
         rows: Rows = [
             {
                 "x": self.quantity.clipped(mode.at),
@@ -272,19 +261,20 @@ class _Panel(Struct, frozen=True):
             for place, mode in enumerate(summary.modes)
         ]
         # The lowest mode has its share to the left, so that near modes leave room for each other.
+        sides: tuple[tuple[bool, Literal["right", "left"], int], ...] = (
+            (True, "right", 5),
+            (False, "left", -5),
+        )
         return [
-            chart_of(side)
-            .mark_text(
-                style="label",
-                fontSize=11,
-                dy=-6,
-                dx=5 if left else -5,
-                align="right" if left else "left",
-                aria=False,
+            self.draw(
+                side,
+                alt.MarkDef(
+                    "text", style="label", fontSize=11, dy=-6, dx=dx, align=align, aria=False
+                ),
+                text="words:N",
             )
-            .encode(x=self.x, y=self.y, text="words:N")
-            for left in (True, False)
-            if (side := [row for row in rows if row["first"] is left])
+            for first, align, dx in sides
+            if (side := [row for row in rows if row["first"] is first])
         ]
 
     def labels(self) -> alt.Chart:
@@ -293,12 +283,8 @@ class _Panel(Struct, frozen=True):
             {"y": _LABEL_AT - index, "words": name if group else f"{name} (no trial to show)"}
             for index, (name, group) in enumerate(self.values.items())
         ]
-        chart: alt.Chart = (
-            chart_of(rows)
-            .mark_text(style="label", align="left", limit=alt.ExprRef("width - 8"))
-            .encode(x=alt.value(4), y=self.y, text="words:N")
-        )
-        return chart
+        mark = alt.MarkDef("text", style="label", align="left", limit=alt.ExprRef("width - 8"))
+        return self.draw(rows, mark, x=alt.value(4), text="words:N")
 
     def notes(self) -> list[str]:
         """Return what a reader must know about the data."""

@@ -11,19 +11,18 @@ from msgspec import Struct
 from equipoise.figures.balance import HOW_TO_READ_LOVE_PLOT, love_plot
 from equipoise.figures.building import (
     Rows,
-    chart_of,
     color_and_shape,
     frame,
-    plain_scale,
+    layer,
+    linear,
+    name_rows,
+    point,
+    rule,
+    tooltips,
     top_legend,
 )
 from equipoise.figures.gallery import Figure
-from equipoise.model.observation_result import (
-    Effect,
-    ObservationResult,
-    Period,
-    Placebo,
-)
+from equipoise.model.observation_result import Effect, ObservationResult, Period, Placebo
 
 HOW_TO_READ_EFFECTS = (
     "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
@@ -115,46 +114,28 @@ def estimates(
     drawn: Rows = []
     for row in rows:
         low, high = row.interval or (row.at, row.at)
-        if all(math.isfinite(number) for number in (row.at, low, high)):
+        if all(map(math.isfinite, (row.at, low, high))):
             drawn.append(
                 {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
             )
     labels = list(dict.fromkeys(row["label"] for row in drawn))
-    shown = [kind for kind in kinds if any(row["kind"] == kind for row in drawn)]
+    places = [i for i, kind in enumerate(kinds) if any(row["kind"] == kind for row in drawn)]
     reach = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
-    scale = plain_scale(-reach, reach, kind="linear")
-    y = alt.Y(
-        "label:N",
-        sort=None,
-        scale=alt.Scale(domain=labels),
-        axis=alt.Axis(title=None, labelLimit=220),
-    )
+    low_end = linear(alt.X, "low", -reach, reach, title=unit, labelBound=True)
+    at = alt.X("at:Q", scale=low_end["scale"])
+    y = name_rows("label", labels)
     # A legend would repeat the labels where each row is a kind of its own.
     legend = None if labels == [row["kind"] for row in drawn] else top_legend(columns=2)
-    places = [list(kinds).index(kind) for kind in shown]
-    color, shape = color_and_shape("kind", shown, places, legend)
-    data = chart_of(drawn)
-    bars = data.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=scale, axis=alt.Axis(title=unit, labelBound=True)),
-        x2="high:Q",
-        y=y,
-        color=color,
+    color, shape = color_and_shape("kind", [kinds[i] for i in places], places, legend)
+    tooltip = tooltips(
+        ("label:N",), ("at:Q", unit, ".3g"), ("low:Q", "from", ".3g"), ("high:Q", "to", ".3g")
     )
-    points = data.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("at:Q", scale=scale),
-        y=y,
-        color=color,
-        shape=shape,
-        tooltip=[
-            alt.Tooltip("label:N"),
-            alt.Tooltip("at:Q", title=unit, format=".3g"),
-            alt.Tooltip("low:Q", title="from", format=".3g"),
-            alt.Tooltip("high:Q", title="to", format=".3g"),
-        ],
-    )
-    zero = chart_of([{"at": 0.0}]).mark_rule(style="reference")
     return frame(
-        [zero.encode(x=alt.X("at:Q", scale=scale)), bars, points],
+        [
+            layer([{"at": 0.0}], rule(style="reference"), x=at),
+            layer(drawn, rule(2), x=low_end, x2="high:Q", y=y, color=color),
+            layer(drawn, point(70), x=at, y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
         title=title,
         notes=notes,
         description=description,

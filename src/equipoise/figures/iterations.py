@@ -8,7 +8,18 @@ import altair as alt
 import numpy as np
 from msgspec import Struct
 
-from equipoise.figures.building import Rows, chart_of, frame, place_of, plain_scale
+from equipoise.figures.building import (
+    Rows,
+    count_axis,
+    frame,
+    layer,
+    linear,
+    place_of,
+    plain_scale,
+    point,
+    rule,
+    tooltips,
+)
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
@@ -51,29 +62,28 @@ def iterations(
     shown = series[:MOST_TRIALS]
     if not shown:
         return None
-    values = np.concatenate([one.values for one in shown])
+    values = np.concatenate([trial.values for trial in shown])
     divisor, unit = unit_of(metric, float(np.median(values)))
-    stretch = max(1, -(-max(len(one.values) for one in shown) // MOST_POINTS))
+    longest = max(len(trial.values) for trial in shown)
+    stretch = max(1, -(-longest // MOST_POINTS))
     name = metric_name(metric)
-    x = alt.X(
-        "iteration:Q",
-        title="iteration",
-        scale=plain_scale(0.0, 1.0 + max(len(one.values) for one in shown), kind="linear"),
-        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
-    )
+    x = count_axis("iteration", 0.0, 1.0 + longest, "iteration")
     y = _vertical(name, unit, values / divisor)
     color = color_of(place_of(document, condition.name))
     levels = _levels(shown, divisor)
+    tooltip = tooltips(
+        ("block:N", "block"),
+        ("kind:N", "class of the trial"),
+        ("iteration:Q", "from iteration"),
+        ("end:Q", "to iteration"),
+        ("value:Q", f"{name}, {unit}" if unit else name, ".5~r"),
+    )
+    thin = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
+    changes = [row for row in levels if row["iteration"] > 1]
     layers = [
-        chart_of(_points(shown, stretch, divisor))
-        .mark_line(strokeWidth=1, opacity=0.45, color=color, aria=False)
-        .encode(x=x, y=y, detail="block:N"),
-        chart_of(levels)
-        .mark_rule(strokeWidth=2.5, color=color)
-        .encode(x=x, x2="end:Q", y=y, tooltip=_tooltip(name, unit)),
-        chart_of([row for row in levels if row["iteration"] > 1])
-        .mark_point(filled=True, size=40, opacity=1, color=color)
-        .encode(x=x, y=y, tooltip=_tooltip(name, unit)),
+        layer(_points(shown, stretch, divisor), thin, x=x, y=y, detail="block:N"),
+        layer(levels, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
+        layer(changes, point(40, color=color), x=x, y=y, tooltip=tooltip),
     ]
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if stretch > 1:
@@ -93,7 +103,7 @@ def iterations(
 
 
 def _series(document: ResultDocument, condition: ConditionResult, metric: str) -> list[_Series]:
-    shapes = {one.block: one for one in condition.iterations[metric].trials}
+    shapes = {trial.block: trial for trial in condition.iterations[metric].trials}
     return [
         _Series(row.block, row.iterations[metric], shapes.get(row.block))
         for row in document.trials
@@ -105,11 +115,11 @@ def _points(shown: Sequence[_Series], stretch: int, divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + begin,
-            "value": rounded(float(np.median(one.values[begin : begin + stretch])) / divisor),
-            "block": one.block,
+            "value": rounded(float(np.median(trial.values[begin : begin + stretch])) / divisor),
+            "block": trial.block,
         }
-        for one in shown
-        for begin in range(0, len(one.values), stretch)
+        for trial in shown
+        for begin in range(0, len(trial.values), stretch)
     ]
 
 
@@ -119,22 +129,12 @@ def _levels(shown: Sequence[_Series], divisor: float) -> Rows:
             "iteration": 1 + stretch.begin,
             "end": stretch.end,
             "value": rounded(stretch.level / divisor),
-            "block": one.block,
-            "kind": one.shape.kind,
+            "block": trial.block,
+            "kind": trial.shape.kind,
         }
-        for one in shown
-        if one.shape is not None
-        for stretch in one.shape.stretches
-    ]
-
-
-def _tooltip(name: str, unit: str) -> list[alt.Tooltip]:
-    return [
-        alt.Tooltip("block:N", title="block"),
-        alt.Tooltip("kind:N", title="class of the trial"),
-        alt.Tooltip("iteration:Q", title="from iteration"),
-        alt.Tooltip("end:Q", title="to iteration"),
-        alt.Tooltip("value:Q", title=f"{name}, {unit}" if unit else name, format=".5~r"),
+        for trial in shown
+        if trial.shape is not None
+        for stretch in trial.shape.stretches
     ]
 
 
@@ -144,18 +144,12 @@ def _vertical(name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.f
     low, high = float(values.min()), float(values.max())
     if low > 0.0 and high > _LOGARITHMIC_FROM * low:
         factor = (high / low) ** _MARGIN
+        low, high = low / factor, high * factor
         return alt.Y(
             "value:Q",
             title=f"{title} (logarithmic scale)",
-            scale=plain_scale(low / factor, high * factor, kind="log"),
-            axis=alt.Axis(
-                values=log_ticks(low / factor, high * factor) or alt.Undefined, format="~r"
-            ),
+            scale=plain_scale(low, high, kind="log"),
+            axis=alt.Axis(values=log_ticks(low, high) or alt.Undefined, format="~r"),
         )
     margin = _MARGIN * (high - low) or abs(high) * _MARGIN or 1.0
-    return alt.Y(
-        "value:Q",
-        title=title,
-        scale=plain_scale(low - margin, high + margin, kind="linear"),
-        axis=alt.Axis(tickCount=6),
-    )
+    return linear(alt.Y, "value", low - margin, high + margin, title=title, tickCount=6)

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from equipoise.figures.building import (
     Rows,
-    chart_of,
     color_and_shape,
     frame,
+    layer,
+    point,
     quantity_scale,
+    tooltips,
     top_legend,
 )
 from equipoise.figures.quantity import Quantity, quantity_of, unit_of
@@ -48,7 +50,7 @@ def are_primitives(document: ResultDocument) -> bool:
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     """Draw every row that reports this metric; ``None`` where none does."""
-    values = {name: own for name, own in analysed_values(document, metric).items() if own}
+    values = {name: group for name, group in analysed_values(document, metric).items() if group}
     if not values:
         return None
     quantity = _quantity(metric, values)
@@ -66,35 +68,39 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
     )
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
-    placements = list(PLACEMENTS.values())
-    legend = top_legend(columns=1)
     rows = _rows(document, values, quantity)
-    shown = [one for one in placements if any(row["placement"] == one for row in rows)]
-    places = [placements.index(one) for one in shown]
-    color, shape = color_and_shape("placement", shown, places, legend if len(shown) > 1 else None)
-    tooltip = [
-        alt.Tooltip("class:N"),
-        alt.Tooltip("row:N"),
-        alt.Tooltip("placement:N"),
-        alt.Tooltip("value:Q", title=quantity.unit or metric, format=".4~r"),
-    ]
+    placements = list(PLACEMENTS.values())
+    places = sorted({placements.index(row["placement"]) for row in rows})
+    legend = top_legend(columns=1) if len(places) > 1 else None
+    drawn = [placements[place] for place in places]
+    color, shape = color_and_shape("placement", drawn, places, legend)
+    tooltip = tooltips(
+        ("class:N",),
+        ("row:N",),
+        ("placement:N",),
+        ("value:Q", quantity.unit or metric, ".4~r"),
+    )
     medians = [
-        {"row": name, "value": quantity.scaled(_median(document, name, metric))} for name in values
+        {"row": one.name, "value": quantity.scaled(one.metrics[metric].median)}
+        for one in document.conditions
+        if one.name in values
     ]
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
     scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
     return frame(
         [
-            chart_of(rows)
-            .mark_point(filled=True, size=28, opacity=0.55)
-            .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-            chart_of(medians)
-            .mark_tick(thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
-            .encode(x=x, y=y),
+            layer(
+                rows, point(28, opacity=0.55), x=x, y=y, color=color, shape=shape, tooltip=tooltip
+            ),
+            layer(
+                medians,
+                alt.MarkDef("tick", thickness=2, size=ROW_HEIGHT - 4, style="median-interval"),
+                x=x,
+                y=y,
+            ),
         ],
         title=f"{name} ({scale})",
-        notes=[],
         description=f"{name}: {len(values)} primitives, a dot for each process, and the medians.",
         height=HEAD_HEIGHT + ROW_HEIGHT * len(values),
     )
@@ -102,7 +108,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
 
 def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
     """Return the quantity in the unit of the middle row, with a range that holds every process."""
-    medians = [statistics.median(own) for own in values.values()]
+    medians = [statistics.median(group) for group in values.values()]
     divisor, unit = unit_of(metric, statistics.median(medians))
     quantity = quantity_of(metric, list(values.values()))
     rescaled = quantity.divisor / divisor
@@ -113,14 +119,10 @@ def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
         low=quantity.low * rescaled,
         high=quantity.high * rescaled,
     )
-    shown = [quantity.scaled(value) for own in values.values() for value in own]
+    drawn = [quantity.scaled(value) for group in values.values() for value in group]
     return replace(
-        quantity, low=min(quantity.low, *shown) * 0.95, high=max(quantity.high, *shown) * 1.05
+        quantity, low=min(quantity.low, *drawn) * 0.95, high=max(quantity.high, *drawn) * 1.05
     )
-
-
-def _median(document: ResultDocument, name: str, metric: str) -> float:
-    return next(one.metrics[metric].median for one in document.conditions if one.name == name)
 
 
 def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Quantity) -> Rows:
@@ -132,6 +134,6 @@ def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Qu
             "placement": PLACEMENTS.get(levels[name].get(PLACEMENT, "none"), PLACEMENTS["none"]),
             "value": quantity.scaled(value),
         }
-        for name, own in values.items()
-        for value in own
+        for name, group in values.items()
+        for value in group
     ]

@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
+import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.building import (
+    Position,
     Rows,
-    chart_of,
     color_and_shape,
+    count_axis,
     frame,
+    layer,
     place_of,
     plain_scale,
+    point,
+    rule,
+    tooltips,
     top_legend,
 )
 from equipoise.figures.quantity import log_ticks, metric_name, rounded
@@ -56,12 +62,32 @@ _HEIGHT = 260
 _WIDEST = 4.0
 """Typical bar lengths beyond the outermost mark up to which a bar is drawn in full."""
 
-_LOW = "low"
-"""Field of the axis: the lower end of a band or a bar."""
 _PERCENT_BELOW = 2.0
 """Ratio below which the axis shows percent."""
 _MARGIN = 0.08
 _SMALLEST_SPAN = 0.002
+
+
+AnyComparison = Comparison | SampleComparison
+
+
+class _Row(Struct, frozen=True):
+    """A comparison under its label in the figure."""
+
+    label: str
+    comparison: AnyComparison
+    kind: str = COMPARED
+
+    def describe(self) -> str:
+        ratio, ends = self.comparison.ratio, self.comparison.ratio_ci
+        numbers = ("unlimited" if end is None else f"{end:.4g}" for end in ends)
+        estimate = "unknown" if ratio is None else f"{ratio:.4g}"
+        return f"{self.label}: ratio {estimate}, {' to '.join(numbers)}"
+
+    def verdict(self) -> str:
+        if self.kind == CONTROL:
+            return "no verdict"
+        return self.comparison.verdict if isinstance(self.comparison, Comparison) else "imported"
 
 
 def ratios(document: ResultDocument) -> alt.LayerChart | None:
@@ -71,14 +97,13 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     """
     metric = primary_metric(document)
     compared = [one for one in document.comparisons if one.metric == metric]
-    rows = [_row(one, COMPARED, _label(one, compared)) for one in compared]
+    rows = _rows(compared)
     if document.imported is not None:
-        imported = document.imported.comparisons
-        rows += [_row(one, COMPARED, _label(one, imported)) for one in imported]
+        rows += _rows(document.imported.comparisons)
     notes = []
     if document.control is not None:
         control = document.control.comparison
-        rows.append(_row(control, CONTROL, f"control: {control.baseline} against itself"))
+        rows.append(_Row(f"control: {control.baseline} against itself", control, CONTROL))
         floor = document.control.noise_floor
         if floor is not None:
             notes.append(
@@ -88,13 +113,9 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     if len(rows) < 2:
         return None
     name = metric_name(metric)
-    return _draw(
-        rows,
-        f"{name.capitalize()}: every comparison with its interval",
-        f"{name} against the baseline",
-        notes,
-        max((one.min_effect for one in compared), default=0.0),
-    )
+    title = f"{name.capitalize()}: every comparison with its interval"
+    smallest = max((one.min_effect for one in compared), default=0.0)
+    return _draw(rows, title, f"{name} against the baseline", notes, smallest)
 
 
 def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
@@ -105,12 +126,22 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     several = len({(one.baseline, one.candidate) for one in others}) > 1
     rows = []
-    for one in others:
+    for row, one in zip(_rows(others), others, strict=True):
         name = metric_name(one.metric)
-        rows.append(_row(one, COMPARED, f"{name}: {_label(one, others)}" if several else name))
+        rows.append(_Row(f"{name}: {row.label}" if several else name, one))
     smallest = max(one.min_effect for one in others)
-    title = "The other metrics with their intervals"
-    return _draw(rows, title, "against the baseline", [], smallest)
+    return _draw(
+        rows, "The other metrics with their intervals", "against the baseline", [], smallest
+    )
+
+
+def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
+    """Return a row for each comparison, with the baseline where there are several."""
+    one_baseline = len(comparisons) > 1 and len({one.baseline for one in comparisons}) == 1
+    return [
+        _Row(one.candidate if one_baseline else f"{one.candidate} against {one.baseline}", one)
+        for one in comparisons
+    ]
 
 
 def sequence(
@@ -130,7 +161,7 @@ def sequence(
         comparison.min_effect,
     )
     name = metric_name(comparison.metric)
-    y = axis.vertical(f"{name} against the baseline")
+    y = axis.position(alt.Y, f"{name} against the baseline")
     step = -(-len(points) // MOST_POINTS)
     rows: Rows = [
         {
@@ -149,25 +180,17 @@ def sequence(
         for begin, row in zip(begins, rows, strict=True)
         for corner in (begin, row["block"] + 0.5)
     ]
-    x = alt.X(
-        "block:Q",
-        title="blocks so far",
-        scale=plain_scale(0.5, max(2, points[-1].block) + 0.5, kind="linear"),
-        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
-    )
+    x = count_axis("block", 0.5, max(2, points[-1].block) + 0.5, "blocks so far")
     color = color_of(place_of(document, comparison.candidate))
-    tooltip = [alt.Tooltip("block:Q", title="block"), *_ratio_tooltips()]
+    tooltip = tooltips(("block:Q", "block"), *_RATIO_TOOLTIPS)
+    line = alt.MarkDef("line", color=color, strokeWidth=2, point={"size": 14, "color": color})
     layers = [
         *axis.landmarks(comparison.min_effect, y),
-        chart_of(band)
-        .mark_area(color=color, opacity=0.25, aria=False)
-        .encode(x=x, y=y, y2="high:Q"),
-        chart_of(rows[-1:])
-        .mark_rule(color=color, strokeWidth=4)
-        .encode(x=x, y=y, y2="high:Q", tooltip=tooltip),
-        chart_of(known)
-        .mark_line(color=color, strokeWidth=2, point={"size": 14, "color": color})
-        .encode(x=x, y=alt.Y("ratio:Q"), tooltip=tooltip),
+        layer(
+            band, alt.MarkDef("area", color=color, opacity=0.25, aria=False), x=x, y=y, y2="high:Q"
+        ),
+        layer(rows[-1:], rule(4, color=color), x=x, y=y, y2="high:Q", tooltip=tooltip),
+        layer(known, line, x=x, y="ratio:Q", tooltip=tooltip),
     ]
     notes = []
     if len(points) > MOST_POINTS:
@@ -190,39 +213,38 @@ def shift(
     document: ResultDocument, comparison: Comparison, numbers: ShiftFunction
 ) -> alt.LayerChart:
     """Draw the quantile ratios of one comparison with their bootstrap bands."""
-    known = [index for index, ratio in enumerate(numbers.ratio) if not math.isnan(ratio)]
-    values = [part[index] for part in (numbers.ratio, numbers.low, numbers.high) for index in known]
-    axis = ratio_axis(map(float, values), comparison.min_effect)
-    y = axis.vertical(f"{metric_name(comparison.metric)} against the baseline")
+    known = ~np.isnan(numbers.ratio)
+    parts = (numbers.quantiles, numbers.ratio, numbers.low, numbers.high)
+    points = np.column_stack(parts)[known]
+    axis = ratio_axis(points[:, 1:].ravel().tolist(), comparison.min_effect)
+    y = axis.position(alt.Y, f"{metric_name(comparison.metric)} against the baseline")
     rows: Rows = [
         {
-            "share": round(float(numbers.quantiles[index]), 4),
-            "ratio": axis.place(float(numbers.ratio[index])),
-            "low": axis.place(float(numbers.low[index])),
-            "high": axis.place(float(numbers.high[index])),
+            "share": round(share, 4),
+            "ratio": axis.place(ratio),
+            "low": axis.place(low),
+            "high": axis.place(high),
         }
-        for index in known
+        for share, ratio, low, high in points.tolist()
     ]
-    quantiles = [round(float(quantile), 4) for quantile in numbers.quantiles]
     x = alt.X(
         "share:Q",
         title="quantile: share of the runs that were faster",
         scale=alt.Scale(domain=[0.0, 1.0], nice=False),
-        axis=alt.Axis(format=".0%", values=quantiles, grid=False),
+        axis=alt.Axis(format=".0%", values=numbers.quantiles.round(4).tolist(), grid=False),
     )
     color = color_of(place_of(document, comparison.candidate))
-    data, ratio = chart_of(rows), alt.Y("ratio:Q")
-    tooltip = [alt.Tooltip("share:Q", title="quantile", format=".0%"), *_ratio_tooltips()]
+    tooltip = tooltips(("share:Q", "quantile", ".0%"), *_RATIO_TOOLTIPS)
+    area = alt.MarkDef("area", color=color, opacity=0.15, aria=False)
+    line = alt.MarkDef("line", color=color, strokeWidth=1.5)
     layers = [
         *axis.landmarks(comparison.min_effect, y),
-        data.mark_area(color=color, opacity=0.15, aria=False).encode(x=x, y=y, y2="high:Q"),
-        data.mark_rule(color=color, strokeWidth=2).encode(x=x, y=y, y2="high:Q"),
-        data.mark_line(color=color, strokeWidth=1.5).encode(x=x, y=ratio),
-        data.mark_point(color=color, filled=True, size=60, opacity=1).encode(
-            x=x, y=ratio, tooltip=tooltip
-        ),
+        layer(rows, area, x=x, y=y, y2="high:Q"),
+        layer(rows, rule(2, color=color), x=x, y=y, y2="high:Q"),
+        layer(rows, line, x=x, y="ratio:Q"),
+        layer(rows, point(60, color=color), x=x, y="ratio:Q", tooltip=tooltip),
     ]
-    missing = len(numbers.ratio) - len(known)
+    missing = len(numbers.ratio) - len(rows)
     notes = [] if comparison.disagreement is None else [f"{comparison.disagreement}."]
     if missing:
         notes.append(f"{missing} of the quantiles are timeouts on both sides: no ratio.")
@@ -259,28 +281,8 @@ class RatioAxis(Struct, frozen=True):
         """Return the position of an upper bound; the edge if it is not known."""
         return self.place(self.high if ratio is None else ratio)
 
-    def vertical(self, subject: str) -> alt.Y:
-        """Return the vertical channel of the field ``low``; ``subject`` names the ratio."""
-        title, scale, axis = self._parts(subject)
-        return alt.Y(f"{_LOW}:Q", title=title, scale=scale, axis=axis)
-
-    def horizontal(self, subject: str) -> alt.X:
-        """Return the horizontal channel of the same field."""
-        title, scale, axis = self._parts(subject)
-        return alt.X(f"{_LOW}:Q", title=title, scale=scale, axis=axis)
-
-    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
-        """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
-        margin = 1.0 + min_effect / 100.0
-        line = chart_of([{_LOW: self.place(1.0)}])
-        strip = chart_of([{_LOW: self.place(1.0 / margin), "until": self.place(margin)}])
-        end = alt.X2("until:Q") if isinstance(along, alt.X) else alt.Y2("until:Q")
-        return [
-            strip.mark_rect(style="negligible", aria=False).encode(along, end),
-            line.mark_rule(style="reference", aria=False).encode(along),
-        ]
-
-    def _parts(self, subject: str) -> tuple[str, alt.Scale, alt.Axis]:
+    def position(self, channel: type[Position], subject: str) -> Position:
+        """Return the position of the field ``low``; ``subject`` names the ratio."""
         kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
         axis = alt.Axis(
             format="+~r" if self.in_percent else "~r",
@@ -290,7 +292,18 @@ class RatioAxis(Struct, frozen=True):
         )
         unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
-        return f"{subject}: {unit}", scale, axis
+        return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
+
+    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
+        """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
+        margin = 1.0 + min_effect / 100.0
+        strip = [{"low": self.place(1.0 / margin), "until": self.place(margin)}]
+        axis = "x" if isinstance(along, alt.X) else "y"
+        place, end = {axis: along}, {f"{axis}2": "until:Q"}
+        return [
+            layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **place, **end),
+            layer([{"low": self.place(1.0)}], rule(style="reference", aria=False), **place),
+        ]
 
 
 def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
@@ -303,22 +316,7 @@ def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
     return RatioAxis(low / step, high * step, in_percent)
 
 
-def _ratio_tooltips() -> list[alt.Tooltip]:
-    return [alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")]
-
-
-class _Row(Struct, frozen=True):
-    label: str
-    kind: str
-    ratio: float | None
-    low: float | None
-    high: float | None
-    verdict: str
-
-    def describe(self) -> str:
-        ratio = "unknown" if self.ratio is None else f"{self.ratio:.4g}"
-        ends = ("unlimited" if end is None else f"{end:.4g}" for end in (self.low, self.high))
-        return f"{self.label}: ratio {ratio}, {' to '.join(ends)}"
+_RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
 
 
 def _draw(
@@ -329,50 +327,45 @@ def _draw(
     if len(rows) > MOST_ROWS:
         shown = [*rows[: MOST_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(shown)} of {len(rows)} are drawn; the document holds all."]
-    axis = ratio_axis(_extent(shown), min_effect)
-    if any(
-        row.low is None or row.high is None or row.low < axis.low or row.high > axis.high
-        for row in shown
-    ):
+    axis = ratio_axis(_extent([row.comparison for row in shown]), min_effect)
+    ends = [row.comparison.ratio_ci for row in shown]
+    if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
         notes = [*notes, "A bar that reaches the edge goes on beyond it."]
     labels = list(dict.fromkeys(row.label for row in shown))
-    kinds = [kind for kind in (COMPARED, CONTROL) if any(row.kind == kind for row in shown)]
+    kinds = list(dict.fromkeys(row.kind for row in shown))
     data: Rows = [
         {
             "label": row.label,
             "kind": row.kind,
-            "ratio": None if row.ratio is None else axis.place(row.ratio),
-            "low": axis.low_place(row.low),
-            "high": axis.high_place(row.high),
-            "says": row.verdict,
+            "ratio": None if row.comparison.ratio is None else axis.place(row.comparison.ratio),
+            "low": axis.low_place(low),
+            "high": axis.high_place(high),
+            "says": row.verdict(),
         }
-        for row in shown
+        for row, (low, high) in zip(shown, ends, strict=True)
     ]
-    x = axis.horizontal(subject)
+    x = axis.position(alt.X, subject)
     y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=labels), axis=None)
-    color, shape = color_and_shape(
-        "kind",
-        kinds,
-        [0 if kind == COMPARED else 5 for kind in kinds],
-        top_legend() if len(kinds) > 1 else None,
+    places = [0 if kind == COMPARED else 5 for kind in kinds]
+    legend = top_legend() if len(kinds) > 1 else None
+    color, shape = color_and_shape("kind", kinds, places, legend)
+    tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *_RATIO_TOOLTIPS)
+    bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
+    name = alt.MarkDef(
+        "text", style="label", align="left", dy=-_LABEL_OFFSET, limit=alt.ExprRef("width - 8")
     )
-    tooltip = [
-        alt.Tooltip("label:N", title="of"),
-        alt.Tooltip("says:N", title="verdict"),
-        *_ratio_tooltips(),
-    ]
     layers = [
         *axis.landmarks(min_effect, x),
         # Above its bar, not beside it: a command is longer than half a phone.
-        chart_of([{"label": label} for label in labels])
-        .mark_text(style="label", align="left", dy=-_LABEL_OFFSET, limit=alt.ExprRef("width - 8"))
-        .encode(x=alt.value(4), y=y, text="label:N"),
-        chart_of(data)
-        .mark_rule(strokeWidth=3)
-        .encode(x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
-        chart_of([row for row in data if row["ratio"] is not None])
-        .mark_point(filled=True, size=80, opacity=1)
-        .encode(x=alt.X("ratio:Q"), y=y, color=color, shape=shape, tooltip=tooltip),
+        layer([{"label": label} for label in labels], name, x=alt.value(4), y=y, text="label:N"),
+        layer(data, rule(3), x=x, x2="high:Q", **bars),
+        layer(
+            [row for row in data if row["ratio"] is not None],
+            point(80),
+            x="ratio:Q",
+            shape=shape,
+            **bars,
+        ),
     ]
     return frame(
         layers,
@@ -383,39 +376,18 @@ def _draw(
     )
 
 
-def _row(comparison: Comparison | SampleComparison, kind: str, label: str) -> _Row:
-    verdict = comparison.verdict if isinstance(comparison, Comparison) else "imported"
-    return _Row(
-        label,
-        kind,
-        comparison.ratio,
-        *comparison.ratio_ci,
-        verdict if kind == COMPARED else "no verdict",
-    )
-
-
-def _label(
-    comparison: Comparison | SampleComparison, among: Sequence[Comparison | SampleComparison]
-) -> str:
-    """Return the candidate, with its baseline where there are several."""
-    if len(among) > 1 and len({other.baseline for other in among}) == 1:
-        return comparison.candidate
-    return f"{comparison.candidate} against {comparison.baseline}"
-
-
-def _extent(rows: Sequence[_Row]) -> Iterator[float | None]:
+def _extent(comparisons: Sequence[AnyComparison]) -> Iterator[float | None]:
     """Return the ratios, and the ends of the intervals that are not unusually far out."""
-    yield from (row.ratio for row in rows)
-    known = [math.log(row.ratio) for row in rows if row.ratio]
+    yield from (one.ratio for one in comparisons)
+    known = [math.log(one.ratio) for one in comparisons if one.ratio]
     reach = [
-        abs(math.log(end) - math.log(row.ratio))
-        for row in rows
-        if row.ratio
-        for end in (row.low, row.high)
+        abs(math.log(end) - math.log(one.ratio))
+        for one in comparisons
+        if one.ratio
+        for end in one.ratio_ci
         if end
     ]
     most = max(map(abs, known), default=0.0) + _WIDEST * (statistics.median(reach) if reach else 0)
-    for row in rows:
-        for end in (row.low, row.high):
-            if end and abs(math.log(end)) <= most:
-                yield end
+    yield from (
+        end for one in comparisons for end in one.ratio_ci if end and abs(math.log(end)) <= most
+    )

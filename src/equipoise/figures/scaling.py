@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, condition_shape, frame
+from equipoise.figures.building import (
+    Rows,
+    condition_color,
+    condition_shape,
+    frame,
+    layer,
+    point,
+    rule,
+    tooltips,
+)
 from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.size_values import (
+    Measurement,
     law_sentence,
     measured_sizes,
     numeric_factors,
@@ -35,6 +46,7 @@ MOST_LAWS = 4
 """Number of fitted laws in the subtitle; the page's table has all."""
 _MOST_LABELS = 8
 _LOGARITHMIC_FROM = 4.0
+_COSTS = ("value", "low", "high")
 
 
 def size_scaling(
@@ -58,18 +70,7 @@ def size_scaling(
         )
     measured = measured_sizes(document, factor, metric)
     divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
-    rows: Rows = []
-    for size, condition, summary in measured:
-        low, high = (summary.median if end is None else end for end in summary.median_ci)
-        rows.append(
-            {
-                "size": size,
-                "value": summary.median / divisor,
-                "low": low / divisor,
-                "high": high / divisor,
-                "condition": other_levels(condition, factor),
-            }
-        )
+    rows = [_row(measurement, factor, divisor) for measurement in measured]
     name, bounds = metric_name(metric), _bounds(rows)
     laws = scaling_laws(document, factor, metric)
     notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MOST_LAWS]]
@@ -117,62 +118,50 @@ def size_normalised(
         key=lambda each: each[0],
     )
     unit = summary.median / law(size)
-    rows: Rows = []
-    for size, condition, summary in measured:
-        low, high = (summary.median if end is None else end for end in summary.median_ci)
-        expected = unit * law(size)
-        rows.append(
-            {
-                "size": size,
-                "value": rounded(summary.median / expected),
-                "low": rounded(low / expected),
-                "high": rounded(high / expected),
-                "condition": other_levels(condition, factor),
-            }
-        )
+    rows = [_row(measurement, factor, unit * law(measurement[0])) for measurement in measured]
+    rows = [
+        {key: rounded(value) if key in _COSTS else value for key, value in row.items()}
+        for row in rows
+    ]
     law_text, name = describe_law(exponent, log_power), metric_name(metric)
     subject = name if law_text == "constant" else f"{name} over {law_text.replace('N', factor)}"
     scale, axis = _normalised_axis(_bounds(rows))
     y = alt.Y("value:Q", title=f"{subject}, the first is 1", scale=scale, axis=axis)
-    level = chart_of([{"value": 1.0}]).mark_rule(style="reference", aria=False).encode(y=y)
+    level = layer([{"value": 1.0}], rule(style="reference", aria=False), y=y)
     return frame(
         [level, *_lines(rows, factor, y)],
         title=f"{name.capitalize()} by {factor}, normalised",
-        notes=[],
         description=f"Median {subject}, by {factor}, with intervals.",
         height=260,
     )
 
 
-def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
-    """Draw a line, bars and marks for each combination of the other levels.
+def _row(measurement: Measurement, factor: str, unit: float) -> dict[str, Any]:
+    """Return a condition's size, and its cost with the interval in this unit."""
+    size, condition, summary = measurement
+    low, high = (summary.median if end is None else end for end in summary.median_ci)
+    costs = {"value": summary.median / unit, "low": low / unit, "high": high / unit}
+    return {"size": size, **costs, "condition": other_levels(condition, factor)}
 
-    Parameters
-    ----------
-    rows
-        Rows of ``size``, ``value``, ``low``, ``high`` and ``condition``.
-    """
+
+def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
+    """Draw a line, bars and marks for each combination of the other levels."""
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({float(row["size"]) for row in rows})
+    labels = sizes if len(sizes) <= _MOST_LABELS else log_ticks(sizes[0], sizes[-1])
     x = alt.X(
         "size:Q",
         title=factor,
         scale=alt.Scale(type="log", nice=False, padding=20),
-        axis=alt.Axis(
-            values=sizes if len(sizes) <= _MOST_LABELS else log_ticks(sizes[0], sizes[-1]),
-            format=",",
-        ),
+        axis=alt.Axis(values=labels, format=","),
     )
     low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
     color, shape = condition_color(names), condition_shape(names)
-    tooltip = ["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~r")]
-    data = chart_of(rows)
+    tooltip = tooltips(("condition:N",), ("size:Q",), ("value:Q", "value", ".5~r"))
     return [
-        data.mark_line(strokeWidth=2).encode(x=x, y=y, color=color),
-        data.mark_rule(strokeWidth=2).encode(x=x, y=low, y2="high:Q", color=color),
-        data.mark_point(filled=True, size=60, opacity=1).encode(
-            x=x, y=y, color=color, shape=shape, tooltip=tooltip
-        ),
+        layer(rows, alt.MarkDef("line", strokeWidth=2), x=x, y=y, color=color),
+        layer(rows, rule(2), x=x, y=low, y2="high:Q", color=color),
+        layer(rows, point(60), x=x, y=y, color=color, shape=shape, tooltip=tooltip),
     ]
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 
 import altair as alt
 
 from equipoise.figures.balance import LARGE_DIFFERENCE
-from equipoise.figures.building import Rows, chart_of, frame, plain_scale
+from equipoise.figures.building import (
+    Rows,
+    frame,
+    layer,
+    linear,
+    rule,
+    tooltips,
+)
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import EVERY_TRIAL
 
@@ -45,64 +54,53 @@ def search_balance(
         are those after the search. A note names the covariates that are not finite.
     """
     stages = [(BEFORE, before), *along]
-    rows: Rows = []
-    unknown: set[str] = set()
-    worst: Rows = []
-    for generation, values in stages:
-        finite: Rows = [
-            {"generation": generation, "variable": name, "sdiff": round(abs(value), 4)}
-            for name, value in zip(variables, values, strict=True)
-            if math.isfinite(value)
-        ]
-        rows += finite
-        unknown |= {*variables} - {row["variable"] for row in finite}
-        if finite:
-            worst.append(max(finite, key=lambda row: float(row["sdiff"])))
+    rows: Rows = [
+        {"generation": generation, "variable": name, "sdiff": round(abs(value), 4)}
+        for generation, values in stages
+        for name, value in zip(variables, values, strict=True)
+    ]
+    unknown = {row["variable"] for row in rows if not math.isfinite(row["sdiff"])}
+    rows = [row for row in rows if math.isfinite(row["sdiff"])]
+    by_generation = itertools.groupby(rows, key=itemgetter("generation"))
+    worst = [max(stage, key=itemgetter("sdiff")) for _, stage in by_generation]
     thin = _largest_differences(rows, EVERY_TRIAL // len(stages))
     if len(thin) < len(rows):
-        kept = len({row["variable"] for row in thin})
+        count = len({row["variable"] for row in thin})
         notes = [
             *notes,
-            f"Thin lines: the {kept:,} of {len(variables):,} covariates with the largest "
+            f"Thin lines: the {count:,} of {len(variables):,} covariates with the largest "
             "differences. The strong line follows all.",
         ]
     if unknown:
         names = ", ".join(sorted(unknown))
         notes = [*notes, f"Not finite somewhere, so not drawn there: {names}."]
     last = max([1, *(generation for generation, _ in along)])
-    x = alt.X(
-        "generation:Q",
-        scale=plain_scale(BEFORE - 0.3, last + 0.3, kind="linear"),
-        axis=alt.Axis(
-            title="generation",
-            values=[BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
-            labelExpr="datum.value < 0 ? 'before' : format(datum.value, 'd')",
-            labelFlush=True,
-        ),
+    x = linear(
+        alt.X,
+        "generation",
+        BEFORE - 0.3,
+        last + 0.3,
+        title="generation",
+        values=[BEFORE, *range(0, last + 1, max(1, math.ceil(last / 12)))],
+        labelExpr="datum.value < 0 ? 'before' : format(datum.value, 'd')",
+        labelFlush=True,
     )
-    top = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(float(row["sdiff"]) for row in rows)])
-    y = alt.Y(
-        "sdiff:Q",
-        scale=plain_scale(0, top, kind="linear"),
-        axis=alt.Axis(title="standardized difference, % (without sign)"),
-    )
-    tooltip = [
-        alt.Tooltip("variable:N"),
-        alt.Tooltip("generation:Q"),
-        alt.Tooltip("sdiff:Q", title="difference, %", format=".2f"),
-    ]
+    top = 1.05 * max([2.0 * LARGE_DIFFERENCE, *(row["sdiff"] for row in rows)])
+    y = linear(alt.Y, "sdiff", 0, top, title="standardized difference, % (without sign)")
+    tooltip = tooltips(("variable:N",), ("generation:Q",), ("sdiff:Q", "difference, %", ".2f"))
     weak, strong = color_of(5), color_of(0)
-    layers = [
-        chart_of([{"sdiff": LARGE_DIFFERENCE}]).mark_rule(style="reference").encode(y=y),
-        chart_of(thin)
-        .mark_line(strokeWidth=1.2, opacity=0.55, color=weak, point={"size": 14, "color": weak})
-        .encode(x=x, y=y, detail="variable:N", tooltip=tooltip),
-        chart_of(worst)
-        .mark_line(strokeWidth=3, color=strong, point={"size": 45, "color": strong})
-        .encode(x=x, y=y, tooltip=tooltip),
-    ]
+    lines = alt.MarkDef(
+        "line", strokeWidth=1.2, opacity=0.55, color=weak, point={"size": 14, "color": weak}
+    )
+    worst_line = alt.MarkDef(
+        "line", strokeWidth=3, color=strong, point={"size": 45, "color": strong}
+    )
     return frame(
-        layers,
+        [
+            layer([{"sdiff": LARGE_DIFFERENCE}], rule(style="reference"), y=y),
+            layer(thin, lines, x=x, y=y, detail="variable:N", tooltip=tooltip),
+            layer(worst, worst_line, x=x, y=y, tooltip=tooltip),
+        ],
         title="Balance along the search",
         notes=notes,
         description=_describe_balance(worst),
@@ -129,26 +127,20 @@ def search_values(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerCh
     low, high = min(values), max(values)
     margin = 0.05 * (high - low) or 0.05 * (1.0 + abs(high))
     last = max([1, *(row["generation"] for row in rows)])
-    x = alt.X(
-        "generation:Q",
-        scale=plain_scale(0, last, kind="linear"),
-        axis=alt.Axis(title="generation", tickMinStep=1),
+    x = linear(alt.X, "generation", 0, last, title="generation", tickMinStep=1)
+    y = linear(alt.Y, "best", low - margin, high + margin, title=value)
+    tooltip = tooltips(
+        ("generation:Q",),
+        ("best:Q", "best", ".6g"),
+        ("median:Q", "median", ".6g"),
+        ("evaluations:Q", "evaluations", ","),
     )
-    scale = plain_scale(low - margin, high + margin, kind="linear")
-    tooltip = [
-        alt.Tooltip("generation:Q"),
-        alt.Tooltip("best:Q", format=".6g"),
-        alt.Tooltip("median:Q", format=".6g"),
-        alt.Tooltip("evaluations:Q", format=","),
-    ]
+    line = alt.MarkDef("line", color=color_of(0), interpolate="step-after", point=True)
+    diamond = alt.MarkDef("point", color=color_of(1), shape="diamond", size=30)
     layers = [
-        chart_of([{"generation": peak}]).mark_rule(style="reference").encode(x=x),
-        chart_of(best)
-        .mark_line(color=color_of(0), interpolate="step-after", point=True)
-        .encode(x=x, y=alt.Y("best:Q", scale=scale, axis=alt.Axis(title=value)), tooltip=tooltip),
-        chart_of(median)
-        .mark_point(color=color_of(1), shape="diamond", size=30)
-        .encode(x=x, y=alt.Y("median:Q", scale=scale), tooltip=tooltip),
+        layer([{"generation": peak}], rule(style="reference"), x=x),
+        layer(best, line, x=x, y=y, tooltip=tooltip),
+        layer(median, diamond, x=x, y=alt.Y("median:Q", scale=y["scale"]), tooltip=tooltip),
     ]
     notes = ["Line: the best individual. Diamonds: the median individual."]
     missing = 2 * len(rows) - len(best) - len(median)
@@ -174,9 +166,9 @@ def _largest_differences(rows: Rows, count: int) -> Rows:
     """Return the rows of the ``count`` covariates with the largest differences at any time."""
     largest: dict[str, float] = {}
     for row in rows:
-        largest[row["variable"]] = max(largest.get(row["variable"], 0.0), float(row["sdiff"]))
-    kept = set(sorted(largest, key=lambda name: -largest[name])[: max(1, count)])
-    return [row for row in rows if row["variable"] in kept]
+        largest[row["variable"]] = max(largest.get(row["variable"], 0.0), row["sdiff"])
+    drawn = set(sorted(largest, key=lambda name: -largest[name])[: max(1, count)])
+    return [row for row in rows if row["variable"] in drawn]
 
 
 def _describe_balance(worst: Rows) -> str:

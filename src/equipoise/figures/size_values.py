@@ -12,6 +12,8 @@ from equipoise.model.result import ConditionResult, MetricSummary, ResultDocumen
 from equipoise.stats.scaling import Exponent, ScalingLaw, describe_law, scaling_law
 
 MIN_SIZES = 2
+Measurement = tuple[float, ConditionResult, MetricSummary]
+"""A size, the condition that has it, and its cost."""
 
 
 def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
@@ -24,9 +26,7 @@ def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
     )
 
 
-def measured_sizes(
-    document: ResultDocument, factor: str, metric: str
-) -> list[tuple[float, ConditionResult, MetricSummary]]:
+def measured_sizes(document: ResultDocument, factor: str, metric: str) -> list[Measurement]:
     """Return the conditions with a positive size and cost, each with its size."""
     return [
         (size, condition, condition.metrics[metric])

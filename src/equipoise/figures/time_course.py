@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 import numpy as np
 
 from equipoise.figures.building import (
     Rows,
-    chart_of,
     condition_color,
     condition_shape,
+    count_axis,
     frame,
+    layer,
     quantity_axis,
     quantity_scale,
+    rule,
+    tooltips,
 )
 from equipoise.figures.quantity import Quantity, quantity_of
 from equipoise.figures.trial_values import (
@@ -56,21 +62,19 @@ def time_course(
     quantity = quantity_of(metric, list(values.values()))
     names = list(values)
     rows = _rows(document, metric, quantity)
-    x = alt.X(
-        "trial:Q",
-        title="trial, in the order in which they ran",
-        scale=alt.Scale(domain=[0, len(document.trials) + 1], nice=False),
-        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
-    )
-    y = alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6))
+    axes = {
+        "x": count_axis(
+            "trial", 0, len(document.trials) + 1, "trial, in the order in which they ran"
+        ),
+        "y": alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6)),
+        "color": condition_color(names),
+    }
     binned = len(rows) > every_trial
-    color = condition_color(names)
+    line = alt.MarkDef("line", strokeWidth=2.5, clip=True)
     layers = [
-        *(_bands(rows, x, y, color) if binned else _points(rows, x, y, names, color, quantity)),
-        chart_of(_running_medians(rows, names))
-        .mark_line(strokeWidth=2.5, clip=True)
-        .encode(x=x, y=y, color=color),
-        *_states(document, metric, quantity, x, y, color),
+        *(_bands(rows, axes) if binned else _points(rows, axes, names, quantity)),
+        layer(_running_medians(rows, names), line, **axes),
+        *_states(document, metric, quantity, axes),
     ]
     return frame(
         layers,
@@ -112,82 +116,77 @@ def _edge(value: float, quantity: Quantity) -> dict[str, str]:
 
 
 def _points(
-    rows: Rows, x: alt.X, y: alt.Y, names: list[str], color: alt.Color, quantity: Quantity
+    rows: Rows, axes: Mapping[str, Any], names: list[str], quantity: Quantity
 ) -> list[alt.Chart]:
-    tooltip = [
-        alt.Tooltip("condition:N"),
-        alt.Tooltip("value:Q", title=quantity.title(), format=".5~r"),
-        alt.Tooltip("block:Q"),
-    ]
+    tooltip = tooltips(
+        ("condition:N",), ("value:Q", quantity.title(), ".5~r"), ("block:Q", "block")
+    )
     within = [row for row in rows if row["kind"] == WITHIN]
     edge = [row for row in rows if row["kind"] != WITHIN]
     shape = condition_shape(names)
     size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
+    analysed = alt.MarkDef("point", filled=True, size=size, opacity=0.55, aria=False)
+    hollow = alt.MarkDef("point", filled=False, size=size + 12, opacity=0.8, aria=False)
     return [
-        chart_of([row for row in within if row["analysed"]])
-        .mark_point(filled=True, size=size, opacity=0.55, aria=False)
-        .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        chart_of([row for row in within if not row["analysed"]])
-        .mark_point(filled=False, size=size + 12, opacity=0.8, aria=False)
-        .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        chart_of(edge)
-        .mark_text(fontSize=11, aria=False)
-        .encode(
-            x=x,
-            y=y,
-            color=color,
+        *(
+            layer(
+                [row for row in within if row["analysed"] is of_analysed],
+                mark,
+                shape=shape,
+                tooltip=tooltip,
+                **axes,
+            )
+            for of_analysed, mark in ((True, analysed), (False, hollow))
+        ),
+        layer(
+            edge,
+            alt.MarkDef("text", fontSize=11, aria=False),
             text="mark:N",
-            tooltip=["condition:N", "block:Q", alt.Tooltip("what:N", title=quantity.name)],
+            tooltip=tooltips(("condition:N",), ("block:Q",), ("what:N", quantity.name)),
+            **axes,
         ),
     ]
 
 
-def _bands(rows: Rows, x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
-    grouped: dict[tuple[str, int], list[tuple[int, float]]] = {}
+def _bands(rows: Rows, axes: Mapping[str, Any]) -> list[alt.Chart]:
+    """Draw bands from the smallest to the largest of neighbouring trials of a condition."""
     width = -(-len(rows) // BINS)
+    groups: dict[tuple[str, int], Rows] = {}
     for row in rows:
-        key = (row["condition"], row["trial"] // width)
-        grouped.setdefault(key, []).append((row["trial"], row["value"]))
+        groups.setdefault((row["condition"], row["trial"] // width), []).append(row)
     bins: Rows = [
         {
             "condition": name,
-            "trial": round(sum(number for number, _ in members) / len(members), 1),
-            "value": min(value for _, value in members),
-            "most": max(value for _, value in members),
+            "trial": round(sum(row["trial"] for row in members) / len(members), 1),
+            "value": min(row["value"] for row in members),
+            "most": max(row["value"] for row in members),
             "trials": len(members),
         }
-        for (name, _), members in grouped.items()
+        for (name, _), members in groups.items()
     ]
-    return [
-        chart_of(bins)
-        .mark_area(opacity=0.25, aria=False)
-        .encode(x=x, y=y, y2="most:Q", color=color)
-    ]
+    return [layer(bins, alt.MarkDef("area", opacity=0.25, aria=False), y2="most:Q", **axes)]
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
     points: Rows = []
     for name in names:
-        own = [row for row in rows if row["condition"] == name and row["analysed"]]
-        half = max(_MIN_WINDOW, len(own) // _WINDOW_SHARE) // 2
-        if len(own) <= 2 * half:
+        trials = [row for row in rows if row["condition"] == name and row["analysed"]]
+        half = max(_MIN_WINDOW, len(trials) // _WINDOW_SHARE) // 2
+        if len(trials) <= 2 * half:
             continue
-        values = np.array([row["value"] for row in own])
+        values = np.array([row["value"] for row in trials])
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
         step = -(-len(windows) // _MOST_LINE_POINTS)
+        medians = np.median(windows[::step], axis=1).tolist()
         points += [
-            {
-                "trial": own[half + at]["trial"],
-                "value": float(np.median(windows[at])),
-                "condition": name,
-            }
-            for at in range(0, len(windows), step)
+            {"trial": row["trial"], "value": median, "condition": name}
+            for row, median in zip(trials[half : half + len(windows) : step], medians, strict=True)
         ]
     return points
 
 
 def _states(
-    document: ResultDocument, metric: str, quantity: Quantity, x: alt.X, y: alt.Y, color: alt.Color
+    document: ResultDocument, metric: str, quantity: Quantity, axes: Mapping[str, Any]
 ) -> list[alt.Chart]:
     """Draw the levels of conditions that had several, and where they changed."""
     levels: Rows = []
@@ -201,7 +200,7 @@ def _states(
         ]
         if len(states) < 2 or len(numbers) <= states[-1].begin:
             continue
-        begins = [numbers[one.begin] for one in states]
+        begins = [numbers[state.begin] for state in states]
         levels += [
             {
                 "trial": begin,
@@ -214,29 +213,26 @@ def _states(
         ]
     if not levels:
         return []
+    changes = [row for row in levels if not row["first"]]
+    dashed = rule(1.5, strokeDash=[4, 3])
+    tooltip = tooltips(("condition:N",), ("trial:Q",))
     return [
-        chart_of(levels)
-        .mark_rule(strokeWidth=2, aria=False)
-        .encode(x=x, x2="until:Q", y=y, color=color),
-        chart_of([row for row in levels if not row["first"]])
-        .mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
-        .encode(x=x, color=color, tooltip=["condition:N", alt.Tooltip("trial:Q")]),
+        layer(levels, rule(2, aria=False), x2="until:Q", **axes),
+        layer(changes, dashed, x=axes["x"], color=axes["color"], tooltip=tooltip),
     ]
 
 
 def _notes(rows: Rows, binned: bool) -> list[str]:
     notes = []
+    edge = "marked at the edge (▲)"
     if binned:
+        edge = "drawn at the edge"
         notes.append(
             f"{len(rows)} trials are too many to draw each: bands reach from the smallest to the "
             "largest of neighbouring trials."
         )
-    for kind, text in (
-        (TIMED_OUT, "timed out"),
-        (BEYOND, "lie beyond the axis"),
-    ):
-        count = sum(row["kind"] == kind for row in rows)
-        if count:
-            shown = "drawn at the edge" if binned else "marked at the edge (▲)"
-            notes.append(f"{count} of {len(rows)} trials {text}: {shown}.")
+    counts = Counter(row["kind"] for row in rows)
+    for kind, text in ((TIMED_OUT, "timed out"), (BEYOND, "lie beyond the axis")):
+        if counts[kind]:
+            notes.append(f"{counts[kind]} of {len(rows)} trials {text}: {edge}.")
     return notes

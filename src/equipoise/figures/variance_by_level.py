@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, color_and_shape, frame, top_legend
+from equipoise.figures.building import (
+    Rows,
+    color_and_shape,
+    frame,
+    layer,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
 from equipoise.figures.quantity import rounded
 from equipoise.model.result import ResultDocument, VarianceByLevel
 
@@ -42,33 +51,30 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         for name, one in shown
         for part in one.components
     ]
-    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, grid=True))
-    offset = alt.YOffset("level:N", sort=levels)
     x = alt.X(
         "deviation:Q",
         title="standard deviation that the level adds, in percent",
         scale=alt.Scale(zero=True),
     )
     color, shape = color_and_shape("level", levels, range(len(levels)), top_legend())
-    tooltip = [
-        alt.Tooltip("name:N", title="of"),
-        alt.Tooltip("level:N"),
-        alt.Tooltip("units:Q", title="units"),
-        alt.Tooltip("share:Q", title="share of the variance", format=".0%"),
-        *(alt.Tooltip(f"{field}:Q", format=".3~r") for field in ("deviation", "low", "high")),
-    ]
-    data = chart_of(rows)
-    layers = [
-        data.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q"), x2="high:Q", y=y, yOffset=offset, color=color
-        ),
-        data.mark_point(filled=True, size=70, opacity=1).encode(
-            x=x, y=y, yOffset=offset, color=color, shape=shape, tooltip=tooltip
-        ),
-    ]
+    channels = {
+        "y": alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, grid=True)),
+        "yOffset": alt.YOffset("level:N", sort=levels),
+        "color": color,
+    }
+    tooltip = tooltips(
+        ("name:N", "of"),
+        ("level:N",),
+        ("units:Q", "units"),
+        ("share:Q", "share of the variance", ".0%"),
+        *((f"{field}:Q", field, ".3~r") for field in ("deviation", "low", "high")),
+    )
     more = len(parts) - len(shown)
     return frame(
-        layers,
+        [
+            layer(rows, rule(2), x="low:Q", x2="high:Q", **channels),
+            layer(rows, point(70), x=x, shape=shape, tooltip=tooltip, **channels),
+        ],
         title="Which level the spread comes from",
         notes=[f"The first {len(shown)} of {len(parts)} are drawn."] if more else [],
         description=(

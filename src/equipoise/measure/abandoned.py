@@ -13,21 +13,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from equipoise.files.reading import becomes_readable, opened
+from equipoise.measure.environment.cgroups import own_folder
+from equipoise.measure.environment.host import Host, Unknown
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 
 BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
 _VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE)
 _PROC = Path("/proc")
-_CGROUPS = Path("/proc/self/cgroup")
-_MOUNTS = Path("/proc/self/mountinfo")
 _PREFIX = "equipoise-"
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.005
@@ -37,16 +38,10 @@ _STATE, _PARENT = 0, 1
 
 
 def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
-    """End what the trials of a launcher left, after the launcher was killed.
+    """End what the trials of a launcher left, after the launcher (a process number) was killed.
 
-    Parameters
-    ----------
-    launcher
-        Process number of the launcher.
-    identity
-        Identity of its campaign, which its cgroups have in their names.
-    scratch
-        Scratch folder of its campaign, if it has one.
+    Its cgroups have the identity of its campaign in their names. ``scratch`` is the campaign's
+    scratch folder, if it has one.
     """
     parent = own_cgroup()
     if parent is not None:
@@ -87,7 +82,7 @@ def _end_processes(belongs: Belongs) -> int:
                 with contextlib.suppress(ProcessLookupError):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             for descriptor in processes.values():
-                _has_ended(descriptor, max(0.0, deadline - time.monotonic()))
+                becomes_readable(descriptor, max(0.0, deadline - time.monotonic()))
             ended |= processes.keys()
     return len(ended)
 
@@ -134,7 +129,7 @@ def _open_process(
         return
     stack.callback(os.close, descriptor)
     descends = _parent(process) in opened and _may_be_killed(process)
-    if (descends or _has_variable(process, belongs)) and not _has_ended(descriptor, 0.0):
+    if (descends or _has_variable(process, belongs)) and not becomes_readable(descriptor, 0.0):
         opened[process] = descriptor
 
 
@@ -182,43 +177,19 @@ def _parent(process: int) -> int | None:
     return None if fields[_STATE] in (b"Z", b"X") else int(fields[_PARENT])
 
 
-def _has_ended(descriptor: int, timeout_s: float) -> bool:
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(timeout_s * 1000.0))
-
-
 def own_cgroup() -> Path | None:
     """Return the folder of this process's cgroup of version 2; ``None`` if there is none."""
     try:
-        membership = _CGROUPS.read_text("utf-8", "surrogateescape").splitlines()
-        mounts = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
+        return own_folder(Host())
+    except Unknown:
         return None
-    own = next((line.removeprefix("0::") for line in membership if line.startswith("0::")), None)
-    if own is None:
-        return None
-    for line in mounts:
-        place, _, kind = line.partition(" - ")
-        if kind.split(" ")[0] != "cgroup2":
-            continue
-        root, point = place.split(" ")[3:5]
-        if own == root or own.startswith(root.rstrip("/") + "/"):
-            return Path(point, own.removeprefix(root).strip("/"))
-    return None
 
 
 def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
-    """Return the leaves of a campaign's launchers below a cgroup.
+    """Return the leaves below a cgroup of a campaign's launchers, or of one of them.
 
-    Parameters
-    ----------
-    identity
-        Identity of the campaign.
-    parent
-        Folder of the cgroup in which the launchers make theirs.
-    launcher
-        Process number of the only launcher to look for.
+    ``parent`` is the folder of the cgroup in which the launchers make theirs; ``launcher`` is a
+    process number.
     """
     owner = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:
@@ -233,35 +204,25 @@ def end_leaf(leaf: Path) -> int:
     A leaf that does not empty within ten seconds stays.
     """
     try:
-        folder = os.open(leaf, _OPEN_FOLDER)
+        with opened(leaf, _OPEN_FOLDER) as folder:
+            if os.fstat(folder).st_uid != os.geteuid():
+                return 0
+            processes = len(_read(folder, "cgroup.procs").split())
+            deadline = time.monotonic() + _PATIENCE_S
+            while "populated 1" in _read(folder, "cgroup.events"):
+                with opened("cgroup.kill", os.O_WRONLY | os.O_CLOEXEC, folder) as kill:
+                    os.write(kill, b"1")
+                if time.monotonic() > deadline:
+                    return processes
+                time.sleep(_PAUSE_S)
     except OSError:
+        # Its launcher has just removed it, or it is none.
         return 0
-    try:
-        if os.fstat(folder).st_uid != os.geteuid():
-            return 0
-        processes = len(_read(folder, "cgroup.procs").split())
-        deadline = time.monotonic() + _PATIENCE_S
-        while "populated 1" in _read(folder, "cgroup.events"):
-            _write(folder, "cgroup.kill", "1")
-            if time.monotonic() > deadline:
-                return processes
-            time.sleep(_PAUSE_S)
-    except OSError:
-        # Its launcher has just removed it.
-        return 0
-    finally:
-        os.close(folder)
     with contextlib.suppress(OSError):
         os.rmdir(leaf)
     return processes
 
 
 def _read(folder: int, name: str) -> str:
-    with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), encoding="ascii") as file:
+    with open(name, encoding="ascii", opener=partial(os.open, dir_fd=folder)) as file:
         return file.read()
-
-
-def _write(folder: int, name: str, text: str) -> None:
-    descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
-    with open(descriptor, "w", encoding="ascii") as file:
-        file.write(text)

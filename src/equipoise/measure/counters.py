@@ -17,7 +17,7 @@ from equipoise.model.errors import UnusableInput
 
 
 class Counter(Struct, frozen=True):
-    """One thing that can be counted."""
+    """A counter and its unit."""
 
     unit: str | None
     """``s``, or ``None`` for a plain number."""
@@ -43,18 +43,12 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
 
 
 def counters_among(metrics: Iterable[str]) -> tuple[str, ...]:
-    """Those of the metrics that the launcher has to count."""
+    """Return the metrics that the launcher has to count."""
     return tuple(name for name in metrics if name in COUNTERS)
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse what is no counter.
-
-    Raises
-    ------
-    UnusableInput
-        It says which counters there are.
-    """
+    """Raise `UnusableInput`, which names all counters, for a name that is none."""
     for name in names:
         if name not in COUNTERS:
             raise UnusableInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -25,10 +26,7 @@ def native_programs() -> Path:
 def launcher_program() -> Path:
     """Return the launcher: the package's own, or the one that ``EQUIPOISE_LAUNCHER`` names.
 
-    Raises
-    ------
-    UnusableInput
-        The launcher is missing.
+    Raise `UnusableInput` if it is missing.
     """
     chosen = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(chosen) if chosen else native_programs() / "equipoise-launcher"
@@ -49,32 +47,24 @@ def host_site() -> Site:
 def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
-    Parameters
-    ----------
-    name
-        File name, or path.
-    own_folder
-        Folder of the package's own libraries, which come first.
-    environment
-        Environment whose ``LD_LIBRARY_PATH`` comes next.
+    ``name`` is a file name or a path. The package's own libraries in ``own_folder`` come first,
+    then those of ``LD_LIBRARY_PATH`` in ``environment``.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None
     chosen = environment.get("LD_LIBRARY_PATH", "").split(":")
-    for folder in (str(own_folder), *filter(None, chosen), *_library_folders()):
+    machine = sysconfig.get_config_var("MULTIARCH")
+    usual = [
+        path
+        for folder in _LIBRARY_FOLDERS
+        for path in ([os.path.join(folder, str(machine)), folder] if machine else [folder])
+    ]
+    configured = _configured_folders(LOADER_CONFIGURATION)
+    for folder in itertools.chain([str(own_folder)], filter(None, chosen), configured, usual):
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return os.path.abspath(path)
     return None
-
-
-def _library_folders() -> Iterator[str]:
-    yield from _configured_folders(LOADER_CONFIGURATION)
-    machine = sysconfig.get_config_var("MULTIARCH")
-    for folder in _LIBRARY_FOLDERS:
-        if machine:
-            yield os.path.join(folder, str(machine))
-        yield folder
 
 
 def _configured_folders(file: str) -> Iterator[str]:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 import secrets
-import select
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import IO, Literal, Protocol, Self
+from typing import IO, Literal, Protocol
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
+from equipoise.files.reading import becomes_readable
 from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.counters import check_names
-from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
+from equipoise.measure.scratch import IDENTITY_BYTES, as_text, identity_in
 from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
@@ -30,7 +31,7 @@ Containment = Literal["auto", "cgroup", "process-group"]
 OnWait = Callable[[], None]
 """Function to call about once a second during a long trial."""
 
-_WAIT_MS = 1000
+_WAIT_S = 1.0
 _CHUNK_BYTES = 1 << 16
 _CLOSING_S = 30.0
 """Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
@@ -131,7 +132,7 @@ class Starter(Protocol):
         ...
 
 
-class Launcher:
+class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
     Parameters
@@ -181,26 +182,24 @@ class Launcher:
             arguments += ["--counters", ",".join(counters)]
         if scratch is not None:
             arguments += ["--scratch", str(scratch)]
+        descriptors: tuple[int, ...] = ()
+        # Where it is closed, the launcher reports that for a trial that inherits it.
+        with suppress(OSError):
+            descriptors = (os.dup(inherit_stdout),)
+            arguments += ["--inherit-stdout", str(descriptors[0])]
         try:
-            duplicate = os.dup(inherit_stdout)
-        except OSError:
-            # Closed: the launcher reports it for a trial that inherits it.
-            self._process = _start(arguments, ())
-            return
-        try:
-            arguments += ["--inherit-stdout", str(duplicate)]
-            self._process = _start(arguments, (duplicate,))
+            self._process = _start(arguments, descriptors)
         finally:
-            os.close(duplicate)
+            for descriptor in descriptors:
+                os.close(descriptor)
+        self._requests = _pipe(self._process.stdin)
+        self._reports = _pipe(self._process.stdout)
+        self._errors = _pipe(self._process.stderr)
 
     @property
     def pid(self) -> int:
         """Process number of the launcher."""
         return self._process.pid
-
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
@@ -231,9 +230,7 @@ class Launcher:
 
     def has_ended(self) -> bool:
         """Return whether the begun trial, or the launcher, has ended."""
-        waiting = select.poll()
-        waiting.register(_pipe(self._process.stdout).fileno(), select.POLLIN)
-        return bool(waiting.poll(0))
+        return becomes_readable(self._reports.fileno(), 0.0)
 
     def finish(self, on_wait: OnWait | None = None) -> Report:
         """Wait for the end of the trial that was begun, and report it; as `run`."""
@@ -246,8 +243,7 @@ class Launcher:
 
     def close(self) -> None:
         """End the launcher, and with it a trial that is running; may be called again."""
-        if not _pipe(self._process.stdin).closed:
-            _pipe(self._process.stdin).close()
+        self._requests.close()
         try:
             self._process.wait(_CLOSING_S)
         except subprocess.TimeoutExpired:
@@ -256,41 +252,36 @@ class Launcher:
         if self._process.returncode < 0:
             # It was killed before it could do so itself.
             end_descendants(self.pid, self._identity, self._campaign)
-        _pipe(self._process.stdout).close()
-        _pipe(self._process.stderr).close()
+        self._reports.close()
+        self._errors.close()
 
     def _send(self, line: bytes) -> None:
-        pipe = _pipe(self._process.stdin)
-        if pipe.closed:
+        if self._requests.closed:
             raise EquipoiseError(
                 "the launcher is closed", hint="start a new one for the next campaign"
             )
         rest = memoryview(line)
         try:
             while rest:
-                rest = rest[os.write(pipe.fileno(), rest) :]
+                rest = rest[os.write(self._requests.fileno(), rest) :]
         except BrokenPipeError:
             raise self._death() from None
 
     def _receive(self, on_wait: OnWait | None) -> bytes:
-        descriptor = _pipe(self._process.stdout).fileno()
-        waiting = select.poll()
-        waiting.register(descriptor, select.POLLIN)
         answer = bytearray()
         while not answer.endswith(b"\n"):
-            if not waiting.poll(_WAIT_MS):
-                if on_wait is not None:
-                    on_wait()
-                continue
-            chunk = os.read(descriptor, _CHUNK_BYTES)
-            if not chunk:
-                raise self._death()
-            answer += chunk
+            if becomes_readable(self._reports.fileno(), _WAIT_S):
+                chunk = os.read(self._reports.fileno(), _CHUNK_BYTES)
+                if not chunk:
+                    raise self._death()
+                answer += chunk
+            elif on_wait is not None:
+                on_wait()
         return bytes(answer)
 
     def _death(self) -> EquipoiseError:
         # Its last output is a line at most, so that the launcher never blocks on this pipe.
-        output = os.read(_pipe(self._process.stderr).fileno(), _CHUNK_BYTES)
+        output = os.read(self._errors.fileno(), _CHUNK_BYTES)
         end = describe_status(self._process.wait())
         reason = output.decode("utf-8", "replace").strip()
         return EquipoiseError(
@@ -329,13 +320,13 @@ def _encode(request: Request) -> bytes:
     folder = request.working_folder
     output: dict[str, str] = {"kind": request.output.kind}
     if request.output.path is not None:
-        output["path"] = _text(os.path.join(folder, request.output.path))
+        output["path"] = as_text(os.path.join(folder, request.output.path))
     wire = {
-        "program": None if request.program is None else _text(request.program),
-        "argv": [_text(argument) for argument in request.argv],
-        "environment": [_text(f"{name}={value}") for name, value in request.environment.items()],
-        "working_folder": _text(folder),
-        "input": None if request.input is None else _text(os.path.join(folder, request.input)),
+        "program": None if request.program is None else as_text(request.program),
+        "argv": [as_text(argument) for argument in request.argv],
+        "environment": [as_text(f"{name}={value}") for name, value in request.environment.items()],
+        "working_folder": as_text(folder),
+        "input": None if request.input is None else as_text(os.path.join(folder, request.input)),
         "output": output,
         "timeout_s": request.timeout_s,
         "error_cap_bytes": request.error_cap_bytes,
@@ -345,11 +336,6 @@ def _encode(request: Request) -> bytes:
         "user": request.user,
     }
     return msgspec.json.encode(wire) + b"\n"
-
-
-def _text(string: str) -> str:
-    """Return bytes as text: each character, U+0000 to U+00FF, stands for one."""
-    return os.fsencode(string).decode("latin-1")
 
 
 def _readable(text: str) -> str:

@@ -20,17 +20,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from equipoise.files.reading import opened
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
     MARKER,
     OPEN_FOLDER,
     OPEN_UNTRUSTED,
     PREFIX,
-    RECORDS,
     Record,
     StateFolderUnusable,
-    open_state_folder,
-    opened,
+    open_records,
     read_identity,
     read_record,
     remove_folder,
@@ -53,9 +52,10 @@ class Cleared(Struct, frozen=True):
 
     def describe(self) -> str:
         """Return a sentence for the user."""
-        ended = {0: "", 1: " and ended one of its processes"}.get(
-            self.processes, f" and ended {self.processes} of its processes"
-        )
+        ended = ""
+        if self.processes:
+            count = "one" if self.processes == 1 else self.processes
+            ended = f" and ended {count} of its processes"
         return f"removed the folder of a killed campaign: {self.folder}{ended}"
 
 
@@ -91,7 +91,7 @@ def clear_leftovers() -> Clearance:
     cleared: list[Cleared] = []
     kept: list[Kept] = []
     try:
-        with open_state_folder(RECORDS) as records:
+        with open_records() as records:
             for name in sorted(os.listdir(records)):
                 try:
                     cleared += _clear(records, name)
@@ -101,7 +101,7 @@ def clear_leftovers() -> Clearance:
                     kept.append(Kept(name, f"its record: {error.strerror}", _SEE_RECORD))
     except StateFolderUnusable as error:
         hint = "set XDG_STATE_HOME to a folder of your own; until then nothing left is removed"
-        kept.append(Kept(*_path_and_reason(str(error)), hint))
+        kept.append(Kept(error.path, error.reason, hint))
     return Clearance(tuple(cleared), tuple(kept))
 
 
@@ -109,12 +109,8 @@ def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
     """Return the folders of this user that look like leftovers and have no record.
 
     They may come from the first release, from a probe that was run by hand, or from a campaign
-    whose state folder could not be used.
-
-    Parameters
-    ----------
-    around
-        Folder to look in; by default the folder for temporary files.
+    whose state folder could not be used. They lie in ``around``, by default the folder for
+    temporary files.
     """
     around = around or Path(tempfile.gettempdir())
     recorded = _recorded_paths()
@@ -133,8 +129,10 @@ def _clear(records: int, name: str) -> list[Cleared]:
     with _locked_record(records, name) as record:
         if record is None:
             return []
-        finished = record.device is not None
-        existed, ended = _clear_finished(record) if finished else (_remove_unfinished(record), 0)
+        if record.device is None:
+            existed, ended = _remove_unfinished(record), 0
+        else:
+            existed, ended = _clear_finished(record)
         os.unlink(name, dir_fd=records)
         return [Cleared(record.path, ended)] if existed or ended else []
 
@@ -143,13 +141,18 @@ def _clear_finished(record: Record) -> tuple[bool, int]:
     """Return whether the folder was still there, and how many processes were killed."""
     path = Path(record.path)
     # The identity in the name of a cgroup is proof enough, with or without the folder.
-    cgroup = None if record.cgroup is None else Path(record.cgroup)
-    leaves = [] if cgroup is None else leaves_of(record.identity, cgroup)
+    leaves = leaves_of(record.identity, Path(record.cgroup)) if record.cgroup is not None else []
     ended = sum(map(end_leaf, leaves))
     with _proven_folder(record) as folder:
         ended += end_processes_of(path)
         if folder is not None:
-            _refuse_where_somebody_works(record)
+            if working := processes_working_in(path):
+                names = ", ".join(map(str, working[:3]))
+                raise _Doubt(
+                    record.path,
+                    f"process {names} works in it and was not started by a campaign",
+                    "leave the folder there, or end the process; then run `equipoise doctor` again",
+                )
             if not remove_folder(folder, path):
                 raise _Doubt(record.path, "not all of it can be removed", "remove it yourself")
     if any(leaf.exists() for leaf in leaves):
@@ -188,35 +191,29 @@ def _proven_folder(record: Record) -> Iterator[int | None]:
     """Yield the opened folder of a record; ``None`` if it is gone."""
     with contextlib.ExitStack() as stack:
         try:
-            folder = os.open(record.path, OPEN_FOLDER)
+            folder = stack.enter_context(opened(record.path, OPEN_FOLDER))
         except FileNotFoundError:
             yield None
             return
         except OSError as error:
             raise _unproven(record, error.strerror) from None
-        stack.callback(os.close, folder)
         status = os.fstat(folder)
         if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
             raise _unproven(record, "other users own it or may write to it")
         if (status.st_dev, status.st_ino) != (record.device, record.inode):
             raise _unproven(record, "it is not the folder that was made there")
-        _check_marker(record, folder, stack)
+        try:
+            marker = stack.enter_context(opened(MARKER, OPEN_UNTRUSTED, folder))
+        except OSError:
+            # Where it is empty, the process that removed it was killed just before the end.
+            if os.listdir(folder):
+                raise _unproven(record, f"it has no marker {MARKER}") from None
+        else:
+            if read_identity(marker) != record.identity:
+                raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
+            if not _locks(marker):
+                raise _unproven(record, "another process has its lock")
         yield folder
-
-
-def _check_marker(record: Record, folder: int, stack: contextlib.ExitStack) -> None:
-    try:
-        marker = os.open(MARKER, OPEN_UNTRUSTED, dir_fd=folder)
-    except OSError:
-        if os.listdir(folder):
-            raise _unproven(record, f"it has no marker {MARKER}") from None
-        # The process that removed it was killed just before the end.
-        return
-    stack.callback(os.close, marker)
-    if read_identity(marker) != record.identity:
-        raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
-    if not _locks(marker):
-        raise _unproven(record, "another process has its lock")
 
 
 def _unproven(record: Record, reason: str | None) -> _Doubt:
@@ -225,21 +222,10 @@ def _unproven(record: Record, reason: str | None) -> _Doubt:
     )
 
 
-def _refuse_where_somebody_works(record: Record) -> None:
-    working = processes_working_in(Path(record.path))
-    if working:
-        names = ", ".join(map(str, working[:3]))
-        raise _Doubt(
-            record.path,
-            f"process {names} works in it and was not started by a campaign",
-            "leave the folder there, or end the process; then run `equipoise doctor` again",
-        )
-
-
 def _remove_unfinished(record: Record) -> bool:
     """Remove a folder that was recorded and not finished; return whether there was one."""
     try:
-        with opened(record.path, flags=OPEN_FOLDER) as folder:
+        with opened(record.path, OPEN_FOLDER) as folder:
             content = set(os.listdir(folder))
             if os.fstat(folder).st_uid != os.geteuid() or content - {MARKER}:
                 raise _unproven(record, "it was recorded, but never finished")
@@ -253,7 +239,7 @@ def _remove_unfinished(record: Record) -> bool:
 
 
 def _check_unfinished_marker(record: Record, folder: int) -> None:
-    with opened(MARKER, folder) as marker:
+    with opened(MARKER, OPEN_UNTRUSTED, folder) as marker:
         is_empty = stat.S_ISREG(os.fstat(marker).st_mode) and not os.fstat(marker).st_size
         if not is_empty and read_identity(marker) != record.identity:
             raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
@@ -261,9 +247,9 @@ def _check_unfinished_marker(record: Record, folder: int) -> None:
 
 def _recorded_paths() -> set[str]:
     paths: set[str] = set()
-    with contextlib.suppress(StateFolderUnusable), open_state_folder(RECORDS) as records:
+    with contextlib.suppress(StateFolderUnusable), open_records() as records:
         for name in os.listdir(records):
-            with contextlib.suppress(OSError), opened(name, records) as descriptor:
+            with contextlib.suppress(OSError), opened(name, OPEN_UNTRUSTED, records) as descriptor:
                 record = read_record(descriptor, name)
                 if record is not None:
                     paths.add(record.path)
@@ -289,7 +275,7 @@ def _looks_abandoned(folder: Path) -> bool:
 
 def _lockable(path: Path, is_right: Callable[[int], bool]) -> bool:
     try:
-        with opened(path) as descriptor:
+        with opened(path, OPEN_UNTRUSTED) as descriptor:
             return is_right(os.fstat(descriptor).st_mode) and _locks(descriptor)
     except FileNotFoundError:
         return False
@@ -302,8 +288,3 @@ def _locks(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _path_and_reason(text: str) -> tuple[str, str]:
-    path, colon, reason = text.partition(": ")
-    return (path, reason) if colon else ("the state folder", text)

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import select
+import math
 import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Self
+from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
+from equipoise.files.reading import becomes_readable
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 NAME = "equipoise-campaign"
@@ -43,7 +44,7 @@ class LockOwner(Struct, frozen=True):
         return f"{process} of user {self.user}"
 
 
-class MeasurementLock:
+class MeasurementLock(AbstractContextManager["MeasurementLock"]):
     """A lock that this process has; a context manager.
 
     The lock ends with the process at the latest. Trials do not inherit it.
@@ -55,10 +56,6 @@ class MeasurementLock:
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         self._listener.close()
-
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
@@ -90,12 +87,9 @@ def lock_host(
     EquipoiseError
         The system allows no such socket.
     """
-    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None
-    while True:
-        lock = _try_lock(name)
-        if lock is not None:
-            return lock
+    while (lock := _try_lock(name)) is None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
             owner = _connect_to_owner(line, name)
             if owner is not None:
@@ -103,39 +97,28 @@ def lock_host(
                 if owner != reported:
                     on_wait(owner)
                     reported = owner
-            left_s = None if end_s is None else end_s - time.monotonic()
-            if left_s is not None and left_s <= 0:
+            remaining_s = end_s - time.monotonic()
+            if remaining_s <= 0:
                 who = "an unknown process" if reported is None else reported.describe()
                 raise UnusableInput(
                     f"another campaign is running on this host ({who}), "
                     "and the two would disturb each other",
                     hint=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
                 )
-            if owner is not None:
-                # The owner never answers; the connection ends when the owner closes the lock.
-                poll = select.poll()
-                poll.register(line, select.POLLIN)
-                poll.poll(None if left_s is None else 1000 * left_s)
+            if owner is None:
+                time.sleep(min(_RETRY_S, remaining_s))
             else:
-                time.sleep(_RETRY_S if left_s is None else min(_RETRY_S, left_s))
+                # The owner never answers; the connection ends when the owner closes the lock.
+                becomes_readable(line.fileno(), None if timeout_s is None else remaining_s)
+    return lock
 
 
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run, so that only this process adds trials to it.
 
-    Parameters
-    ----------
-    run_id
-        Name of the run in messages.
-    key
-        Name of the run that no run of another ledger has.
-
-    Raises
-    ------
-    UnusableInput
-        Another process measures the run now.
-    EquipoiseError
-        The system allows no such socket.
+    ``run_id`` is the name of the run in messages; no run of another ledger has the same ``key``.
+    Raise `UnusableInput` if another process measures the run now, `EquipoiseError` if the system
+    allows no such socket.
     """
     name = f"{NAME}-{key}"
     lock = _try_lock(name)
@@ -183,11 +166,11 @@ def _refuse_ancestor(owner: LockOwner) -> None:
     """Refuse to wait for a process that waits for us."""
     import psutil
 
-    ancestors: set[int] = set()
+    ancestors: list[psutil.Process] = []
+    # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
     with contextlib.suppress(psutil.Error):
-        # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
-        ancestors.update(process.pid for process in psutil.Process().parents())
-    if owner.process in ancestors:
+        ancestors = psutil.Process().parents()
+    if owner.process in [ancestor.pid for ancestor in ancestors]:
         raise UnusableInput(
             f"this campaign runs inside another one ({owner.describe()}), which waits for it",
             hint=f"add {_OVERRIDE} to the inner command",

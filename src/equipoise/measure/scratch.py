@@ -34,6 +34,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.files.reading import opened
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
 STATE_NAME = "equipoise"
@@ -48,7 +49,6 @@ RECORDS = "scratch"
 """Folder of the records, in the state folder."""
 IDENTITY_BYTES = 16
 _IDENTITY_DIGITS = 2 * IDENTITY_BYTES
-_RECORD_SUFFIX = ".json"
 _MOST_BYTES = 1 << 16
 _LETTERS = string.ascii_lowercase + string.digits
 _NAME_LETTERS = 10
@@ -82,41 +82,28 @@ def scratch_folder() -> Iterator[Path]:
     process and its launchers are killed.
     """
     identity = secrets.token_hex(IDENTITY_BYTES)
-    path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + _random_name())
+    name = "".join(secrets.choice(_LETTERS) for _ in range(_NAME_LETTERS))
+    path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + name)
     with _recorded(identity, path) as record:
         os.mkdir(path, 0o700)
-        with opened(path, flags=OPEN_FOLDER) as folder:
-            try:
-                marker = _written_marker(folder, identity)
-                try:
-                    status = os.fstat(folder)
-                    _append(record, {"device": status.st_dev, "inode": status.st_ino})
-                    yield path
-                finally:
-                    os.close(marker)
-            finally:
-                remove_folder(folder, path)
+        with opened(path, OPEN_FOLDER) as folder, contextlib.ExitStack() as stack:
+            stack.callback(remove_folder, folder, path)
+            marker = os.open(MARKER, _NEW_FILE, 0o600, dir_fd=folder)
+            stack.callback(os.close, marker)
+            fcntl.flock(marker, fcntl.LOCK_EX)
+            os.write(marker, identity.encode("ascii"))
+            status = os.fstat(folder)
+            _append(record, {"device": status.st_dev, "inode": status.st_ino})
+            yield path
 
 
 def identity_in(folder: Path) -> str | None:
     """Return the identity in the marker of a scratch folder; ``None`` if there is none."""
     try:
-        with opened(folder / MARKER) as marker:
+        with opened(folder / MARKER, OPEN_UNTRUSTED) as marker:
             return read_identity(marker)
     except OSError:
         return None
-
-
-@contextmanager
-def opened(
-    path: str | Path, around: int | None = None, flags: int = OPEN_UNTRUSTED
-) -> Iterator[int]:
-    """Open a file or folder, below the open folder ``around`` if one is given."""
-    descriptor = os.open(path, flags, dir_fd=around)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def read_identity(marker: int) -> str | None:
@@ -125,17 +112,15 @@ def read_identity(marker: int) -> str | None:
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         return None
     text = os.pread(marker, _IDENTITY_DIGITS + 1, 0).decode("ascii", "replace")
-    return text if is_identity(text) else None
+    return text if _is_identity(text) else None
 
 
-def is_identity(text: str) -> bool:
-    """Return whether a text is an identity: 128 bits in lower-case hexadecimal digits."""
+def _is_identity(text: str) -> bool:
     return len(text) == _IDENTITY_DIGITS and set(text) <= set("0123456789abcdef")
 
 
-def record_name(identity: str) -> str:
-    """Return the file name of a record."""
-    return identity + _RECORD_SUFFIX
+def _record_name(identity: str) -> str:
+    return f"{identity}.json"
 
 
 def read_record(descriptor: int, name: str) -> Record | None:
@@ -152,9 +137,9 @@ def read_record(descriptor: int, name: str) -> Record | None:
         for line in os.pread(descriptor, _MOST_BYTES, 0).splitlines():
             content.update(msgspec.json.decode(line, type=dict[str, object]))
         record = msgspec.convert(content, Record)
-        cgroup = None if record.cgroup is None else _from_bytes(record.cgroup)
-        own_name = os.path.isabs(record.path) and _NAME.fullmatch(os.path.basename(record.path))
-        if own_name and is_identity(record.identity) and name == record_name(record.identity):
+        own_path = os.path.isabs(record.path) and _NAME.fullmatch(os.path.basename(record.path))
+        if own_path and _is_identity(record.identity) and name == _record_name(record.identity):
+            cgroup = None if record.cgroup is None else _from_bytes(record.cgroup)
             return replace(record, path=_from_bytes(record.path), cgroup=cgroup)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         # Equipoise never writes such a record.
@@ -187,17 +172,6 @@ def _remove(name: str, folder: int) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _random_name() -> str:
-    return "".join(secrets.choice(_LETTERS) for _ in range(_NAME_LETTERS))
-
-
-def _written_marker(folder: int, identity: str) -> int:
-    marker = os.open(MARKER, _NEW_FILE, 0o600, dir_fd=folder)
-    fcntl.flock(marker, fcntl.LOCK_EX)
-    os.write(marker, identity.encode("ascii"))
-    return marker
-
-
 @contextmanager
 def _recorded(identity: str, path: Path) -> Iterator[int | None]:
     """Write a record that is locked while the block runs and goes with the folder."""
@@ -206,27 +180,27 @@ def _recorded(identity: str, path: Path) -> Iterator[int | None]:
         record: int | None = None
         # Every campaign calls `clear_leftovers` first, which reports why a record is impossible.
         with contextlib.suppress(OSError, StateFolderUnusable):
-            records = stack.enter_context(open_state_folder(RECORDS))
-            record = _new_record(records, record_name(identity))
+            records = stack.enter_context(open_records())
+            record = _new_record(records, _record_name(identity))
         if record is None:
             yield None
             return
         stack.callback(os.close, record)
         intention = {
             "identity": identity,
-            "path": _as_text(path),
+            "path": as_text(path),
             "host": os.uname().nodename,
-            "cgroup": None if cgroup is None else _as_text(cgroup),
+            "cgroup": None if cgroup is None else as_text(cgroup),
             "created": time.time(),
         }
         _append(record, intention)
         try:
             yield record
         finally:
-            left = cgroup is not None and leaves_of(identity, cgroup)
-            if not left and not os.path.lexists(path):
+            leaves = cgroup is not None and leaves_of(identity, cgroup)
+            if not leaves and not os.path.lexists(path):
                 with contextlib.suppress(OSError):
-                    os.unlink(record_name(identity), dir_fd=records)
+                    os.unlink(_record_name(identity), dir_fd=records)
 
 
 def _new_record(records: int, name: str) -> int:
@@ -251,7 +225,7 @@ def _append(record: int | None, content: Mapping[str, object]) -> None:
             os.write(record, json.dumps(content).encode("ascii") + b"\n")
 
 
-def _as_text(path: Path) -> str:
+def as_text(path: str | Path) -> str:
     """Return any bytes as text: each character, U+0000 to U+00FF, stands for one."""
     return os.fsencode(path).decode("latin-1")
 
@@ -261,37 +235,45 @@ def _from_bytes(text: str) -> str:
 
 
 class StateFolderUnusable(Exception):
-    """The state folder cannot be made or trusted; the text names it and says why."""
+    """The state folder cannot be made or trusted."""
+
+    def __init__(self, path: str | Path, reason: str | None) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = str(path), str(reason)
 
 
 @contextmanager
-def open_state_folder(name: str) -> Iterator[int]:
-    """Open a folder of the state folder and make it if it is missing; yield its descriptor.
+def open_records() -> Iterator[int]:
+    """Open the folder of the records and make it if it is missing; yield its descriptor.
 
-    Neither folder is opened through a symbolic link. The folder has mode 0700.
-
-    Raises
-    ------
-    StateFolderUnusable
-        The folder cannot be made, or others could change or read what is in it.
+    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
+    `StateFolderUnusable` if it cannot be made, or others could change or read what is in it.
     """
-    descriptor = _open_folders(state_home(), name)
+    path = _state_home()
     try:
-        yield descriptor
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        # The state home itself may well be a link.
+        folder = os.open(path, _OPEN)
+        for part, forbidden in ((STATE_NAME, _WRITABLE_BY_OTHERS), (RECORDS, _OPEN_TO_OTHERS)):
+            path = path / part
+            folder = _below(folder, part)
+            status = os.fstat(folder)
+            if status.st_uid != os.geteuid() or status.st_mode & forbidden:
+                os.close(folder)
+                raise StateFolderUnusable(path, "other users could change or read it")
+    except OSError as error:
+        raise StateFolderUnusable(path, error.strerror) from None
+    try:
+        yield folder
     finally:
-        os.close(descriptor)
+        os.close(folder)
 
 
-def state_home() -> Path:
+def _state_home() -> Path:
     """Return the folder in which programs of this user keep their state.
 
     A folder of another user, as ``sudo`` may leave in ``HOME``, is passed over for the home that
     the account names.
-
-    Raises
-    ------
-    StateFolderUnusable
-        There is no such folder.
     """
     named = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(named) and not _belongs_to_another(named):
@@ -302,7 +284,8 @@ def state_home() -> Path:
     try:
         return Path(pwd.getpwuid(os.geteuid()).pw_dir, _STATE_OF_HOME)
     except KeyError:
-        raise StateFolderUnusable(f"user {os.geteuid()} has no home folder") from None
+        reason = f"user {os.geteuid()} has no home folder"
+        raise StateFolderUnusable("the state folder", reason) from None
 
 
 def _belongs_to_another(folder: str) -> bool:
@@ -311,24 +294,6 @@ def _belongs_to_another(folder: str) -> bool:
     except OSError:
         # A missing folder belongs to nobody; making it may fail later.
         return False
-
-
-def _open_folders(home: Path, name: str) -> int:
-    path = home
-    try:
-        os.makedirs(home, mode=0o700, exist_ok=True)
-        # The state home itself may well be a link.
-        descriptor = os.open(home, _OPEN)
-        for part, forbidden in ((STATE_NAME, _WRITABLE_BY_OTHERS), (name, _OPEN_TO_OTHERS)):
-            path = path / part
-            descriptor = _below(descriptor, part)
-            status = os.fstat(descriptor)
-            if status.st_uid != os.geteuid() or status.st_mode & forbidden:
-                os.close(descriptor)
-                raise StateFolderUnusable(f"{path}: other users could change or read it")
-    except OSError as error:
-        raise StateFolderUnusable(f"{path}: {error.strerror}") from None
-    return descriptor
 
 
 def _below(around: int, part: str) -> int:

@@ -43,16 +43,10 @@ class TrialRunner:
 
     Parameters
     ----------
-    plan
-        Plan of the campaign.
-    starter
-        Launcher.
     scratch
         Private folder for the workload's own metrics.
     environment
         Environment that each trial's environment is added to: the caller's own.
-    covariates
-        Reader of the covariates of each trial.
     servers
         Starter of the servers that conditions have.
     on_wait
@@ -127,12 +121,14 @@ class TrialRunner:
             accounting = without_metrics(accounting, metrics.unreadable, self._plan, condition)
         self._run_hook("conclude", condition, condition.hooks.conclude)
         failure = failure_of(report, self._plan.measure.timeout_s)
-        error_tail = report.error_tail
-        if service is not None and service.failure is not None:
-            # The client's own failure only follows from it.
-            client = "" if failure is None else f", and its client: {failure}"
-            failure = f"its server ended: {service.failure}{client}"
-            error_tail = service.log_tail
+        error_tail, samples = report.error_tail, metrics.samples
+        if service is not None:
+            samples += service.samples
+            if service.failure is not None:
+                # The client's own failure only follows from it.
+                client = "" if failure is None else f", and its client: {failure}"
+                failure = f"its server ended: {service.failure}{client}"
+                error_tail = service.log_tail
         trial = Trial(
             phase=draw.phase,
             block=draw.block,
@@ -146,7 +142,7 @@ class TrialRunner:
             washout=washout,
             error_tail=error_tail if failure is not None else "",
             covariates=covariates,
-            samples=metrics.samples + (service.samples if service is not None else ()),
+            samples=samples,
         )
         return TrialReport(trial, report.left_behind, metrics.unreadable or metrics.problem)
 
@@ -212,14 +208,16 @@ def in_layout(request: Request, layout: Layout) -> Request:
 
 def accounting_of(report: Report) -> Accounting:
     """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
-    unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
-    kept = set(Accounting.__struct_fields__)
-    measured = {name: getattr(report, name) for name in kept - {"wall_s", "unknown"}}
-    kept.update(report.counters, _COVARIATES)
+    fields = set(Accounting.__struct_fields__)
+    reasons = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
-        unknown={name: why for name, why in unknown.items() if name in kept},
-        **measured,
+        unknown={
+            name: why
+            for name, why in reasons.items()
+            if name in fields or name in report.counters or name in _COVARIATES
+        },
+        **{name: getattr(report, name) for name in fields - {"wall_s", "unknown"}},
     )
 
 
@@ -238,9 +236,9 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""
         return describe_signal(report.signal) + memory
-    unavailable = unavailable_reason(report.exit, report.error_tail)
-    if unavailable is not None:
-        return f"{UNAVAILABLE}{unavailable}"
+    reason = unavailable_reason(report.exit, report.error_tail)
+    if reason is not None:
+        return f"{UNAVAILABLE}{reason}"
     if report.exit:
         room = report.unknown.get(OUTPUT_ROOM)
         return f"exit status {report.exit}" + ("" if room is None else f": {room}")

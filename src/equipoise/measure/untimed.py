@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -37,27 +38,23 @@ def run_hook(
 ) -> None:
     """Run one hook to its end, through a shell.
 
-    Raises
-    ------
-    ConditionFailed
-        The hook exited non-zero, died of a signal or took longer than ``timeout_s`` seconds.
+    Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
+    ``timeout_s`` seconds.
     """
     # A file, not a pipe: a server that the hook starts keeps the descriptor open for ever.
     with tempfile.TemporaryFile() as errors:
         try:
             command = [SHELL, "-c", hook.line]
             status = run_untimed(command, environment, working_folder, timeout_s, errors)
+            failure = f"{describe_status(status)}: {hook.line}"
+            failure += stderr_suffix(tail(errors.fileno()))
         except subprocess.TimeoutExpired:
-            failure = f"timed out after {timeout_s:g} s: {hook.line}"
-        else:
-            if status == 0:
-                return
-            end = stderr_suffix(tail(errors.fileno()))
-            failure = f"{describe_status(status)}: {hook.line}{end}"
-    raise ConditionFailed(
-        f"--{hook.option} of {hook.condition} failed: {failure}",
-        hint="append '|| true' to it if its failure does not matter",
-    )
+            status, failure = None, f"timed out after {timeout_s:g} s: {hook.line}"
+    if status != 0:
+        raise ConditionFailed(
+            f"--{hook.option} of {hook.condition} failed: {failure}",
+            hint="append '|| true' to it if its failure does not matter",
+        )
 
 
 def run_untimed(
@@ -69,27 +66,9 @@ def run_untimed(
 ) -> int:
     """Run a command to its end; return its status, negative where a signal ended it.
 
-    Its process group is ended if it takes too long or is interrupted.
-
-    Parameters
-    ----------
-    command
-        Argument vector.
-    environment
-        Complete environment.
-    folder
-        Working folder.
-    timeout_s
-        Seconds that the command may take.
-    errors
-        File for its standard error; by default it is discarded.
-
-    Raises
-    ------
-    subprocess.TimeoutExpired
-        The command took too long.
-    OSError
-        The command cannot be started.
+    ``environment`` is complete. Standard error goes to ``errors``; by default it is discarded. The
+    process group is ended if the command takes longer than ``timeout_s`` seconds
+    (`subprocess.TimeoutExpired`) or is interrupted. Raise `OSError` if it cannot be started.
     """
     process = subprocess.Popen(
         command,
@@ -109,12 +88,9 @@ def run_untimed(
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads a session, with all that is still in its group."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait()
+    process.wait()
 
 
 def tail(descriptor: int) -> str:

@@ -55,7 +55,7 @@ _KINDS = {
 class WorkloadMetrics(Struct, frozen=True):
     """Samples that one trial reported, and what was wrong with its file."""
 
-    samples: tuple[Sample, ...]
+    samples: tuple[Sample, ...] = ()
     problem: str | None = None
     """First bad line and the number of bad lines; ``None`` without one."""
     unreadable: str | None = None
@@ -70,15 +70,14 @@ class _Line(Struct, frozen=True):
     better: Better = "lower"
 
 
+class _Refused(Exception):
+    """A metrics file, or a line of it, is left out; the text says why."""
+
+
 class MetricsFile:
     """The file in a private folder that each trial in turn may write its metrics to.
 
-    Parameters
-    ----------
-    folder
-        The folder. A program under test can remove or replace it like the file itself.
-    name
-        The name of the file in it.
+    A program under test can remove or replace the folder like the file itself.
     """
 
     def __init__(self, folder: Path, name: str = "metrics.jsonl") -> None:
@@ -99,8 +98,7 @@ class MetricsFile:
         try:
             # What cannot be removed is read after the trial as what it is.
             with suppress(FileNotFoundError):
-                kind = os.stat(self._name, dir_fd=folder, follow_symlinks=False).st_mode
-                if stat.S_ISDIR(kind):
+                if stat.S_ISDIR(os.lstat(self._name, dir_fd=folder).st_mode):
                     shutil.rmtree(self._name, ignore_errors=True, dir_fd=folder)
                 else:
                     os.unlink(self._name, dir_fd=folder)
@@ -114,14 +112,16 @@ class MetricsFile:
         except OSError as error:
             gone = error.errno == errno.ENOENT
             what = "removed" if gone else "replaced or closed to its reader"
-            return WorkloadMetrics((), unreadable=f"the folder of its metrics file was {what}")
+            return WorkloadMetrics(unreadable=f"the folder of its metrics file was {what}")
         try:
-            return _read_in(folder, self._name)
+            return _parsed(_lines(folder, self._name))
         except FileNotFoundError:
-            return WorkloadMetrics(())
+            return WorkloadMetrics()
+        except _Refused as reason:
+            return WorkloadMetrics(unreadable=f"its metrics file {reason}")
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            return WorkloadMetrics((), unreadable=f"its metrics file cannot be read: {why}")
+            return WorkloadMetrics(unreadable=f"its metrics file cannot be read: {why}")
         finally:
             os.close(folder)
 
@@ -142,74 +142,61 @@ def without_metrics(
     return replace(accounting, unknown={**accounting.unknown, **reasons})
 
 
-def _read_in(folder: int, name: str) -> WorkloadMetrics:
-    """Read the file of a folder that is open.
-
-    Raises
-    ------
-    OSError
-        It is not there, or cannot be read.
-    """
+def _lines(folder: int, name: str) -> list[bytes]:
     # Looked at before it is opened: to open a device may do something to it.
-    unreadable = _unreadable(os.stat(name, dir_fd=folder, follow_symlinks=False))
-    if unreadable is not None:
-        return WorkloadMetrics((), unreadable=unreadable)
+    _check_status(os.lstat(name, dir_fd=folder))
     with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
-        unreadable = _unreadable(os.fstat(file.fileno()))
+        _check_status(os.fstat(file.fileno()))
         # Another process may still write to it: its size alone bounds nothing.
-        content = b"" if unreadable is not None else file.read(MOST_BYTES + 1)
-    if unreadable is None and len(content) > MOST_BYTES:
-        unreadable = _too_large(len(content))
-    if unreadable is None and content.count(b"\n") + content.count(b"\r") > MOST_LINES:
-        unreadable = f"its metrics file holds more than {MOST_LINES} lines"
-    if unreadable is not None:
-        return WorkloadMetrics((), unreadable=unreadable)
-    return _parsed(content.splitlines())
+        content = file.read(MOST_BYTES + 1)
+    _check_size(len(content))
+    if content.count(b"\n") + content.count(b"\r") > MOST_LINES:
+        raise _Refused(f"holds more than {MOST_LINES} lines")
+    return content.splitlines()
 
 
-def _unreadable(found: os.stat_result) -> str | None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
-        return f"its metrics file is {kind}, not a regular file"
-    return _too_large(found.st_size) if found.st_size > MOST_BYTES else None
+def _check_status(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise _Refused(f"is {kind}, not a regular file")
+    _check_size(status.st_size)
 
 
-def _too_large(size: int) -> str:
-    return f"its metrics file has {size} bytes or more; at most {MOST_BYTES} are read"
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise _Refused(f"has {size} bytes or more; at most {MOST_BYTES} are read")
 
 
 def _parsed(lines: Iterable[bytes]) -> WorkloadMetrics:
     decoder = msgspec.json.Decoder(_Line)
     samples: list[Sample] = []
-    first: str | None = None
-    bad = 0
+    problem: str | None = None
+    refused = 0
     for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        found = _sample(decoder, text)
-        if isinstance(found, Sample):
-            samples.append(found)
-            continue
-        bad += 1
-        first = first or f"line {number} of its metrics {found}"
-    more = f"; {bad} lines are left out" if bad > 1 else ""
-    return WorkloadMetrics(tuple(samples), None if first is None else first + more)
+        if text.strip():
+            try:
+                samples.append(_sample(decoder, text))
+            except _Refused as reason:
+                refused += 1
+                problem = problem or f"line {number} of its metrics {reason}"
+    if problem is not None and refused > 1:
+        problem += f"; {refused} lines are left out"
+    return WorkloadMetrics(tuple(samples), problem)
 
 
-def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample | str:
-    """Decode one line, or say what is wrong with it."""
+def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
     if len(text) > MOST_LINE_BYTES:
-        return f"is longer than {MOST_LINE_BYTES} bytes"
+        raise _Refused(f"is longer than {MOST_LINE_BYTES} bytes")
     try:
         line = decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return f"cannot be read: {error}"
+        raise _Refused(f"cannot be read: {error}") from None
     except RecursionError:
-        return "cannot be read: it is nested too deeply"
+        raise _Refused("cannot be read: it is nested too deeply") from None
     if not math.isfinite(line.value):
-        return "is not a finite number"
+        raise _Refused("is not a finite number")
     if line.metric in _MEASURED:
-        return f"is named {line.metric}, which Equipoise measures itself"
+        raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
     return Sample(line.metric, line.value, line.iteration, line.unit, line.better)
 
 
@@ -218,31 +205,17 @@ def metrics_reported(
 ) -> tuple[Sample, ...]:
     """Run a condition once, untimed; return what it reported about the whole process.
 
-    Parameters
-    ----------
-    condition
-        Condition to run.
-    environment
-        Environment that the condition's own is added to.
-    scratch
-        Private folder for the file that it reports to.
-    timeout_s
-        Seconds that it may take.
-
-    Raises
-    ------
-    ConditionFailed
-        It failed, took too long, or reported nothing that can be read.
+    The condition's own environment is added to ``environment``. ``scratch`` is a private folder for
+    the file that it reports to. Raise `ConditionFailed` if it fails, takes longer than
+    ``timeout_s`` seconds, or reports nothing that can be read.
     """
     file = MetricsFile(scratch)
     file.clear()
-    own = {METRICS_VARIABLE: str(file.path), **condition.environment}
+    complete = {**environment, METRICS_VARIABLE: str(file.path), **condition.environment}
+    folder = condition.process.working_folder
     with tempfile.TemporaryFile() as errors:
-        folder = condition.process.working_folder
         try:
-            status = run_untimed(
-                condition.command, {**environment, **own}, folder, timeout_s, errors
-            )
+            status = run_untimed(condition.command, complete, folder, timeout_s, errors)
         except subprocess.TimeoutExpired:
             raise ConditionFailed(
                 f"{condition.name} takes longer than {timeout_s:g} s", hint="raise --timeout"

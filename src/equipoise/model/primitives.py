@@ -25,7 +25,7 @@ class ProbeRow(Struct, frozen=True):
     probe: str
     group: str
     """The table that it stands in: ``process``, ``ipc`` …"""
-    words: str
+    summary: str
     """Description of one operation."""
     metric: str
     options: tuple[str, ...] = ()

@@ -124,14 +124,9 @@ def estimate_effect(
     *,
     intervals: int = 1,
 ) -> EffectEstimate:
-    """Estimate the effect on one outcome over the pairs.
+    """Estimate the effect on one outcome (rows,) over the pairs.
 
-    Parameters
-    ----------
-    outcome
-        Shape (rows,).
-    intervals
-        Number of intervals that hold together at 95 %.
+    ``intervals`` is the number of intervals that hold together at 95 %.
     """
     pairs = matched.pairs
     pair_effect = effect_over_pairs(outcome, covariates.matrix, covariates.exact_strata(), pairs)
@@ -183,10 +178,8 @@ def _ratios(interval: Bounds) -> Bounds:
 def effect_over_pairs(outcome: Values, matrix: Values, strata: Indices, pairs: Pairs) -> PairEffect:
     """Return the effect over the pairs after the regression on the covariates.
 
-    Parameters
-    ----------
-    outcome, matrix, strata
-        Shape (rows,), (rows, columns) and (rows,), the stratum of exact matching.
+    The outcome has shape (rows,), the matrix (rows, columns); ``strata`` (rows,) are those of exact
+    matching.
     """
     treated, serving = row_weights(pairs, len(outcome))
     regressed = regress(outcome, matrix, strata, serving)
@@ -209,16 +202,8 @@ def regress(outcome: Values, matrix: Values, strata: Indices, serving: Values) -
     """Regress the outcome on the covariates among the matched baseline rows.
 
     With no more such rows than strata and columns, only the means of the strata are subtracted.
-    In strata without such a row the result has no meaning.
-
-    Parameters
-    ----------
-    outcome, matrix
-        Shape (rows,) and (rows, columns).
-    strata
-        Shape (rows,), the stratum of exact matching: each has its own mean.
-    serving
-        Shape (rows,), the weights of the regression.
+    In strata without such a row the result has no meaning. ``strata`` and ``serving``, the weights
+    of the regression, have shape (rows,), as the outcome.
     """
     used = np.flatnonzero(serving > 0.0)
     centred = _centre(outcome, strata, serving)
@@ -248,12 +233,8 @@ def _centre(column: Values, strata: Indices, weights: Values) -> Values:
 def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: int = 1) -> Estimate:
     """Return the effect with the interval that clusters give, if each version has enough.
 
-    Parameters
-    ----------
-    code
-        Shape (rows,), the cluster of each row.
-    intervals
-        Number of intervals that hold together (Bonferroni).
+    ``code`` (rows,) is the cluster of each row; ``intervals`` is the number of intervals that hold
+    together (Bonferroni).
     """
     smaller_arm = pair_effect.smaller_arm(code)
     if smaller_arm < MIN_CLUSTERS:

@@ -113,24 +113,14 @@ class StratumOutcome(Struct, frozen=True):
 def judge_stratum(
     name: str, log: Log, question: Question, arms: Arms, progress: Progress
 ) -> StratumOutcome:
-    """Match and judge the rows of one stratum.
+    """Match and judge the rows of one stratum; errors name the stratum, column and rows.
 
-    Parameters
-    ----------
-    arms
-        Names of the two versions; the rows that ran them are read from ``log``.
-
-    Raises
-    ------
-    UnusableInput
-        The question does not fit the rows; the error names the stratum, column and rows.
+    Only the names in ``arms`` count: the rows that ran the versions are read from ``log``.
     """
     try:
         versions, code = distinct_texts(log[question.treatment], question.treatment)
-        treated, control = (
-            code == versions.index(arm) if arm in versions else np.zeros(len(code), dtype=np.bool_)
-            for arm in (arms.candidate, arms.baseline)
-        )
+        texts = np.array(versions)[code]
+        treated, control = texts == arms.candidate, texts == arms.baseline
         moments = _moments(log, question, treated, control)
         answer: StratumAnswer | str
         if not treated.any() or not control.any():
@@ -146,7 +136,8 @@ def judge_stratum(
         int(np.count_nonzero(treated)),
         int(np.count_nonzero(control)),
         *moments,
-        *((None, answer) if isinstance(answer, str) else (answer, None)),
+        answer=None if isinstance(answer, str) else answer,
+        reason=answer if isinstance(answer, str) else None,
     )
 
 
@@ -230,6 +221,5 @@ def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
         return []
     codes, first = np.unique(clusters.code[rows], return_index=True)
     if clusters.by in sample.log:
-        values = sample.log[clusters.by][rows[first]].tolist()
-        return [(clusters.by, value) for value in values]
+        return [(clusters.by, value) for value in sample.log[clusters.by][rows[first]].tolist()]
     return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]

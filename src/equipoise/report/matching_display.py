@@ -91,14 +91,15 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
     column = balance.column(variable)
     _require_figures()
-    from equipoise.figures.balance import Arms, Weighted, group_density
+    from equipoise.figures.balance import Weighted, group_density
 
-    def arms(groups: Groups) -> Arms:
-        return Arms(*(Weighted(arm.values, arm.weights) for arm in groups.split(column)))
+    def split(groups: Groups) -> tuple[Weighted, Weighted]:
+        treated, control = groups.split(column)
+        return Weighted(treated.values, treated.weights), Weighted(control.values, control.weights)
 
     after = balance.groups_after
     return group_density(
-        variable, arms(balance.groups_before), None if after is None else arms(after)
+        variable, split(balance.groups_before), None if after is None else split(after)
     )
 
 

@@ -2,11 +2,12 @@
 
 In reading order:
 
-reader/        a study's TOML file: every error names the file, the line and the key
-kinds.py       factors whose levels have names: allocators and BLAS libraries
-data_sets.py   the rows that ``{data}`` stands for
-catalogue.py   the built-in studies, and the analysis of each
-study_data.py  the numbers of a result by the levels of its factors
-ranking.py     levels ranked on each task, as tables, sentences and a chart
-builtin/       a folder for each built-in study
+reader/         a study's TOML file: every error names the file, the line and the key
+kinds.py        factors whose levels have names: allocators and BLAS libraries
+data_sets.py    the rows that ``{data}`` stands for
+catalogue.py    the built-in studies, and the analysis of each
+study_data.py   the numbers of a result by the levels of its factors
+chart_parts.py  axes, lines and labels that several studies' charts share
+ranking.py      levels ranked on each task, as tables, sentences and a chart
+builtin/        a folder for each built-in study
 """

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
     from equipoise.figures.gallery import Figure
 
-MOST_REVERSALS = 6
+MAX_REVERSALS = 6
 HOW_TO_READ = (
     "One line for each choice, from task to task: where two lines cross, the order of the two "
     "reverses. The best on each task stands at 1."
 )
-HEIGHT = 340
 
 
 class RankedLevel(Struct, frozen=True):
@@ -42,27 +41,27 @@ class Reversal(Struct, frozen=True):
     first: str
     second: str
     faster_on: str
-    there: Ratio
+    faster: Ratio
     """The first over the second where it is faster."""
     slower_on: str
-    here: Ratio
+    slower: Ratio
     """The first over the second where it is slower."""
 
     @property
     def is_certain(self) -> bool:
         """Whether both intervals exclude "no difference", each pair of intervals by itself."""
-        return self.there.surely_below and self.here.surely_above
+        return self.faster.surely_below and self.slower.surely_above
 
     @property
     def size(self) -> float:
         """The smaller of the two effects, in log units."""
-        return min(-math.log(self.there.ratio), math.log(self.here.ratio))
+        return min(-math.log(self.faster.ratio), math.log(self.slower.ratio))
 
     def text(self) -> str:
         """Return both ratios with their tasks."""
         return (
-            f"{self.first} over {self.second} is {self.there.text()} on {self.faster_on} and "
-            f"{self.here.text()} on {self.slower_on}"
+            f"{self.first} over {self.second} is {self.faster.text()} on {self.faster_on} and "
+            f"{self.slower.text()} on {self.slower_on}"
         )
 
 
@@ -81,40 +80,37 @@ class Ranking(Struct, frozen=True):
     def ranks(self) -> Iterator[RankedLevel]:
         """Yield the levels that ran on each task, fastest first."""
         for task in self.measured.levels(self.tasks):
-            medians = {
-                level: median
-                for level in self.levels
-                if (median := self.measured.median(self.metric, **self._at(task, level)))
-                is not None
-            }
-            best = min(medians.values(), default=math.nan)
-            ordered = sorted(medians.items(), key=lambda one: one[1])
-            for rank, (level, median) in enumerate(ordered, 1):
-                yield RankedLevel(task, level, median, rank, median / best)
+            medians = self.measured.medians(self.metric, self.factor, **{self.tasks: task})
+            ranked = sorted(
+                (level for level in self.levels if level in medians), key=medians.__getitem__
+            )
+            for rank, level in enumerate(ranked, 1):
+                over_best = medians[level] / medians[ranked[0]]
+                yield RankedLevel(task, level, medians[level], rank, over_best)
 
     def reversals(self) -> list[Reversal]:
         """Return every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
 
         Of each pair the two tasks with the strongest effects; certain ones first, then by size.
         """
-        found: list[Reversal] = []
+        reversals: list[Reversal] = []
         for first, second in itertools.combinations(self.levels, 2):
-            ratios = {
-                task: ratio
+            ratios = [
+                (ratio.ratio, task, ratio)
                 for task in self.measured.levels(self.tasks)
-                if (
-                    ratio := self.measured.ratio(
-                        self.metric, self._at(task, first), self._at(task, second)
-                    )
-                )
-            }
+                if (ratio := self._ratio(first, second, task)) is not None
+            ]
             if not ratios:
                 continue
-            fast = min(ratios, key=lambda task: ratios[task].ratio)
-            slow = max(ratios, key=lambda task: ratios[task].ratio)
-            if ratios[fast].ratio < 1.0 < ratios[slow].ratio:
-                found.append(Reversal(first, second, fast, ratios[fast], slow, ratios[slow]))
-        return sorted(found, key=lambda one: (not one.is_certain, -one.size))
+            (low, faster_on, faster), (high, slower_on, slower) = (
+                choose(ratios, key=lambda one: one[0]) for choose in (min, max)
+            )
+            if low < 1.0 < high:
+                reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
+        return sorted(reversals, key=lambda one: (not one.is_certain, -one.size))
+
+    def _ratio(self, first: str, second: str, task: str) -> Ratio | None:
+        return self.measured.ratio(self.metric, self.factor, first, second, **{self.tasks: task})
 
     def table(self) -> FindingTable:
         """Return a row for each level, a column for each task: rank, median, ratio to the best."""
@@ -136,50 +132,39 @@ class Ranking(Struct, frozen=True):
             ("the rank and the ratio to the best are those of the medians",),
         )
 
-    def paragraph(self) -> str:
-        """Return where the order of two levels reverses, the certain ones first."""
-        found = self.reversals()
-        certain = [one for one in found if one.is_certain]
-        if not found:
-            return f"The order of the {self.what} is the same on every task."
+    def sentences(self) -> tuple[str, str]:
+        """Return where the order of two levels reverses: in one sentence, and as a paragraph."""
+        reversals = self.reversals()
+        certain = [one for one in reversals if one.is_certain]
+        if not reversals:
+            same = f"The order of the {self.what} is the same on every task."
+            return same, same
         if not certain:
-            return (
-                f"The order of the {self.what} reverses nowhere for certain; pairs whose medians "
-                f"stand in another order on another task: {len(found)}, most of all "
-                f"{found[0].text()}."
+            nowhere = f"The order of the {self.what} reverses nowhere for certain"
+            return f"{nowhere} from task to task.", (
+                f"{nowhere}; pairs whose medians stand in another order on another task: "
+                f"{len(reversals)}, most of all {reversals[0].text()}."
             )
-        listed = "; ".join(one.text() for one in certain[:MOST_REVERSALS])
-        more = len(certain) - MOST_REVERSALS
-        return (
-            f"The order of the {self.what} reverses for certain in {_pairs(len(certain))}: {listed}"
-            + (f"; and {more} more" if more > 0 else "")
-            + ". Benchmark the code that is actually going to be used."
+        pairs, verb = (
+            ("one pair", "reverses") if len(certain) == 1 else (f"{len(certain)} pairs", "reverse")
         )
-
-    def answer(self) -> str:
-        """Return whether one order holds on every task, in one sentence."""
-        found = self.reversals()
-        certain = sum(one.is_certain for one in found)
-        if certain:
-            return (
-                f"The order of the {self.what} depends on the task: {_pairs(certain)} "
-                f"{'reverses' if certain == 1 else 'reverse'} for certain."
-            )
-        if found:
-            return f"The order of the {self.what} reverses nowhere for certain from task to task."
-        return f"The order of the {self.what} is the same on every task."
-
-    def _at(self, task: str, level: str) -> dict[str, str]:
-        return {self.tasks: task, self.factor: level}
+        listed = [one.text() for one in certain[:MAX_REVERSALS]]
+        if len(certain) > MAX_REVERSALS:
+            listed.append(f"and {len(certain) - MAX_REVERSALS} more")
+        return (
+            f"The order of the {self.what} depends on the task: {pairs} {verb} for certain.",
+            f"The order of the {self.what} reverses for certain in {pairs}: {'; '.join(listed)}. "
+            "Benchmark the code that is actually going to be used.",
+        )
 
 
 def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
     """Return the tables of ranks, and where the orders reverse."""
-    shown = [one for one in rankings if one.table().rows]
+    tables = [(one.table(), *one.sentences()) for one in rankings if one.table().rows]
     return findings_of(
-        (one.table() for one in shown),
-        (one.paragraph() for one in shown),
-        " ".join(one.answer() for one in shown),
+        (table for table, _, _ in tables),
+        (paragraph for _, _, paragraph in tables),
+        " ".join(answer for _, answer, _ in tables),
     )
 
 
@@ -187,47 +172,33 @@ def ranking_figures(rankings: Sequence[Ranking]) -> Iterator[Figure]:
     """Yield a chart for each ranking."""
     from equipoise.figures.gallery import Figure
 
-    for one in rankings:
-        if one.table().rows:
-            yield Figure(one.what.replace(" ", "_"), HOW_TO_READ, _chart(one))
+    for ranking in rankings:
+        if ranks := list(ranking.ranks()):
+            chart = _chart(ranking, ranks)
+            yield Figure(ranking.what.replace(" ", "_"), HOW_TO_READ, chart)
 
 
-def _chart(ranking: Ranking) -> alt.LayerChart:
+def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     """Draw the ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
-    from equipoise.figures.quantity import log_ticks
+    from equipoise.figures.building import frame
+    from equipoise.studies.chart_parts import lines, log_y
 
-    ranks = list(ranking.ranks())
-    names = list(dict.fromkeys(one.level for one in ranks))
-    order = list(dict.fromkeys(one.task for one in ranks))
-    data = chart_of(
-        [{"task": one.task, "condition": one.level, "value": one.over_best} for one in ranks]
-    )
+    rows = [{"task": one.task, "condition": one.level, "value": one.over_best} for one in ranks]
     largest = max(one.over_best for one in ranks)
-    x = alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0))
-    y = alt.Y(
-        "value:Q",
-        title="times the best (logarithmic scale)",
-        scale=alt.Scale(type="log", nice=False, padding=12),
-        axis=alt.Axis(values=log_ticks(1.0, 2.0 * largest), format="~r"),
-    )
-    color, shape = condition_color(names), condition_shape(names)
+    order = list(dict.fromkeys(one.task for one in ranks))
     title = f"{ranking.what[:1].upper()}{ranking.what[1:]} by task"
     return frame(
-        [
-            data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
-            data.mark_point(filled=True, size=60, opacity=1).encode(
-                x=x, y=y, color=color, shape=shape, tooltip=["task:N", "condition:N", "value:Q"]
-            ),
-        ],
+        lines(
+            rows,
+            alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
+            log_y("value:Q", "times the best (logarithmic scale)", 1.0, 2.0 * largest),
+            list(dict.fromkeys(one.level for one in ranks)),
+            tooltip=["task:N", "condition:N", "value:Q"],
+            point_size=60,
+        ),
         title=title,
-        notes=[],
         description=f"{title}: ratio of medians to the best on each task.",
-        height=HEIGHT,
+        height=340,
     )
-
-
-def _pairs(count: int) -> str:
-    return "one pair" if count == 1 else f"{count} pairs"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
-from equipoise.figures.trial_values import known_values
+from equipoise.figures.trial_values import analysed_values, known_values
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
@@ -30,8 +30,8 @@ class Ratio(Struct, frozen=True):
     ratio_ci: Interval
     """The confidence sequence at 95 %, of this pair by itself; ``None`` where still unlimited."""
     e_value: float
-    least: float
-    most: float
+    smallest: float
+    largest: float
     """Range of the ratios within blocks."""
     blocks: int
 
@@ -57,11 +57,11 @@ class Ratio(Struct, frozen=True):
     def interval_text(self) -> str:
         """Return the interval, or the range over blocks where there is none yet."""
         low, high = self.ratio_ci
-        if low is None or high is None:
-            if self.blocks == 1:
-                return "1 block"
-            return f"{times(self.least)} to {times(self.most)} in {self.blocks} blocks"
-        return f"{times(low)} to {times(high)}"
+        if low is not None and high is not None:
+            return f"{times(low)} to {times(high)}"
+        if self.blocks == 1:
+            return "1 block"
+        return f"{times(self.smallest)} to {times(self.largest)} in {self.blocks} blocks"
 
 
 class StudyData(Struct, frozen=True):
@@ -71,15 +71,13 @@ class StudyData(Struct, frozen=True):
 
     def levels(self, factor: str) -> tuple[str, ...]:
         """Return the levels of a factor that were run, in the order of the plan."""
-        conditions = self.document.conditions
-        return tuple(
-            dict.fromkeys(one.levels[factor] for one in conditions if factor in one.levels)
-        )
+        by_condition = (condition.levels for condition in self.document.conditions)
+        return tuple(dict.fromkeys(levels[factor] for levels in by_condition if factor in levels))
 
     def condition(self, **levels: str) -> ConditionResult | None:
         """Return the condition that has these levels, whatever its others; ``None`` if none has."""
-        chosen = levels.items()
-        return next((one for one in self.document.conditions if chosen <= one.levels.items()), None)
+        conditions = self.document.conditions
+        return next((one for one in conditions if levels.items() <= one.levels.items()), None)
 
     def combinations(self, *factors: str) -> Iterator[dict[str, str]]:
         """Yield the combinations of levels of some factors that were run."""
@@ -90,59 +88,66 @@ class StudyData(Struct, frozen=True):
 
     def summary(self, metric: str, **levels: str) -> MetricSummary | None:
         """Return the distribution of a metric; ``None`` where it was not measured."""
-        found = self.condition(**levels)
-        return None if found is None else found.metrics.get(metric)
+        condition = self.condition(**levels)
+        return None if condition is None else condition.metrics.get(metric)
 
     def median(self, metric: str, **levels: str) -> float | None:
         """Return the median of a metric; ``None`` where it was not measured."""
-        found = self.summary(metric, **levels)
-        return None if found is None else found.median
+        summary = self.summary(metric, **levels)
+        return None if summary is None else summary.median
+
+    def medians(self, metric: str, factor: str, **others: str) -> dict[str, float]:
+        """Return the median of a metric by level of a factor, where it was measured."""
+        medians = {
+            level: self.median(metric, **{**others, factor: level}) for level in self.levels(factor)
+        }
+        return {level: median for level, median in medians.items() if median is not None}
 
     def values(self, metric: str, **levels: str) -> FloatArray:
         """Return a metric of the analysed trials that ended, as they ran, shape (n,)."""
-        found = self.condition(**levels)
-        values = (
-            value
-            for _, row, value in (known_values(self.document, metric) if found else ())
-            if found and row.analysed and row.condition == found.name and math.isfinite(value)
-        )
-        return np.fromiter(values, np.float64)
+        condition = self.condition(**levels)
+        by_name = analysed_values(self.document, metric)
+        return np.array(by_name[condition.name] if condition else [], np.float64)
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
         """Return every iteration of the analysed trials; iterations are not independent trials."""
-        found = self.condition(**levels)
+        condition = self.condition(**levels)
         values = (
             value
             for row in self.document.trials
-            if found and row.analysed and row.condition == found.name
+            if condition and row.analysed and row.condition == condition.name
             for value in row.iterations.get(metric, [])
         )
         return np.fromiter(values, np.float64)
 
     def comparison(self, metric: str, **levels: str) -> Comparison | None:
         """Return the verdict on the candidate with these levels."""
-        found = self.condition(**levels)
-        key = (metric, None if found is None else found.name)
+        condition = self.condition(**levels)
+        key = (metric, None if condition is None else condition.name)
         return next((o for o in self.document.comparisons if (o.metric, o.candidate) == key), None)
 
     def ratio(
-        self, metric: str, candidate: Mapping[str, str], baseline: Mapping[str, str]
+        self, metric: str, factor: str, candidate: str, baseline: str, /, **others: str
     ) -> Ratio | None:
-        """Return one condition over another; ``None`` if they never ran in the same block."""
-        above, below = self.condition(**candidate), self.condition(**baseline)
+        """Return one level of a factor over another one, at the same levels of other factors.
+
+        ``None`` if the two never ran in the same block.
+        """
+        above = self.condition(**{**others, factor: candidate})
+        below = self.condition(**{**others, factor: baseline})
         if above is None or below is None or above.name == below.name:
             return None
         pairs = self._pairs(metric, above.name, below.name)
         if len(pairs) == 0:
             return None
-        judged = judge([pairs], min_effect=0.0, alpha=ALPHA)[0]
+        verdict = judge([pairs], min_effect=0.0, alpha=ALPHA)[0]
         ratios = pairs.candidate / pairs.baseline
         return Ratio(
-            ratio=float(np.median(ratios)) if judged.ratio is None else judged.ratio,
-            ratio_ci=judged.ratio_ci,
-            e_value=judged.e_value,
-            least=float(ratios.min()),
-            most=float(ratios.max()),
+            ratio=float(np.median(ratios)) if verdict.ratio is None else verdict.ratio,
+            ratio_ci=verdict.ratio_ci,
+            e_value=verdict.e_value,
+            smallest=float(ratios.min()),
+            largest=float(ratios.max()),
             blocks=len(pairs),
         )
 
@@ -151,15 +156,17 @@ class StudyData(Struct, frozen=True):
         for _, row, value in known_values(self.document, metric):
             if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
                 blocks.setdefault(row.block, {})[row.condition] = (row.position, value)
-        both = [one for one in blocks.values() if len(one) == 2]
+        both = [(one[baseline], one[candidate]) for one in blocks.values() if len(one) == 2]
         return PairedBlocks(
-            [one[baseline][1] for one in both],
-            [one[candidate][1] for one in both],
-            [
-                BASELINE_FIRST if one[baseline][0] < one[candidate][0] else CANDIDATE_FIRST
-                for one in both
-            ],
+            [cost for (_, cost), _ in both],
+            [cost for _, (_, cost) in both],
+            [BASELINE_FIRST if below < above else CANDIDATE_FIRST for below, above in both],
         )
+
+
+def ratio_text(ratio: Ratio | None, unknown: str = "") -> str:
+    """Return a ratio with its interval, where there is one."""
+    return unknown if ratio is None else ratio.text()
 
 
 def findings_of(
@@ -208,9 +215,7 @@ def size_text(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def joined(words: Iterable[str]) -> str:
+def joined(texts: Iterable[str]) -> str:
     """Return the texts as a list in words: ``a, b and c``."""
-    listed = list(words)
-    if len(listed) < 2:
-        return "".join(listed)
-    return f"{', '.join(listed[:-1])} and {listed[-1]}"
+    *first, last = tuple(texts) or ("",)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
-from equipoise.cli.load_result import with_findings
+from equipoise.cli.results import with_findings
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Trial

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from equipoise.cli.load_result import with_findings
+from equipoise.cli.results import with_findings
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.studies.catalogue import built_in_studies

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::batches::{less, time_to_keep_out};
+use crate::batches::{subtract, time_to_subtract};
 use crate::channel::End;
 use crate::child::Helper;
 use crate::cpus::{current_cpu, hold, sides};
@@ -53,15 +53,18 @@ const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let sides = sides(options.placement)?;
-    hold(sides.here)?;
+    hold(sides.measured)?;
     let mut ends = ring(options.count)?;
     let first = ends.remove(0);
     let size = options.size;
     let mut helpers = ends
         .into_iter()
-        .map(|end| Helper::start(sides.there, move || pass_on(end, size)))
+        .map(|end| Helper::start(sides.other, move || pass_on(end, size)))
         .collect::<Result<Vec<_>, _>>()?;
-    let found: Vec<_> = helpers.iter().map(|one| one.cpu().to_string()).collect();
+    let helper_cpus: Vec<_> = helpers
+        .iter()
+        .map(|helper| helper.cpu.to_string())
+        .collect();
     helpers.reverse();
     let mut own = WorkingSet::new(size);
     let alone_s = alone(&mut own)?;
@@ -73,7 +76,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     };
     Ok(OpenProbe::latency(ring)
         .with_fact("cpu", current_cpu()?.to_string())
-        .with_fact("helper_cpu", found.join(" "))
+        .with_fact("helper_cpu", helper_cpus.join(" "))
         .with_fact("subtracted_s", alone_s.to_string()))
 }
 
@@ -81,7 +84,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, own, count, 0);
-    time_to_keep_out(&mut hops)
+    time_to_subtract(&mut hops)
 }
 
 /// The ring, seen from the process that measures, which is part of it.
@@ -101,7 +104,7 @@ impl Operation for Ring {
         let laps = count.div_ceil(others + 1);
         let round = go_round(&mut self.first, &mut self.own, laps, others)?;
         let hops = laps * (others + 1);
-        let switches = less(round, hops, self.alone_s)?;
+        let switches = subtract(round, hops, self.alone_s)?;
         Ok(switches.mul_f64(count as f64 / hops as f64))
     }
 }

@@ -28,8 +28,8 @@ const BROKEN: u32 = 3;
 
 fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let sides = sides(options.placement)?;
-    let other = Other::start(sides.there)?;
-    hold(sides.here)?;
+    let other = Other::start(sides.other)?;
+    hold(sides.measured)?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             hand_over(&other.token, THERE)?;

@@ -66,14 +66,14 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// The lines, in random order.
+/// Returns the numbers of the lines in random order.
 fn order_of(lines: usize) -> Vec<usize> {
     let mut order: Vec<_> = (0..lines).collect();
     Rng::with_seed(SEED).shuffle(&mut order);
     order
 }
 
-/// The lines, each pointing to the one after it in that order, and the last to the first.
+/// Returns the lines, each pointing to the next one in the order, and the last to the first.
 fn linked(order: &[usize]) -> Vec<Line> {
     let mut lines: Vec<_> = order.iter().map(|_| Line { next: null() }).collect();
     let base = lines.as_ptr();

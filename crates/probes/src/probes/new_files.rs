@@ -77,10 +77,7 @@ pub struct NewFiles {
 
 impl NewFiles {
     /// Makes the folder.
-    ///
-    /// # Errors
-    /// If it cannot be made.
-    pub fn in_folder_of(options: &ProbeOptions) -> Result<Self, Problem> {
+    fn in_folder_of(options: &ProbeOptions) -> Result<Self, Problem> {
         let scratch = Scratch::new(options)?;
         Ok(Self {
             folder: scratch.open()?,
@@ -93,7 +90,7 @@ impl NewFiles {
     }
 
     /// Makes so many files and deletes them, some at a time.
-    pub fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
+    fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
         let mut halves = Halves::default();
         for files in rounds(count, AT_ONCE) {
             let names = &self.names[..to_usize(files)];
@@ -111,17 +108,16 @@ impl NewFiles {
     fn create(&self, name: &CString) -> Result<(), Problem> {
         const OPTIONS: libc::c_int = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY;
         const MODE: libc::c_uint = 0o600;
+        let folder = self.folder.as_raw_fd();
         // SAFETY: the name ends with a null byte.
-        let descriptor =
-            unsafe { libc::openat(self.folder.as_raw_fd(), name.as_ptr(), OPTIONS, MODE) };
+        let descriptor = unsafe { libc::openat(folder, name.as_ptr(), OPTIONS, MODE) };
         let descriptor = accepted("openat", descriptor)?;
         // SAFETY: a new descriptor that nobody else owns; closed on every way out.
         let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
         if !self.content.is_empty() {
-            let bytes = self.content.len();
+            let (start, bytes) = (self.content.as_ptr().cast(), self.content.len());
             // SAFETY: so many bytes can be read.
-            let written =
-                unsafe { libc::write(file.as_raw_fd(), self.content.as_ptr().cast(), bytes) };
+            let written = unsafe { libc::write(file.as_raw_fd(), start, bytes) };
             expect("write", written, bytes.cast_signed())?;
         }
         let descriptor = std::os::fd::IntoRawFd::into_raw_fd(file);

@@ -34,24 +34,20 @@ pub const FORK: Probe = Probe {
     }),
     needs: "memory files that can be executed",
     rows: &[Row::PLAIN, Row::named("_100mb").of_size(HUNDRED_MEGABYTES)],
-    ..Probe::latency(Class::Process, open_fork)
+    ..Probe::latency(Class::Process, |options| {
+        make_children(options, Work::End(options.size))
+    })
 };
-
-fn open_fork(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    making_children(options, Work::End(options.size))
-}
 
 pub const EXEC: Probe = Probe {
     name: "exec",
     summary: "fork of a small static process, execve of a small static program that ends at once, waitpid",
     placements: &[Placement::None, Placement::SameCpu],
     needs: "memory files that can be executed",
-    ..Probe::latency(Class::Process, open_exec)
+    ..Probe::latency(Class::Process, |options| {
+        make_children(options, Work::Execute)
+    })
 };
-
-fn open_exec(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    making_children(options, Work::Execute)
-}
 
 pub const SH: Probe = Probe {
     name: "sh",
@@ -62,7 +58,7 @@ pub const SH: Probe = Probe {
 };
 
 fn open_sh(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    Ok(making_children(options, Work::Shell)?.with_fact("shell", shell_file()))
+    Ok(make_children(options, Work::Shell)?.with_fact("shell", shell_file()))
 }
 
 /// The file that `/bin/sh` is: dash, bash, busybox.
@@ -83,7 +79,7 @@ const SHELL: &str = "/bin/sh";
 
 /// Work of each child of the fork server.
 #[derive(Clone, Copy, Debug)]
-pub enum Work {
+enum Work {
     /// The child ends at once; the fork server holds some bytes of memory.
     End(u64),
     /// The child executes the program of the fork server, which ends at once.
@@ -93,11 +89,8 @@ pub enum Work {
 }
 
 /// Opens a probe that makes children by the fork server.
-///
-/// # Errors
-/// As [`ForkServer::start`], or that there is no such place for it.
-pub fn making_children(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.here)?;
+fn make_children(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
+    hold(sides(options.placement)?.measured)?;
     let mut server = ForkServer::start(work)?;
     let opened = OpenProbe::latency(move |count| server.children(count));
     Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
@@ -112,10 +105,7 @@ struct ForkServer {
 }
 
 impl ForkServer {
-    /// Starts the fork server, after a check that its children can execute their program.
-    ///
-    /// # Errors
-    /// Unavailable if the program cannot be executed here.
+    /// Starts the fork server; unavailable if its children cannot execute their program here.
     fn start(work: Work) -> Result<Self, Problem> {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
@@ -138,7 +128,7 @@ impl ForkServer {
         unsafe { command.pre_exec(move || die_with(parent)) };
         let mut process = command.spawn().map_err(problem_of("the fork server"))?;
         let (Some(requests), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
-            unreachable!("both were asked for");
+            unreachable!("both are pipes");
         };
         Ok(Self {
             process,
@@ -148,10 +138,7 @@ impl ForkServer {
         })
     }
 
-    /// Makes children, one after the other, and waits for each.
-    ///
-    /// # Errors
-    /// A child could not be made, or ended in another way.
+    /// Makes children, one after the other, and waits for each; every one must end as it should.
     fn children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self.ask(count).map_err(problem_of("the fork server"))?;
         let [nanoseconds, code, detail] = answer;

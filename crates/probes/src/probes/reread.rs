@@ -1,6 +1,5 @@
 //! `file_reread`, `mmap_reread`: a file that was just written, read from memory.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -25,7 +24,7 @@ pub const FILE_REREAD: Probe = Probe {
 };
 
 fn open_file_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let file = written(options)?;
+    let file = write_file(options)?;
     let system = kind_of(&file)?;
     let chunks = chunks(options);
     let mut room = vec![0; CHUNK];
@@ -44,12 +43,13 @@ fn read_chunk(file: &File, chunk: u64, room: &mut [u8]) -> Result<(), Problem> {
     if bytes != CHUNK {
         return Err(wrong("pread", bytes, CHUNK));
     }
-    let mut word = [0; size_of::<Word>()];
-    word.copy_from_slice(&room[CHUNK - size_of::<Word>()..]);
-    match Word::from_ne_bytes(word) {
-        number if number == chunk + 1 => Ok(()),
-        number => Err(wrong("the chunk", number, chunk + 1)),
+    let number = room
+        .last_chunk()
+        .map_or(0, |word| Word::from_ne_bytes(*word));
+    if number != chunk + 1 {
+        return Err(wrong("the chunk", number, chunk + 1));
     }
+    Ok(())
 }
 
 pub const MMAP_REREAD: Probe = Probe {
@@ -61,7 +61,7 @@ pub const MMAP_REREAD: Probe = Probe {
 };
 
 fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    let file = written(options)?;
+    let file = write_file(options)?;
     let system = kind_of(&file)?;
     let chunks = chunks(options);
     let bytes = chunks * CHUNK as u64;
@@ -82,16 +82,7 @@ fn open_mmap_reread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     let (mode, flags) = (libc::PROT_READ, libc::MAP_SHARED);
     // SAFETY: a new mapping, at no particular address.
-    let start = unsafe {
-        libc::mmap(
-            null_mut::<c_void>(),
-            bytes,
-            mode,
-            flags,
-            file.as_raw_fd(),
-            0,
-        )
-    };
+    let start = unsafe { libc::mmap(null_mut(), bytes, mode, flags, file.as_raw_fd(), 0) };
     if start == libc::MAP_FAILED {
         return Err(refused("mmap"));
     }
@@ -118,10 +109,7 @@ pub const CHUNK: usize = 64 << 10;
 pub type Word = u64;
 
 /// Writes the file, and removes its name.
-///
-/// # Errors
-/// It cannot be made, or the file system has no room.
-pub fn written(options: &ProbeOptions) -> Result<File, Problem> {
+fn write_file(options: &ProbeOptions) -> Result<File, Problem> {
     let scratch = Scratch::new(options)?;
     let in_folder = problem_of("the file that is read again");
     let mut file = File::options()

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::channel::{End, Ends, pipes, tcp_streams, udp_sockets, unix_streams};
+use crate::channel::{End, Ends, pipes, tcp_streams, two_way, udp_sockets, unix_streams};
 use crate::child::exchange;
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
 use crate::scratch::Scratch;
@@ -25,26 +25,21 @@ pub const FIFO: Probe = Probe {
     name: "fifo",
     summary: "one byte to another process and its answer back, through two named pipes",
     needs: "a folder whose file system has named pipes",
-    ..Probe::latency(Class::Ipc, |options| open(options, || ends(options))).two_sided()
+    ..Probe::latency(Class::Ipc, |options| open(options, || fifos(options))).two_sided()
 };
 
 /// Two named pipes, which lose their names once both ends are open.
-fn ends(options: &ProbeOptions) -> Result<Ends, Problem> {
+fn fifos(options: &ProbeOptions) -> Result<Ends, Problem> {
     let scratch = Scratch::new(options)?;
-    let (question_in, question_out) = named(&scratch.path().join("question"))?;
-    let (answer_in, answer_out) = named(&scratch.path().join("answer"))?;
-    Ok((
-        End::new(answer_in, question_out),
-        End::new(question_in, answer_out),
-    ))
+    let fifo = |name| open_fifo(&scratch.path().join(name));
+    Ok(two_way(fifo("question")?, fifo("answer")?))
 }
 
-/// A new named pipe, opened for reading and for writing.
-fn named(path: &Path) -> Result<(File, File), Problem> {
-    const MODE: libc::mode_t = 0o600;
+/// Makes a named pipe and opens it for reading and for writing.
+fn open_fifo(path: &Path) -> Result<(File, File), Problem> {
     let name = CString::new(path.as_os_str().as_bytes()).expect("the folder was made so");
     // SAFETY: the name ends with a null byte.
-    expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), MODE) }, 0)?;
+    expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0)?;
     let opened = problem_of("opening a named pipe");
     // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
@@ -103,7 +98,7 @@ fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
     Err(wrong("the other side", answer, answer_to(question)))
 }
 
-/// Does the work of the helper: answers every question.
+/// Answers every question, as the helper.
 fn answer(mut end: End) -> Result<(), Problem> {
     loop {
         let question = end.receive()?;

@@ -2,7 +2,7 @@
 
 use equipoise_reporting::problem::Problem;
 
-use crate::batches::{less, time_to_keep_out};
+use crate::batches::{subtract, time_to_subtract};
 use crate::handlers::{Action, check_handled, count_one, counting, handled, send_to_oneself};
 use crate::memory::{Mapping, page_size};
 use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, timed};
@@ -39,13 +39,13 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let process = unsafe { libc::getpid() };
     Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
     let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
-    let kill_s = time_to_keep_out(&mut kill)?;
+    let kill_s = time_to_subtract(&mut kill)?;
     Action::new(counting as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
     let opened = OpenProbe::latency(move |count| {
         let before = handled();
         let took = kill(count)?;
         check_handled(count, before)?;
-        less(took, count, kill_s)
+        subtract(took, count, kill_s)
     });
     Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
 }

@@ -56,7 +56,7 @@ pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
 /// A ring through which one kind of operation goes, several at a time.
-pub struct Submissions<Held> {
+struct Submissions<Held> {
     ring: IoUring,
     at_a_time: u64,
     operation: Entry,
@@ -70,10 +70,7 @@ pub struct Submissions<Held> {
 ///
 /// # Safety
 /// What the operation points to must be in `held`, and stay where it is when that is moved.
-///
-/// # Errors
-/// `io_uring` is not allowed.
-pub unsafe fn open<Held: 'static>(
+unsafe fn open<Held: 'static>(
     options: &ProbeOptions,
     operation: Entry,
     expected: i32,
@@ -100,21 +97,18 @@ impl<Held> Submissions<Held> {
                 .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
         }
         drop(queue);
-        let taken = self
+        let submitted = self
             .ring
             .submit_and_wait(operations)
             .map_err(problem_of("io_uring_enter"))?;
         let mut done = 0;
         for completion in self.ring.completion() {
-            expect(
-                "an operation by io_uring",
-                completion.result(),
-                self.expected,
-            )?;
+            let result = completion.result();
+            expect("an operation by io_uring", result, self.expected)?;
             done += 1;
         }
-        if (taken, done) != (operations, operations) {
-            return Err(wrong("io_uring_enter", taken.min(done), operations));
+        if (submitted, done) != (operations, operations) {
+            return Err(wrong("io_uring_enter", submitted.min(done), operations));
         }
         Ok(())
     }

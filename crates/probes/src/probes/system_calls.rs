@@ -25,11 +25,8 @@ fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             // SAFETY: takes nothing and changes nothing.
-            expect(
-                "getppid",
-                unsafe { libc::syscall(libc::SYS_getppid) },
-                parent,
-            )
+            let number = unsafe { libc::syscall(libc::SYS_getppid) };
+            expect("getppid", number, parent)
         })
     }))
 }
@@ -154,10 +151,10 @@ pub const STAT: Probe = Probe {
 
 fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let system = fixed_file()?;
-    let expected = number()?;
+    let expected = inode_number()?;
     Ok(OpenProbe::latency(move |count| {
         timed(count, || {
-            let number = number()?;
+            let number = inode_number()?;
             if number != expected {
                 return Err(wrong("stat", number, expected));
             }
@@ -169,13 +166,13 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 
 /// Returns the inode number of the file.
 #[inline]
-fn number() -> Result<libc::ino_t, Problem> {
-    let mut found = MaybeUninit::<libc::stat>::uninit();
+fn inode_number() -> Result<libc::ino_t, Problem> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the path ends with a null byte, and the answer can be written.
-    let result = unsafe { libc::stat(FIXED.as_ptr(), found.as_mut_ptr()) };
+    let result = unsafe { libc::stat(FIXED.as_ptr(), status.as_mut_ptr()) };
     expect("stat", result, 0)?;
     // SAFETY: the call filled it.
-    Ok(unsafe { found.assume_init() }.st_ino)
+    Ok(unsafe { status.assume_init() }.st_ino)
 }
 
 pub const OPEN_CLOSE: Probe = Probe {
@@ -202,10 +199,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Two components, readable by everybody, and on nearly every Linux.
 const FIXED: &CStr = c"/etc/passwd";
 
-/// Checks that the file exists, and returns the name of its file system.
-///
-/// # Errors
-/// Unavailable if it cannot be read.
+/// Returns the name of the file system of the file; unavailable if it cannot be read.
 fn fixed_file() -> Result<String, Problem> {
     let path = Path::new(FIXED.to_str().expect("it is ASCII"));
     let file = File::open(path)

@@ -19,7 +19,7 @@ pub const THREAD: Probe = Probe {
 };
 
 fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.here)?;
+    hold(sides(options.placement)?.measured)?;
     Ok(OpenProbe::latency(|count| {
         let mut token = 0;
         timed(count, || {
@@ -43,7 +43,7 @@ pub const THREADS_MANY: Probe = Probe {
 };
 
 fn open_threads_many(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
-    hold(sides(options.placement)?.here)?;
+    hold(sides(options.placement)?.measured)?;
     let many = to_usize(options.count);
     let mut threads = Vec::with_capacity(many);
     Ok(OpenProbe::latency(move |count| {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
@@ -31,8 +32,8 @@ pub const TCP_BANDWIDTH: Probe = Probe {
 /// Bytes that are written and read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Opens a channel and starts a helper that sends as many chunks as it is asked for. One
-/// operation is a chunk: a batch is the question, the chunks, and no wait for anything else.
+/// Opens a channel and starts a helper that sends as many chunks as this process requests. One
+/// operation is a chunk: a batch is the request, the chunks, and no wait for anything else.
 fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -47,28 +48,22 @@ fn open(
 fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
-    let received = receive(end, room, chunks * CHUNK as u64)?;
+    let bytes = chunks * CHUNK as u64;
+    let mut received = 0;
+    while received < bytes {
+        let limit = to_usize(bytes - received).min(room.len());
+        received += end.receive_some(&mut room[..limit])? as u64;
+    }
     let took = started.elapsed();
-    // It follows the last byte: that there was neither one more nor one less.
+    // The number follows the last byte: there was neither one more nor one less.
     let sent = end.receive_number()?;
-    if sent != received {
-        return Err(wrong("the other side's count of bytes", sent, received));
+    if sent != bytes {
+        return Err(wrong("the other side's count of bytes", sent, bytes));
     }
     Ok(took)
 }
 
-/// Receives exactly `bytes` bytes.
-fn receive(end: &mut End, room: &mut [u8], bytes: u64) -> Result<u64, Problem> {
-    let mut received = 0;
-    while received < bytes {
-        let left = usize::try_from(bytes - received).unwrap_or(usize::MAX);
-        let most = left.min(room.len());
-        received += end.receive_some(&mut room[..most])? as u64;
-    }
-    Ok(received)
-}
-
-/// Does the work of the helper: sends the requested chunks, then the number of their bytes.
+/// Sends the requested chunks, then the number of their bytes, as the helper.
 fn serve(mut end: End) -> Result<(), Problem> {
     let chunk = vec![1; CHUNK];
     loop {
@@ -86,13 +81,13 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn exactly_the_bytes_that_are_asked_for_come_through_every_channel() {
+    fn exactly_the_requested_bytes_come_through_every_channel() {
         for ends in [pipes, unix_streams, tcp_streams] {
             let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || serve(other));
             let mut room = vec![0; CHUNK];
             for chunks in [1, 2, 9] {
-                fetch(&mut end, &mut room, chunks).expect("as many bytes as were asked for");
+                fetch(&mut end, &mut room, chunks).expect("the requested bytes");
             }
             drop((end, helper));
         }

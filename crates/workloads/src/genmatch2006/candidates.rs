@@ -16,35 +16,29 @@ pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
     let columns = columns as u64;
     (0..candidates)
         .map(|candidate| {
-            (0..columns)
-                .map(|column| {
-                    draws
-                        .within(candidate * columns + column, 1.0..LARGEST + 1.0)
-                        .floor()
-                })
-                .collect()
+            let numbers = candidate * columns..(candidate + 1) * columns;
+            let weight = |number| draws.within(number, 1.0..LARGEST + 1.0).floor();
+            numbers.map(weight).collect()
         })
         .collect()
 }
 
-/// The weights of one candidate, with commas between them.
-///
-/// # Errors
-/// If they are not as many positive numbers as there are columns.
-pub fn parse(words: &str) -> Result<Vec<f64>, Problem> {
-    let weights: Vec<f64> = words
-        .split(',')
-        .filter_map(|word| word.trim().parse().ok())
-        .filter(|weight: &f64| weight.is_finite() && *weight > 0.0)
-        .collect();
-    if weights.len() == COVARIATES.len() && words.split(',').count() == COVARIATES.len() {
-        Ok(weights)
-    } else {
-        Err(Problem::usage(format!(
-            "--weights: `{words}` is not {} positive numbers with commas between them",
-            COVARIATES.len()
-        )))
-    }
+/// Reads the weights of one candidate: as many positive numbers as there are columns, with commas
+/// between them.
+pub fn parse(text: &str) -> Result<Vec<f64>, Problem> {
+    let parse_weight = |word: &str| -> Option<f64> {
+        let weight: f64 = word.trim().parse().ok()?;
+        (weight.is_finite() && weight > 0.0).then_some(weight)
+    };
+    let weights: Option<Vec<f64>> = text.split(',').map(parse_weight).collect();
+    let columns = COVARIATES.len();
+    weights
+        .filter(|weights| weights.len() == columns)
+        .ok_or_else(|| {
+            Problem::usage(format!(
+                "--weights: `{text}` is not {columns} positive numbers with commas between them"
+            ))
+        })
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 //! Nothing is copied into the project: `equipoise.matching.datasets.lalonde` writes the real
 //! table. The made-up rows have its arms, its kinds of columns and its many ties.
 
-use std::path::Path;
-
 use crate::problem::Problem;
 use equipoise_random::Draws;
 
@@ -12,6 +10,10 @@ use equipoise_random::Draws;
 pub const COVARIATES: [&str; 10] = [
     "age", "educ", "black", "hisp", "married", "nodegr", "u74", "u75", "re75", "re74",
 ];
+/// Places of the earnings among the covariates.
+pub const RE75: usize = 8;
+/// As above.
+pub const RE74: usize = 9;
 const TREATMENT: &str = "treat";
 const TREATED: usize = 185;
 const ROWS: usize = 445;
@@ -37,34 +39,27 @@ impl Data {
     }
 
     /// Reads a CSV file with a line of names. Fields are numbers and are not quoted.
-    ///
-    /// # Errors
-    /// If it cannot be read, lacks a column or has a field that is no number.
     pub fn read(name: &str) -> Result<Self, Problem> {
-        let text = std::fs::read_to_string(Path::new(name))
+        let text = std::fs::read_to_string(name)
             .map_err(|error| Problem::usage(format!("--data {name}: {error}")))?;
-        Self::parse(&text).map_err(|words| Problem::usage(format!("--data {name}: {words}")))
+        Self::parse(&text).map_err(|message| Problem::usage(format!("--data {name}: {message}")))
     }
 
     fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().enumerate();
-        let names: Vec<&str> = lines
-            .next()
-            .ok_or("it is empty")?
-            .1
+        let (_, header) = lines.next().ok_or("it is empty")?;
+        let names: Vec<&str> = header
             .split(',')
-            .map(unquoted)
+            .map(|name| name.trim().trim_matches('"'))
             .collect();
         let place = |column: &str| {
-            names
-                .iter()
-                .position(|&name| name == column)
-                .ok_or_else(|| format!("it has no column `{column}`"))
+            let place = names.iter().position(|&name| name == column);
+            place.ok_or_else(|| format!("it has no column `{column}`"))
         };
         let treatment = place(TREATMENT)?;
         let places = COVARIATES
-            .iter()
-            .map(|name| place(name))
+            .map(place)
+            .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
         let mut data = Self {
             treated: Vec::new(),
@@ -127,32 +122,25 @@ impl Data {
         }
     }
 
-    /// Repeats the rows up to a number, as the article made its larger data sets.
-    ///
-    /// # Errors
-    /// If an arm has no row then.
+    /// Repeats the rows up to a number, as the article made its larger data sets. It is an error if
+    /// an arm has no row then.
     pub fn stacked(&self, rows: usize) -> Result<Self, Problem> {
-        let of = |row: usize| row % self.rows().max(1);
-        let stacked = Self {
-            treated: (0..rows.min(rows * self.rows()))
-                .map(|row| self.treated[of(row)])
-                .collect(),
-            covariates: (0..rows.min(rows * self.rows()))
-                .flat_map(|row| self.row(of(row)).iter().copied())
-                .collect(),
-        };
+        let stacked = self.of_rows((0..self.rows()).cycle().take(rows));
         if stacked.treated.contains(&true) && stacked.treated.contains(&false) {
-            Ok(stacked)
-        } else {
-            Err(Problem::usage(format!(
-                "--rows {rows}: one arm has no row among them"
-            )))
+            return Ok(stacked);
+        }
+        Err(Problem::usage(format!(
+            "--rows {rows}: one arm has no row among them"
+        )))
+    }
+
+    /// Returns the data of some rows, in their order.
+    pub fn of_rows(&self, rows: impl Iterator<Item = usize> + Clone) -> Self {
+        Self {
+            treated: rows.clone().map(|row| self.treated[row]).collect(),
+            covariates: rows.flat_map(|row| self.row(row).to_vec()).collect(),
         }
     }
-}
-
-fn unquoted(name: &str) -> &str {
-    name.trim().trim_matches('"')
 }
 
 #[cfg(test)]
@@ -187,8 +175,8 @@ mod tests {
             (&TABLE.replace("\n0,", "\n,"), "line 3: `re74` is no number"),
             (&TABLE.replace(",0,x", ""), "line 3: `treat` is no number"),
         ];
-        for (text, words) in wrong {
-            assert_eq!(Data::parse(text).unwrap_err(), words);
+        for (text, message) in wrong {
+            assert_eq!(Data::parse(text).unwrap_err(), message);
         }
     }
 

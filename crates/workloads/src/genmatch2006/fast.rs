@@ -6,28 +6,19 @@ use super::data::{COVARIATES, Data};
 use super::matching::{Matching, TOLERANCE};
 
 /// The engine with its data.
-pub struct Fast<'a> {
-    data: &'a Data,
-}
-
-impl<'a> Fast<'a> {
-    /// Prepares the data.
-    pub fn new(data: &'a Data) -> Self {
-        Self { data }
-    }
-}
+pub struct Fast<'a>(pub &'a Data);
 
 impl Matching for Fast<'_> {
     fn matches(&mut self, weights: &[f64]) -> Pairs {
         let columns = COVARIATES.len();
         let mut matrix = vec![0.0; columns * columns];
-        for (place, weight) in weights.iter().enumerate() {
-            matrix[place * columns + place] = *weight;
+        for (element, weight) in matrix.iter_mut().step_by(columns + 1).zip(weights) {
+            *element = *weight;
         }
         Matcher::new(Problem {
-            x: self.data.covariates.clone(),
+            x: self.0.covariates.clone(),
             columns,
-            treated: self.data.treated.clone(),
+            treated: self.0.treated.clone(),
             weights: None,
             estimand: Estimand::All,
             matches: 1,

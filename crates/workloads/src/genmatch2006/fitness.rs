@@ -6,7 +6,7 @@
 use equipoise_matching::Pairs;
 use puruspe::betai;
 
-use super::data::{COVARIATES, Data};
+use super::data::{COVARIATES, Data, RE74, RE75};
 
 /// Beyond, the terms of the series are below the precision of a number.
 const TERMS: i32 = 100;
@@ -26,23 +26,13 @@ struct Column {
 impl<'a> Balance<'a> {
     /// Prepares the tests of the data.
     pub fn new(data: &'a Data) -> Self {
-        let of = |column: usize| -> Vec<f64> {
-            (0..data.rows()).map(|row| data.row(row)[column]).collect()
+        let values = |value: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+            (0..data.rows()).map(|row| value(data.row(row))).collect()
         };
-        let place = |name: &str| {
-            COVARIATES
-                .iter()
-                .position(|&other| other == name)
-                .expect("it is one of the covariates")
-        };
-        let (first, second) = (place("re74"), place("re75"));
-        let product = (0..data.rows())
-            .map(|row| data.row(row)[first] * data.row(row)[second])
-            .collect();
-        let columns = (0..COVARIATES.len())
-            .map(of)
-            .chain([product])
-            .map(|values: Vec<f64>| Column {
+        let covariates = (0..COVARIATES.len()).map(|column| values(&|row| row[column]));
+        let columns = covariates
+            .chain([values(&|row| row[RE74] * row[RE75])])
+            .map(|values| Column {
                 dichotomous: distinct(&values) < 3,
                 values,
             })
@@ -54,19 +44,15 @@ impl<'a> Balance<'a> {
     pub fn p_values(&self, pairs: &Pairs) -> Vec<f64> {
         let mut all = Vec::with_capacity(2 * self.columns.len());
         for column in &self.columns {
-            let (treated, controls): (Vec<f64>, Vec<f64>) = pairs
-                .query
-                .iter()
-                .zip(&pairs.matched)
-                .map(|(&query, &matched)| {
-                    let (treated, control) = if self.data.treated[query] {
-                        (query, matched)
-                    } else {
-                        (matched, query)
-                    };
-                    (column.values[treated], column.values[control])
-                })
-                .unzip();
+            let values = pairs.iter().map(|(query, matched, _)| {
+                let (query_value, matched_value) = (column.values[query], column.values[matched]);
+                if self.data.treated[query] {
+                    (query_value, matched_value)
+                } else {
+                    (matched_value, query_value)
+                }
+            });
+            let (treated, controls): (Vec<f64>, Vec<f64>) = values.unzip();
             let by_t = paired_t(&treated, &controls, &pairs.weight);
             all.push(by_t);
             all.push(if column.dichotomous {
@@ -166,11 +152,11 @@ mod tests {
         // freedom is 3.182 for a t with the divisor n - 1; ours divides by n squared.
         let differences = [1.0, 2.0, 3.0, 4.0];
         let t = 2.5 / (5.0_f64 / 16.0).sqrt();
-        let found = paired_t(&differences, &[0.0; 4], &[1.0; 4]);
+        let p = paired_t(&differences, &[0.0; 4], &[1.0; 4]);
         // Student's distribution with 3 degrees of freedom in closed form.
         let angle = (t / 3.0_f64.sqrt()).atan();
         let expected = 1.0 - 2.0 / std::f64::consts::PI * (angle + angle.sin() * angle.cos());
-        assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+        assert!((p - expected).abs() < 1e-8, "{p} {expected}");
     }
 
     #[test]

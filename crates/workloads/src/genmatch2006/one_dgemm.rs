@@ -14,7 +14,7 @@ pub struct OneDgemm<'a> {
     data: &'a Data,
     blas: &'a Blas,
     covariates: Matrix,
-    apart: Vec<f64>,
+    differences: Vec<f64>,
     scaled: Vec<f64>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> OneDgemm<'a> {
             data,
             blas,
             covariates,
-            apart: vec![0.0; length],
+            differences: vec![0.0; length],
             scaled: vec![0.0; length],
         }
     }
@@ -35,27 +35,27 @@ impl<'a> OneDgemm<'a> {
     /// The squared distance of every unit to this one.
     fn distances(&mut self, factor: &Matrix, unit: usize) -> Matrix {
         let columns = self.covariates.columns();
-        self.apart.copy_from_slice(self.covariates.elements());
-        let here = &self.covariates.elements()[unit * columns..(unit + 1) * columns];
-        for row in self.apart.chunks_exact_mut(columns) {
-            for (cell, value) in row.iter_mut().zip(here) {
+        self.differences.copy_from_slice(self.covariates.elements());
+        let row_of_unit = &self.covariates.elements()[unit * columns..(unit + 1) * columns];
+        for row in self.differences.chunks_exact_mut(columns) {
+            for (cell, value) in row.iter_mut().zip(row_of_unit) {
                 *cell -= value;
             }
         }
         // Row after row is the transpose of what the BLAS reads, column after column: the product
         // from the other side, with the factor as it is.
         let sizes = (columns, columns, self.covariates.rows());
-        self.blas
-            .multiply(sizes, factor.elements(), &self.apart, &mut self.scaled);
+        self.blas.multiply(
+            sizes,
+            factor.elements(),
+            &self.differences,
+            &mut self.scaled,
+        );
         for cell in &mut self.scaled {
             *cell *= *cell;
         }
-        let sums: Vec<f64> = self
-            .scaled
-            .chunks_exact(columns)
-            .map(|row| row.iter().sum())
-            .collect();
-        Matrix::column(&sums)
+        let rows = self.scaled.chunks_exact(columns);
+        Matrix::column(&rows.map(|row| row.iter().sum()).collect::<Vec<_>>())
     }
 }
 

@@ -43,10 +43,10 @@ impl Matching for Scythe<'_> {
 
 /// The squared distance of every unit to this one: the row sums of ((X - 1 x) W')^2.
 pub fn distances(covariates: &Matrix, factor: &Matrix, unit: usize) -> Matrix {
-    let here = row_of(covariates.by_value(), unit);
-    let everywhere = product(ones(covariates.rows()).by_value(), here.by_value());
-    let apart = difference(covariates.by_value(), everywhere.by_value());
-    let scaled = product(apart.by_value(), transposed(factor.by_value()));
+    let row = row_of(covariates.by_value(), unit);
+    let repeated = product(ones(covariates.rows()).by_value(), row.by_value());
+    let differences = difference(covariates.by_value(), repeated.by_value());
+    let scaled = product(differences.by_value(), transposed(factor.by_value()));
     let squares = multiplied(scaled.by_value(), scaled.by_value());
     column_sums(transposed(squares.by_value()).by_value())
 }
@@ -66,7 +66,7 @@ mod tests {
         let covariates = standardised(&data);
         let weights: Vec<f64> = (1_u8..=10).map(f64::from).collect();
         let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
-        let found = distances(&covariates, &Matrix::diagonal(&roots), 7);
+        let squared = distances(&covariates, &Matrix::diagonal(&roots), 7);
         for other in 0..data.rows() {
             let expected: f64 = (0..COVARIATES.len())
                 .map(|column| {
@@ -74,7 +74,7 @@ mod tests {
                     weights[column] * apart * apart
                 })
                 .sum();
-            assert!((found.at(other, 0) - expected).abs() <= 1e-9 * (1.0 + expected));
+            assert!((squared.at(other, 0) - expected).abs() <= 1e-9 * (1.0 + expected));
         }
     }
 

@@ -1,8 +1,8 @@
 //! What both old algorithms do with the distances of a unit: a full sort, masks, and results
 //! that grow by copying. May 2006 changed how distances are computed, and nothing here.
 //!
-//! Made in the loop, for every unit: 25 columns (and 3 by the distances of the first algorithm) of as many numbers as there are rows or as one
-//! arm has.
+//! Made in the loop, for every unit: 25 columns (and 3 by the distances of the first algorithm) of
+//! as many numbers as there are rows, or as one arm has.
 
 use equipoise_matching::Pairs;
 
@@ -83,11 +83,8 @@ impl Selection {
     /// The pairs of all units that were added.
     pub fn pairs(self) -> Pairs {
         let mut pairs = Pairs::default();
-        for row in self
-            .results
-            .iter()
-            .flat_map(|results| results.elements().chunks_exact(3))
-        {
+        let elements = self.results.as_ref().map_or(&[][..], Matrix::elements);
+        for row in elements.chunks_exact(3) {
             pairs.query.push(index(row[0]));
             pairs.matched.push(index(row[1]));
             pairs.weight.push(row[2]);

@@ -16,11 +16,7 @@ fn matched(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
 /// Every fifth row: both arms, and quick in a program that is not optimised.
 fn fifth_of_rows() -> Data {
     let all = Data::made_up();
-    let rows = || (0..all.rows()).step_by(5);
-    Data {
-        treated: rows().map(|row| all.treated[row]).collect(),
-        covariates: rows().flat_map(|row| all.row(row).to_vec()).collect(),
-    }
+    all.of_rows((0..all.rows()).step_by(5))
 }
 
 /// Every pair that should be found, straight from the definition.

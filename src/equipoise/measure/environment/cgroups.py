@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -47,6 +48,17 @@ def groups(host: Host, controller: str) -> Groups:
         if folders:
             return Groups(version, folders)
     raise Unknown(f"no control group file system with '{controller}' is mounted")
+
+
+def own_folder(host: Host) -> Path | None:
+    """Return the folder of our own group of version 2; ``None`` if we can see none."""
+    path = dict(_own_paths(host)).get("")
+    if path is None:
+        return None
+    for root, mounted_at in _mounts(host, None):
+        if path == root or path.startswith(root.rstrip("/") + "/"):
+            return Path(mounted_at, path.removeprefix(root).strip("/"))
+    return None
 
 
 def cpu_quota(host: Host) -> Limit | None:
@@ -107,18 +119,14 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
     """Yield root and mount point of each mount of v2, or of a controller of v1.
 
     See proc_pid_mountinfo(5).
-
     """
     for line in host.text("/proc/self/mountinfo").splitlines():
         before, dash, after = line.partition(" - ")
         places, kinds = before.split(), after.split()
         if not dash or len(places) < 5 or len(kinds) < 3:
             continue
-        if (
-            kinds[0] == "cgroup2"
-            if controller is None
-            else (kinds[0] == "cgroup" and controller in kinds[2].split(","))
-        ):
+        v1 = kinds[0] == "cgroup" and controller in kinds[2].split(",")
+        if kinds[0] == "cgroup2" if controller is None else v1:
             yield _unescaped(places[3]), _unescaped(places[4])
 
 
@@ -140,13 +148,10 @@ def _unescaped(text: str) -> str:
 def _tightest(
     host: Host, ours: Groups, name: str, read: Callable[[Host, str], float | None]
 ) -> Limit | None:
-    limits = []
-    for folder in ours.folders:
-        file = f"{folder}/{name}"
-        value = read(host, file) if host.has(file) else None
-        if value is not None:
-            limits.append(Limit(value, file))
-    return min(limits, key=lambda limit: limit.value, default=None)
+    files = (file for folder in ours.folders if host.has(file := f"{folder}/{name}"))
+    limits = ((read(host, file), file) for file in files)
+    known = [Limit(value, file) for value, file in limits if value is not None]
+    return min(known, key=lambda limit: limit.value, default=None)
 
 
 def _v2_quota(host: Host, file: str) -> float | None:

@@ -38,7 +38,7 @@ class ServerCommand(Struct, frozen=True):
     """Key of the command in a study."""
     condition: str
     """Name of the condition."""
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     environment: Mapping[str, str]
     folder: str
     timeout_s: float
@@ -57,13 +57,7 @@ class ServerCommand(Struct, frozen=True):
 
 
 class Commands:
-    """Runner of commands, one after the other.
-
-    Parameters
-    ----------
-    launcher
-        Function that makes their launcher, when the first one is to be run.
-    """
+    """Runner of commands, one after the other, through a launcher made when it is needed."""
 
     def __init__(self, launcher: Callable[[], Launcher]) -> None:
         self._make_launcher = launcher
@@ -76,22 +70,13 @@ class Commands:
             self._launcher = None
 
     def succeeds(self, command: ServerCommand) -> bool:
-        """Run a command; return whether it succeeds.
-
-        Raises
-        ------
-        ConditionFailed
-            The command cannot be run.
-        """
+        """Return whether a command succeeds; raise `ConditionFailed` if it cannot be run."""
         return self._report(command).exit == 0
 
     def run(self, command: ServerCommand) -> None:
         """Run a command to its end.
 
-        Raises
-        ------
-        ConditionFailed
-            The command cannot be run, failed or took too long.
+        Raise `ConditionFailed` if it cannot be run, fails or takes too long.
         """
         report = self._report(command)
         if report.timed_out:
@@ -102,17 +87,15 @@ class Commands:
             ) or command.error(f"failed: {describe_end(report)}{stderr_suffix(report.error_tail)}")
 
     def _report(self, command: ServerCommand) -> Report:
-        if self._launcher is None:
-            self._launcher = self._make_launcher()
-        report = self._launcher.run(
-            Request(
-                argv=command.words,
-                environment=command.environment,
-                working_folder=command.folder,
-                timeout_s=command.timeout_s,
-                user=command.user,
-            )
+        self._launcher = self._launcher or self._make_launcher()
+        request = Request(
+            command.argv,
+            command.environment,
+            command.folder,
+            timeout_s=command.timeout_s,
+            user=command.user,
         )
+        report = self._launcher.run(request)
         if report.could_not_start is not None:
             raise command.error(f"cannot be run: {report.could_not_start}")
         return report
@@ -128,17 +111,7 @@ def describe_end(report: Report) -> str:
 
 
 def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
-    """Return the error for a full disk, if the output shows that it is the cause.
-
-    Parameters
-    ----------
-    failure
-        What failed.
-    output
-        What the program wrote.
-    folder
-        Folder in which it ran.
-    """
+    """Return the error for a full disk, if the output of what failed in a folder shows one."""
     line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
     if line is None:
         return None
@@ -148,19 +121,9 @@ def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
-    """Return the user of a server that refuses root; ``None`` where we are not root ourselves.
+    """Return the user of a condition's server that refuses root; ``None`` where we are not root.
 
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    group
-        Group of the server in place of the account's own.
-
-    Raises
-    ------
-    ConditionFailed
-        The host has no such user.
+    ``group`` replaces the account's own group. Raise `ConditionFailed` if there is no such user.
     """
     if os.geteuid() != 0:
         return None
@@ -185,17 +148,12 @@ def private_group() -> int | None:
     """
     mapped = _mapped_groups()
     for group in random.SystemRandom().sample(_GROUPS, _DRAWS):
-        if any(group in numbers for numbers in mapped) and not _has_name(group):
-            return group
+        if any(group in numbers for numbers in mapped):
+            try:
+                grp.getgrgid(group)
+            except KeyError:
+                return group
     return None
-
-
-def _has_name(group: int) -> bool:
-    try:
-        grp.getgrgid(group)
-    except KeyError:
-        return False
-    return True
 
 
 def _mapped_groups() -> list[range]:
@@ -210,15 +168,9 @@ def _mapped_groups() -> list[range]:
 
 
 def check_writable(folder: str, user: User, commands: Commands, name: str) -> None:
-    """Refuse a folder that its user cannot write in.
-
-    Raises
-    ------
-    ConditionFailed
-        The user cannot enter the folder, or not write in it.
-    """
-    words = (shutil.which("test") or _TEST, "-w", folder)
-    if not commands.succeeds(ServerCommand("test", name, words, {}, "/", 10.0, user)):
+    """Raise `ConditionFailed` if the user of a condition's server cannot write in its folder."""
+    argv = (shutil.which("test") or _TEST, "-w", folder)
+    if not commands.succeeds(ServerCommand("test", name, argv, {}, "/", 10.0, user)):
         raise ConditionFailed(
             f"the server of {name} refuses to run as root, and user {user.uid} cannot write in "
             f"{folder}",

@@ -8,7 +8,6 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping
-from typing import NoReturn
 
 import psutil
 from msgspec import Struct
@@ -17,8 +16,8 @@ from msgspec.structs import replace
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, ServerCommand, describe_end, full_disk
 from equipoise.measure.servers.place import Place, port_accepts, socket_accepts
-from equipoise.measure.servers.processes import any_listens, check_effect, processes_of
-from equipoise.measure.untimed import TAIL_BYTES, stderr_suffix
+from equipoise.measure.servers.processes import any_listens, check_effect
+from equipoise.measure.untimed import stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import SOCKET, Output, Server
 
@@ -33,46 +32,34 @@ Wrap = Callable[[Request], Request]
 """Function that puts an observer before the start of a server."""
 
 
-def unchanged(request: Request) -> Request:
-    """Return the request itself: a server is started as it is."""
-    return request
-
-
 class PortTaken(ConditionFailed):
     """Another program has the port that was free a moment ago."""
 
 
 class Life(Struct, frozen=True):
-    """One life of a server, from its preparation to its end.
-
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    base
-        Environment that the server's own is added to.
-    user
-        User that the server runs as; by default our own.
-    wrap
-        Function that puts an observer before its start.
-    """
+    """One life of a server, from its preparation to its end."""
 
     name: str
+    """Name of the condition."""
     server: Server
     place: Place
     base: Mapping[str, str]
+    """Environment that the server's own is added to."""
     commands: Commands
+    launcher: Launcher
+    """Launcher that runs the server and nothing beside it."""
     user: User | None = None
-    wrap: Wrap = unchanged
+    """User that the server runs as; by default our own."""
+    wrap: Wrap | None = None
 
     def command(
-        self, key: str, words: tuple[str, ...], environment: Mapping[str, str]
+        self, key: str, argv: tuple[str, ...], environment: Mapping[str, str]
     ) -> ServerCommand:
         """Return a command around the server."""
         return ServerCommand(
             key,
             self.name,
-            self.place.fill_all(words),
+            self.place.fill_all(argv),
             self._with_own_folder(environment),
             self._folder(),
             self.server.ready_s,
@@ -80,25 +67,16 @@ class Life(Struct, frozen=True):
         )
 
     def prepare(self) -> None:
-        """Run the ``prepare`` command of the server.
-
-        Raises
-        ------
-        ConditionFailed
-            The command failed.
-        """
+        """Run the ``prepare`` command of the server; raise `ConditionFailed` if it fails."""
         if self.server.prepare is not None:
             self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
 
-    def start(self, launcher: Launcher, timeout_s: float) -> None:
+    def start(self, timeout_s: float) -> None:
         """Start the server; return when it is ready and its settings are in force.
 
-        Raises
-        ------
-        PortTaken
-            Another program has its port.
-        ConditionFailed
-            It ended, was not ready in time, or a setting did not take effect.
+        Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
+        port, `ConditionFailed` if it ended, was not ready in time, or a setting did not take
+        effect.
         """
         request = Request(
             argv=self.place.fill_all(self.server.start),
@@ -110,80 +88,79 @@ class Life(Struct, frozen=True):
             process=self.server.process,
             user=self.user,
         )
-        launcher.begin(self.wrap(request))
-        self._wait_until_ready(launcher)
-        processes = processes_of(launcher.pid)
-        self._check_port(launcher, processes)
-        user = None if self.user is None else self.user.uid
-        check_effect(self.name, self.server.environment, self.server.process, user, processes)
+        self.launcher.begin(request if self.wrap is None else self.wrap(request))
+        self._wait_until_ready()
+        processes = self.processes()
+        self._check_port(processes)
+        check_effect(self.name, self.server, self.user, processes)
 
-    def stop(self, launcher: Launcher) -> Report:
+    def processes(self) -> tuple[int, ...]:
+        """Return the processes of the server, the first one started first."""
+        try:
+            children = psutil.Process(self.launcher.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return ()
+        return tuple(child.pid for child in children)
+
+    def stop(self) -> Report:
         """Stop the server, unless it has ended; return the report of its life.
 
-        Raises
-        ------
-        ConditionFailed
-            The server does not stop.
+        Raise `ConditionFailed` if it does not stop.
         """
-        if not launcher.has_ended():
+        if not self.launcher.has_ended():
             if self.server.stop is not None:
                 self.commands.run(self.command("stop", self.server.stop, self.base))
             else:
-                _send_signal(launcher, self.server.stop_signal)
+                self._send_signal(self.server.stop_signal)
         deadline = time.monotonic() + self.server.ready_s
-        while not launcher.has_ended():
+        while not self.launcher.has_ended():
             if time.monotonic() > deadline:
                 raise ConditionFailed(
                     f"the server of {self.name} did not stop within {self.server.ready_s:g} s",
                     hint="give its table a stop command, another signal or a longer ready_s",
                 )
             time.sleep(FIRST_PAUSE_S)
-        return launcher.finish()
+        return self.launcher.finish()
 
     def log_tail(self, report: Report) -> str:
         """Return the end of standard error, or of standard output if standard error is empty."""
         if report.error_tail.strip():
             return report.error_tail
-        try:
-            with open(self.place.log, "rb") as output:
-                size = output.seek(0, os.SEEK_END)
-                output.seek(max(0, size - TAIL_BYTES))
-                return output.read().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return ""
+        with contextlib.suppress(FileNotFoundError), open(self.place.log, "rb") as output:
+            return tail(output.fileno())
+        return ""
 
-    def _wait_until_ready(self, launcher: Launcher) -> None:
+    def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_PAUSE_S
         while not self._is_ready(deadline):
-            if launcher.has_ended():
-                self._raise_early_end(launcher.finish())
+            if self.launcher.has_ended():
+                raise self._early_end(self.launcher.finish())
             if time.monotonic() > deadline:
-                # Its output is known only when it has ended.
-                _send_signal(launcher, "KILL")
                 raise ConditionFailed(
                     f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
-                    + self._log_suffix(launcher.finish()),
+                    + self._log_suffix(self._kill()),
                     hint="give its table a longer ready_s, or see its ready command",
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
 
-    def _raise_early_end(self, report: Report) -> NoReturn:
+    def _early_end(self, report: Report) -> ConditionFailed:
         log = self.log_tail(report)
         ended = f"the server of {self.name} ended before it was ready"
         no_room = full_disk(ended, log, self.place.folder)
         if no_room is not None:
-            raise no_room
+            return no_room
         what = f"{ended}: {describe_end(report)}{self._log_suffix(report)}"
-        taken = _PORT_IN_USE.search(log) is not None
-        if taken and self._has_own_port():
-            raise PortTaken(what, hint="try again: another program has just taken the port")
-        if taken:
-            raise ConditionFailed(
-                what, hint="write {port} for a port that is free, {folder}/socket for a socket"
+        if _PORT_IN_USE.search(log) is None:
+            return ConditionFailed(
+                what, hint="it must stay in the foreground; see start in its table"
             )
-        raise ConditionFailed(what, hint="it must stay in the foreground; see start in its table")
+        if self._has_own_port():
+            return PortTaken(what, hint="try again: another program has just taken the port")
+        return ConditionFailed(
+            what, hint="write {port} for a port that is free, {folder}/socket for a socket"
+        )
 
     def _log_suffix(self, report: Report) -> str:
         return stderr_suffix(self.log_tail(report)).replace("stderr: ", "its log: ")
@@ -193,25 +170,22 @@ class Life(Struct, frozen=True):
             if self._has_own_port():
                 return port_accepts(self.place.port)
             return socket_accepts(self.place.fill(SOCKET))
-        left_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
+        remaining_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
         command = self.command("ready", self.server.ready, self.base)
-        return self.commands.succeeds(replace(command, timeout_s=left_s))
+        return self.commands.succeeds(replace(command, timeout_s=remaining_s))
 
-    def _check_port(self, launcher: Launcher, processes: tuple[int, ...]) -> None:
+    def _check_port(self, processes: tuple[int, ...]) -> None:
         """Refuse another program that answers on the port in place of the server."""
-        if not self._has_own_port() or any_listens(processes, self.place.port):
-            return
-        if not port_accepts(self.place.port):
-            return
-        _send_signal(launcher, "KILL")
-        launcher.finish()
-        raise PortTaken(
-            f"another program than the server of {self.name} answers on port {self.place.port}",
-            hint="try again: that program has just taken the port",
-        )
+        port = self.place.port
+        if self._has_own_port() and not any_listens(processes, port) and port_accepts(port):
+            self._kill()
+            raise PortTaken(
+                f"another program than the server of {self.name} answers on port {port}",
+                hint="try again: that program has just taken the port",
+            )
 
     def _has_own_port(self) -> bool:
-        return any("{port}" in word for word in self.server.start)
+        return any("{port}" in argument for argument in self.server.start)
 
     def _environment(self) -> dict[str, str]:
         own = self.place.fill_values(self.server.environment)
@@ -224,26 +198,27 @@ class Life(Struct, frozen=True):
     def _folder(self) -> str:
         return self.server.process.working_folder or self.place.folder
 
+    def _kill(self) -> Report:
+        """End the server; only then its output is known."""
+        self._send_signal("KILL")
+        return self.launcher.finish()
+
+    def _send_signal(self, signal_name: str) -> None:
+        number = signal.Signals[f"SIG{signal_name.removeprefix('SIG')}"]
+        # What has ended meanwhile needs no signal.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for child in psutil.Process(self.launcher.pid).children():
+                child.send_signal(number)
+
 
 def refuse_open_server(name: str, server: Server) -> None:
     """Refuse PostgreSQL and MariaDB where they listen on TCP and demand no password.
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
-
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    server
-        Server of the condition.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the option.
+    Raise `ConditionFailed`, which names the condition and the option.
     """
-    listens = any(_LISTENS_ON_TCP.search(word) for word in server.start)
+    listens = any(map(_LISTENS_ON_TCP.search, server.start))
     options = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))
     option = next(filter(None, options), None)
     if listens and option is not None:
@@ -258,14 +233,7 @@ def with_search_path(environment: Mapping[str, str], folders: tuple[str, ...]) -
     """Return the environment with further folders behind those of ``PATH``."""
     if not folders:
         return dict(environment)
-    usual = environment.get("PATH", os.defpath)
-    return {**environment, "PATH": os.pathsep.join((usual, *folders))}
-
-
-def _send_signal(launcher: Launcher, signal_name: str) -> None:
-    """Send a signal to what the launcher runs."""
-    number = signal.Signals[f"SIG{signal_name.removeprefix('SIG')}"]
-    # What has ended meanwhile needs no signal.
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(launcher.pid).children():
-            child.send_signal(number)
+    return {
+        **environment,
+        "PATH": os.pathsep.join((environment.get("PATH", os.defpath), *folders)),
+    }

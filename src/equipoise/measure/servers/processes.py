@@ -7,108 +7,82 @@ setting in the plan need not be in force. Source: proc_pid_stat(5) and its neigh
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from msgspec import Struct
 
+from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.hardware import cpu_list
-from equipoise.measure.launcher import Report
+from equipoise.measure.launcher import Report, User
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import PADDING_VARIABLE, Process
+from equipoise.model.plan import PADDING_VARIABLE, Server
 from equipoise.model.record import Sample
 
 _PROC = Path("/proc")
 _PREFIX = "server_"
 """Beginning of the names of a server's metrics."""
-_TUNABLES = "GLIBC_TUNABLES"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_MINOR, _MAJOR, _USER, _SYSTEM = (6, 7), (8, 9), (10, 12), (11, 13)
+_OF_STAT = {
+    "user_s": (10, 12),
+    "sys_s": (11, 13),
+    "minor_faults": (6, 7),
+    "major_faults": (8, 9),
+}
 """Indices of a process's own and its ended children's counts, behind the state in ``stat``."""
+_SWITCHES = {
+    "voluntary_ctxt_switches": "voluntary_switches",
+    "nonvoluntary_ctxt_switches": "involuntary_switches",
+}
+"""Metric of each count in the ``status`` of a thread."""
 
+Consumption = dict[str, float]
+"""What all processes of a server have consumed since it started, by metric.
 
-class Consumption(Struct, frozen=True):
-    """What all processes of a server have consumed since it started.
-
-    A parent that waits for a child accounts for what the child used. Only the switches are those of
-    the present threads.
-    """
-
-    user_s: float
-    """In ticks of the kernel, mostly of 10 ms; so is ``sys_s``."""
-    sys_s: float
-    minor_faults: int
-    major_faults: int
-    voluntary_switches: int
-    involuntary_switches: int
-    pss_bytes: int | None
-    """Memory, with what processes share counted once; ``None`` where the kernel hides it."""
-    largest_rss_bytes: int
-    """Peak of the largest process."""
-
-
-def processes_of(launcher: int) -> tuple[int, ...]:
-    """Return what a launcher runs, with every descendant."""
-    try:
-        return tuple(child.pid for child in psutil.Process(launcher).children(recursive=True))
-    except psutil.NoSuchProcess:
-        return ()
+A parent that waits for a child accounts for what the child used. Only the switches are those of the
+present threads. ``user_s`` and ``sys_s`` are in ticks of the kernel, mostly of 10 ms. ``pss_bytes``
+counts once what processes share, and is missing where the kernel hides it; ``max_rss_bytes`` is the
+peak of the largest process.
+"""
 
 
 def consumption(processes: tuple[int, ...]) -> Consumption:
     """Add up what processes have consumed; one that ends meanwhile counts nothing."""
     stats = [fields for process in processes if (fields := _stat(process))]
-    switches = [_switches(process) for process in processes]
-    pss = [
-        size
-        for process in processes
-        if (size := _kilobytes(process, "smaps_rollup", "Pss")) is not None
-    ]
-
-    def total(indices: tuple[int, int]) -> int:
-        return sum(stat[index] for stat in stats for index in indices)
-
-    return Consumption(
-        user_s=total(_USER) / _TICKS_PER_S,
-        sys_s=total(_SYSTEM) / _TICKS_PER_S,
-        minor_faults=total(_MINOR),
-        major_faults=total(_MAJOR),
-        voluntary_switches=sum(voluntary for voluntary, _ in switches),
-        involuntary_switches=sum(involuntary for _, involuntary in switches),
-        pss_bytes=sum(pss) if pss else None,
-        largest_rss_bytes=max(
-            (_kilobytes(process, "status", "VmHWM") or 0 for process in processes), default=0
-        ),
-    )
+    total: Consumption = {
+        name: sum(stat[index] for stat in stats for index in indices)
+        for name, indices in _OF_STAT.items()
+    }
+    for name in ("user_s", "sys_s"):
+        total[name] /= _TICKS_PER_S
+    total |= dict.fromkeys(_SWITCHES.values(), 0)
+    for process in processes:
+        for line in _lines_of_threads(process):
+            key, _, value = line.partition(":")
+            if key in _SWITCHES:
+                total[_SWITCHES[key]] += int(value)
+    pss = [_kilobytes(process, "smaps_rollup", "Pss") for process in processes]
+    known = [size for size in pss if size is not None]
+    if known:
+        total["pss_bytes"] = sum(known)
+    peaks = (_kilobytes(process, "status", "VmHWM") for process in processes)
+    total["max_rss_bytes"] = max((peak or 0 for peak in peaks), default=0)
+    return total
 
 
 def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
     """Return what a server consumed between two readings.
 
-    Parameters
-    ----------
-    before, after
-        The readings.
-    life
-        Launcher's report of the server's whole life, if it has ended. It alone knows the switches
-        of the processes that ended meanwhile, and the peak of all.
+    ``life`` is the launcher's report of the server's whole life, if it has ended. It alone knows
+    the switches of the processes that ended meanwhile, and the peak of all.
     """
-    values: dict[str, float | None] = {
-        "user_s": after.user_s - before.user_s,
-        "sys_s": after.sys_s - before.sys_s,
-        "minor_faults": after.minor_faults - before.minor_faults,
-        "major_faults": after.major_faults - before.major_faults,
-        "pss_bytes": after.pss_bytes,
-        "max_rss_bytes": after.largest_rss_bytes,
-    }
+    values: dict[str, float | None] = {name: after[name] - before[name] for name in _OF_STAT}
+    values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
     if life is not None:
         values["max_rss_bytes"] = life.max_rss_bytes
-        for name, earlier, whole in (
-            ("voluntary_switches", before.voluntary_switches, life.voluntary_switches),
-            ("involuntary_switches", before.involuntary_switches, life.involuntary_switches),
-        ):
-            values[name] = None if whole is None else whole - earlier
+        for name in _SWITCHES.values():
+            whole: int | None = getattr(life, name)
+            values[name] = None if whole is None else whole - before[name]
     # A process that nobody waited for takes its counts with it: below zero is unknown.
     return tuple(
         Sample(_PREFIX + name, float(value))
@@ -133,50 +107,23 @@ def _listens(process: int, port: int) -> bool:
     )
 
 
-def check_effect(
-    name: str,
-    environment: Mapping[str, str],
-    process: Process,
-    user: int | None,
-    processes: tuple[int, ...],
-) -> None:
+def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
     """Refuse a server with a process in which a setting did not take effect.
 
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    environment
-        Variables that the condition sets.
-    process
-        Settings of the condition's processes.
-    user
-        Number of the user that the server should run as; ``None`` for our own.
-    processes
-        Processes of the server, the first one started first.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the process and the setting.
+    ``name`` is the condition's; ``user`` should run the server, ``None`` is our own user. The first
+    of the processes was started first. Raise `ConditionFailed`, which names the process and the
+    setting.
     """
-    for number in processes:
-        # What the server starts may well have other variables of its own.
-        tunables = environment.get(_TUNABLES) if number == processes[0] else None
-        for problem in _problems(number, environment, tunables, process, user):
+    for pid in processes:
+        for problem in _problems(pid, server, user, is_first=pid == processes[0]):
             raise ConditionFailed(
-                f"the server of {name} did not take effect: its process {number} {problem}",
+                f"the server of {name} did not take effect: its process {pid} {problem}",
                 hint="start the program itself, without a wrapper that changes its environment",
             )
 
 
-def _problems(
-    pid: int,
-    environment: Mapping[str, str],
-    tunables: str | None,
-    process: Process,
-    user: int | None,
-) -> Iterator[str]:
+def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) -> Iterator[str]:
+    environment, process = server.environment, server.process
     mapped = {line.split(maxsplit=5)[5] for line in _lines(pid, "maps") if line.count("/")}
     if not mapped:
         # It has ended meanwhile.
@@ -184,15 +131,17 @@ def _problems(
     for library in environment.get("LD_PRELOAD", "").replace(":", " ").split():
         if "/" in library and os.path.realpath(library) not in mapped:
             yield f"does not map {library}"
-    if tunables is not None and _has_lost(pid, f"{_TUNABLES}={tunables}"):
-        yield f"does not have {_TUNABLES}={tunables}"
+    # What the server starts may well have other variables of its own.
+    tunables = environment.get(TUNABLES_VARIABLE) if is_first else None
+    if tunables is not None and _has_lost(pid, f"{TUNABLES_VARIABLE}={tunables}"):
+        yield f"does not have {TUNABLES_VARIABLE}={tunables}"
     cpus = _status(pid, "Cpus_allowed_list")
     if process.cpus is not None and cpus and not set(cpu_list(cpus)) <= set(process.cpus):
         yield f"may use the CPUs {cpu_list(cpus)}, not only {list(process.cpus)}"
     if process.huge_pages is False and _status(pid, "THP_enabled") == "1":
         yield "gets transparent huge pages"
-    if user is not None and _status(pid, "Uid") not in (None, "\t".join([str(user)] * 4)):
-        yield f"does not run as user {user}"
+    if user is not None and _status(pid, "Uid") not in (None, "\t".join([str(user.uid)] * 4)):
+        yield f"does not run as user {user.uid}"
 
 
 def _has_lost(pid: int, variable: str) -> bool:
@@ -239,17 +188,11 @@ def _stat(process: int) -> list[int]:
     return [int(word) for word in text.rpartition(")")[2].split()[1:]]
 
 
-def _switches(process: int) -> tuple[int, int]:
-    """Return the voluntary and the involuntary switches of the present threads."""
-    counts = {"voluntary_ctxt_switches": 0, "nonvoluntary_ctxt_switches": 0}
+def _lines_of_threads(process: int) -> Iterator[str]:
+    """Yield the lines of the ``status`` of every present thread."""
     try:
         threads = os.listdir(_PROC / str(process) / "task")
     except (FileNotFoundError, ProcessLookupError):
-        return (0, 0)
+        return
     for thread in threads:
-        for line in _lines(process, f"task/{thread}/status"):
-            name, _, value = line.partition(":")
-            if name in counts:
-                counts[name] += int(value)
-    voluntary, involuntary = counts.values()
-    return voluntary, involuntary
+        yield from _lines(process, f"task/{thread}/status")

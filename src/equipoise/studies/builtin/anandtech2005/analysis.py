@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator
 
@@ -75,7 +74,8 @@ IPC = Table(
 )
 
 TABLES = (PROCESSES, CALLS, IPC)
-HERE = "this host"
+COLUMNS = tuple(column for table in TABLES for column in table.columns)
+THIS_HOST = "this host"
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
 PLACED = "{placement}"
 
@@ -83,27 +83,28 @@ PLACED = "{placement}"
 def findings(document: ResultDocument) -> Findings:
     """Return the three tables in the article's layout, and what differs here."""
     measured = StudyData(document)
-    if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
+    cells = (on_this_host(measured, column, one) for column in COLUMNS for one in PLACEMENTS)
+    if all(cell is None for cell in cells):
         return Findings()
-    tables = [_as_published(measured, table) for table in TABLES]
-
-    return findings_of((*tables, _thread_table(measured)), _paragraphs(measured), _answer(measured))
+    tables = (_as_published(measured, table) for table in TABLES)
+    paragraphs = (
+        *(_beside(measured, table) for table in TABLES),
+        _systems(),
+        _placement(measured),
+        _thread(measured),
+        "What differs: the published figures are lmbench's of 2005, one number each without a "
+        "spread and without a word on the CPUs that the two sides ran on; those of this host are "
+        "the medians of several processes of Equipoise's own probes, on its own hardware and "
+        "kernel. A ratio of the two is of machine, kernel and probe together.",
+    )
+    return findings_of((*tables, _thread_table(measured)), paragraphs, _answer(measured))
 
 
 def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
     """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
-    known = [one for one in medians if one is not None]
+    known = [median for median in medians if median is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
-
-
-def _known(measured: StudyData, column: Column, placement: str) -> bool:
-    return on_this_host(measured, column, placement) is not None
-
-
-def _columns() -> Iterator[Column]:
-    for table in TABLES:
-        yield from table.columns
 
 
 def _is_placed(column: Column) -> bool:
@@ -111,28 +112,33 @@ def _is_placed(column: Column) -> bool:
 
 
 def _as_published(measured: StudyData, table: Table) -> FindingTable:
-    headings = ("host", "OS", "MHz", *(column.heading for column in table.columns))
     published = tuple(
         (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
         for place, machine in enumerate(MACHINES)
     )
-    placements = PLACEMENTS if any(map(_is_placed, table.columns)) else {"": ""}
-    own = tuple(
+    system = str(measured.document.environment.get("system") or UNKNOWN)
+
+    is_placed = any(map(_is_placed, table.columns))
+    placements = PLACEMENTS if is_placed else {"same_cpu": ""}
+    ours = tuple(
         (
-            f"{HERE}, {words}" if words else HERE,
-            str(measured.document.environment.get("system") or UNKNOWN),
+            f"{THIS_HOST}, {name}" if name else THIS_HOST,
+            system,
             _megahertz(measured),
             *(
-                _cell(measured, column, placement)
-                # What has one row here stands beside the first placement only.
-                if place == 0 or _is_placed(column)
-                else ""
+                # A column that is no pair of processes has one value, beside the first placement.
+                _cell(measured, column, placement) if place == 0 or _is_placed(column) else ""
                 for column in table.columns
             ),
         )
-        for place, (placement, words) in enumerate(placements.items())
+        for place, (placement, name) in enumerate(placements.items())
     )
-    return FindingTable(table.title, headings, (*published, *own), tuple(_reasons(measured, table)))
+    return FindingTable(
+        table.title,
+        ("host", "OS", "MHz", *(column.heading for column in table.columns)),
+        (*published, *ours),
+        tuple(_reasons(measured, table)),
+    )
 
 
 def _cell(measured: StudyData, column: Column, placement: str) -> str:
@@ -141,55 +147,37 @@ def _cell(measured: StudyData, column: Column, placement: str) -> str:
 
 
 def _megahertz(measured: StudyData) -> str:
-    """Return what was observed beside the trials; many virtual machines report nothing."""
-    seen = [
-        value
-        for row in measured.document.trials
-        if (value := row.covariates.get("frequency_hz")) is not None
-    ]
-    return f"{statistics.median(seen) / 1e6:.0f}" if seen else UNKNOWN
+    """Return the frequency that was observed beside the trials; many virtual machines have none."""
+    covariates = (row.covariates.get("frequency_hz") for row in measured.document.trials)
+    known = [value for value in covariates if value is not None]
+    return f"{statistics.median(known) / 1e6:.0f}" if known else UNKNOWN
 
 
 def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
     """Yield why a row has no number, a line for each reason."""
-    lacking: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     rows = (row for column in table.columns for row in column.rows)
     for name in dict.fromkeys(row.format(placement=one) for row in rows for one in PLACEMENTS):
         condition = measured.condition(row=name)
-        if condition is None:
-            lacking.setdefault("not run", []).append(name)
-        elif LATENCY in condition.unknown:
-            lacking.setdefault(condition.unknown[LATENCY], []).append(name)
-    for reason, names in lacking.items():
+        reason = "not run" if condition is None else condition.unknown.get(LATENCY)
+        if reason is not None:
+            by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
         yield f"{joined(names)}: {reason}"
 
 
 def _thread_table(measured: StudyData) -> FindingTable:
     """Return the times of a thread, which the article's readers asked for."""
-    rows = tuple(
-        (name, short(1e6 * median))
-        for name in ("thread", "fork", "exec")
-        if (median := measured.median(LATENCY, row=name)) is not None
-    )
+    medians = measured.medians(LATENCY, "row")
     return FindingTable(
         "Threads, which the article's readers asked for, µs",
-        ("", HERE),
-        rows if measured.median(LATENCY, row="thread") is not None else (),
+        ("", THIS_HOST),
+        tuple(
+            (name, short(1e6 * medians[name]))
+            for name in ("thread", "fork", "exec")
+            if "thread" in medians and name in medians
+        ),
         ("thread: one is created and joined; the article's four machines have no such figure",),
-    )
-
-
-def _paragraphs(measured: StudyData) -> Iterator[str]:
-    for table in TABLES:
-        yield _beside(measured, table)
-    yield _systems()
-    yield _placement(measured)
-    yield _thread(measured)
-    yield (
-        "What differs: the published figures are lmbench's of 2005, one number each without a "
-        "spread and without a word on the CPUs that the two sides ran on; those of this host are "
-        "the medians of several processes of Equipoise's own probes, on its own hardware and "
-        "kernel. A ratio of the two is of machine, kernel and probe together."
     )
 
 
@@ -216,27 +204,28 @@ def _beside(measured: StudyData, table: Table) -> str:
     ratios = _over_quickest(measured, table)
     if not ratios:
         return ""
-    quicker = [heading for heading, ratio in ratios.items() if ratio < 1.0]
+    quicker = sum(ratio < 1.0 for ratio in ratios.values())
     least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     where = ", on the same CPU" if any(map(_is_placed, table.columns)) else ""
-    words = (
-        f"{table.title.removesuffix(', µs')}{where}: in {len(quicker)} of {len(ratios)} columns "
-        f"this host is below the least of the four; {least} takes ×{short(ratios[least])} of it"
+    largest = f", {most} ×{short(ratios[most])}" if most != least else ""
+    return (
+        f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
+        f"host is below the least of the four; {least} takes ×{short(ratios[least])} of "
+        f"it{largest}."
     )
-    return f"{words}, {most} ×{short(ratios[most])}." if most != least else f"{words}."
 
 
 def _systems() -> str:
     """Return the article's conclusion from the two machines with one processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
-        for column in _columns()
+        for column in COLUMNS
     }
-    slower = [heading for heading, ratio in ratios.items() if ratio > 1.0]
-    mean = math.exp(statistics.fmean(map(math.log, ratios.values())))
+    slower = sum(ratio > 1.0 for ratio in ratios.values())
+    mean = statistics.geometric_mean(ratios.values())
     most = max(ratios, key=ratios.__getitem__)
     return (
-        f"Of the two G5s Darwin took more than Linux in {len(slower)} of {len(ratios)} columns, "
+        f"Of the two G5s Darwin took more than Linux in {slower} of {len(ratios)} columns, "
         f"×{short(mean)} in the geometric mean and ×{short(ratios[most])} for {most}: that is what "
         "the article blames on the operating system. No system but this one was measured here."
     )
@@ -244,26 +233,23 @@ def _systems() -> str:
 
 def _placement(measured: StudyData) -> str:
     """Return whether where the two sides run matters more than which machine it is."""
-    told: list[str] = []
+    ratios: list[str] = []
     for column in filter(_is_placed, IPC.columns):
-        ratio = measured.ratio(
-            LATENCY,
-            {"row": column.rows[0].format(placement="across_cpus")},
-            {"row": column.rows[0].format(placement="same_cpu")},
-        )
+        across, same = (column.rows[0].format(placement=one) for one in ("across_cpus", "same_cpu"))
+        ratio = measured.ratio(LATENCY, "row", across, same)
         if ratio is not None:
             among = max(column.microseconds) / min(column.microseconds)
-            told.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
-    if not told:
+            ratios.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
+    if not ratios:
         return ""
     return (
         "Across CPUs over the same CPU, on this host, beside the largest over the least of the "
-        f"four machines: {joined(told)}."
+        f"four machines: {joined(ratios)}."
     )
 
 
 def _thread(measured: StudyData) -> str:
-    ratio = measured.ratio(LATENCY, {"row": "fork"}, {"row": "thread"})
+    ratio = measured.ratio(LATENCY, "row", "fork", "thread")
     if ratio is None:
         return ""
     if ratio.surely_above:

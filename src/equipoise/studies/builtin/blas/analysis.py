@@ -15,8 +15,8 @@ TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
 ALONE = {"threads": "one", "huge_pages": "off"}
 """Levels of the other factors at which core types are compared."""
-TOLD = "_"
-"""Sign between the name of a library and the core type that it was told of."""
+CORE_TYPE = "_"
+"""Sign between the name of a library and the core type that it is set to."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 """Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
 
@@ -24,15 +24,15 @@ OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 def findings(document: ResultDocument) -> Findings:
     """Return speeds by size, core types, huge pages, and where the order of libraries reverses."""
     measured = StudyData(document)
-    tables = [_speeds(measured, task) for task in measured.levels("task")]
-    tables.append(_core_types(measured))
+    tasks, sizes = measured.levels("task"), measured.levels("size")
+    tables = [*(_speeds(measured, task) for task in tasks), _core_types(measured)]
     paragraphs = [_huge_pages(measured)]
-    sizes = measured.levels("size")
-    libraries = _by_themselves(measured)
-    if len(measured.levels("task")) > 1 and sizes:
+    if len(tasks) > 1 and sizes:
         largest = max(sizes, key=float)
-        here = StudyData(_at_size(document, largest))
-        order = Ranking(here, TIME, "task", "library", libraries, "libraries").paragraph()
+        at_largest = StudyData(_at_size(document, largest))
+        libraries = _untuned(measured)
+        ranking = Ranking(at_largest, TIME, "task", "library", libraries, "libraries")
+        _, order = ranking.sentences()
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
     return findings_of(tables, paragraphs, _answer(measured))
 
@@ -43,11 +43,8 @@ def _answer(measured: StudyData) -> str:
     if not sizes:
         return ""
     task, size = measured.levels("task")[0], max(sizes, key=float)
-    medians = {
-        library: median
-        for library in _by_themselves(measured)
-        if (median := measured.median(TIME, task=task, size=size, library=library)) is not None
-    }
+    known = measured.medians(TIME, "library", task=task, size=size)
+    medians = {library: known[library] for library in _untuned(measured) if library in known}
     if not medians:
         return ""
     best, slowest = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
@@ -59,17 +56,18 @@ def _answer(measured: StudyData) -> str:
 
 
 def _at_size(document: ResultDocument, size: str) -> ResultDocument:
-    kept = tuple(
-        one
-        for one in document.conditions
-        if one.levels.get("size") == size and one.levels.get("huge_pages") in (None, "off")
+    conditions = tuple(
+        condition
+        for condition in document.conditions
+        if condition.levels.get("size") == size
+        and condition.levels.get("huge_pages") in (None, "off")
     )
-    return replace(document, conditions=kept)
+    return replace(document, conditions=conditions)
 
 
-def _by_themselves(measured: StudyData) -> list[str]:
-    """Return the libraries that were told of no core type."""
-    return [one for one in measured.levels("library") if TOLD not in one]
+def _untuned(measured: StudyData) -> list[str]:
+    """Return the libraries that find out their core type by themselves."""
+    return [library for library in measured.levels("library") if CORE_TYPE not in library]
 
 
 def _speed(task: str, size: str, median: float | None) -> str:
@@ -78,68 +76,62 @@ def _speed(task: str, size: str, median: float | None) -> str:
 
 
 def _core_types(measured: StudyData) -> FindingTable:
-    """Return how much a library's time changes when it is told its core type."""
+    """Return how much a library's time changes when its core type is set."""
     rows: list[tuple[str, ...]] = []
-    for told in (one for one in measured.levels("library") if TOLD in one):
-        library, _, core = told.partition(TOLD)
+    others = {name: level for name, level in ALONE.items() if measured.levels(name)}
+    for tuned in measured.levels("library"):
+        library, _, core = tuned.partition(CORE_TYPE)
         for task, size in itertools.product(measured.levels("task"), measured.levels("size")):
-            here = {"task": task, "size": size, **ALONE}
-            levels = {name: level for name, level in here.items() if measured.levels(name)}
-            ratio = measured.ratio(
-                TIME, {**levels, "library": told}, {**levels, "library": library}
-            )
-            if ratio is not None:
-                speed = _speed(task, size, measured.median(TIME, **levels, library=told))
+            levels = {"task": task, "size": size, **others}
+            ratio = measured.ratio(TIME, "library", tuned, library, **levels)
+            if core and ratio is not None:
+                speed = _speed(task, size, measured.median(TIME, **levels, library=tuned))
                 change = (times(ratio.ratio), ratio.interval_text())
                 rows.append((library, core, task, size, speed, *change))
     return FindingTable(
         "told of a core type, over what it finds out by itself",
         ("library", "core type", "task", "size", "Gflop/s", "time", "interval"),
         tuple(rows),
-        ("Each pair by itself: nothing is corrected for their number.",) if rows else (),
+        ("Each pair by itself: nothing is corrected for their number.",),
     )
 
 
 def _speeds(measured: StudyData, task: str) -> FindingTable:
-    libraries = _by_themselves(measured)
-    varied = [one for one in OTHERS if measured.levels(one)]
+    libraries = _untuned(measured)
+    varied = [factor for factor in OTHERS if measured.levels(factor)]
     rows: list[tuple[str, ...]] = []
-    for size in measured.levels("size"):
-        for chosen in itertools.product(*(measured.levels(one) for one in varied)):
-            levels = {"task": task, "size": size, **dict(zip(varied, chosen, strict=True))}
-            cells = [
-                _speed(task, size, measured.median(TIME, **levels, library=one))
-                for one in libraries
-            ]
-            if any(cells):
-                rows.append((size, *chosen, *cells))
+    for size, *others in itertools.product(*map(measured.levels, ("size", *varied))):
+        levels = {"task": task, "size": size, **dict(zip(varied, others, strict=True))}
+        medians = measured.medians(TIME, "library", **levels)
+        cells = [_speed(task, size, medians.get(library)) for library in libraries]
+        if any(cells):
+            rows.append((size, *others, *cells))
     return FindingTable(
         f"{task}: Gflop/s, of the median",
-        ("size", *(one.replace("_", " ") for one in varied), *libraries),
+        ("size", *(factor.replace("_", " ") for factor in varied), *libraries),
         tuple(rows),
     )
 
 
 def _huge_pages(measured: StudyData) -> str:
-    certain: list[str] = []
-    compared = 0
-    for levels in measured.combinations("task", "size", "library"):
-        task, size, library = levels.values()
-        ratio = measured.ratio(
-            TIME, {**levels, "huge_pages": "on"}, {**levels, "huge_pages": "off"}
-        )
-        if ratio is not None:
-            compared += 1
-            if ratio.is_certain:
-                certain.append(f"{ratio.text()} for {task} of {size} rows with {library}")
-    if not compared:
+    changes = {
+        tuple(levels.values()): ratio
+        for levels in measured.combinations("task", "size", "library")
+        if (ratio := measured.ratio(TIME, "huge_pages", "on", "off", **levels)) is not None
+    }
+    certain = [
+        f"{ratio.text()} for {task} of {size} rows with {library}"
+        for (task, size, library), ratio in changes.items()
+        if ratio.is_certain
+    ]
+    if not changes:
         return ""
     if not certain:
         return (
-            f"Huge pages change nothing for certain in {compared} pairs: on this host, for these "
-            "sizes and blocks."
+            f"Huge pages change nothing for certain in {len(changes)} pairs: on this host, for "
+            "these sizes and blocks."
         )
     return (
-        f"Huge pages change the time for certain in {len(certain)} of {compared} pairs, each by "
-        f"itself: {joined(certain)}."
+        f"Huge pages change the time for certain in {len(certain)} of {len(changes)} pairs, each "
+        f"by itself: {joined(certain)}."
     )

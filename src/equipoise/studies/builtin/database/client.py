@@ -34,7 +34,7 @@ def mariadb_command(options: argparse.Namespace) -> list[str]:
 
     Through the socket the server knows us by the account that we run as.
     """
-    there = (
+    address = (
         [f"--mysql-user={_own_account()}", f"--mysql-socket={options.folder}/socket"]
         if options.transport == "unix"
         else [
@@ -47,7 +47,7 @@ def mariadb_command(options: argparse.Namespace) -> list[str]:
     return [
         "--db-driver=mysql",
         "--mysql-db=sbtest",
-        *there,
+        *address,
         "--tables=1",
         "--table-size=10000",
         f"--threads={options.threads}",
@@ -60,13 +60,13 @@ def mariadb_command(options: argparse.Namespace) -> list[str]:
 
 def postgresql_command(options: argparse.Namespace) -> list[str]:
     """Return the command line of pgbench, without its program."""
-    there = (
+    address = (
         [f"--host={options.folder}"]
         if options.transport == "unix"
         else [f"--host={LOOPBACK}", f"{OPTION}{options.password_file}"]
     )
     return [
-        *there,
+        *address,
         f"--port={options.port}",
         f"--username={ROLE}",
         "--no-vacuum",
@@ -114,5 +114,5 @@ def understand(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    found = understand(sys.argv[1:])
-    CLIENTS[found.server](found)
+    options = understand(sys.argv[1:])
+    CLIENTS[options.server](options)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
@@ -16,6 +17,7 @@ from equipoise.studies.study_data import (
     findings_of,
     joined,
     quantity,
+    ratio_text,
     short,
     size_text,
 )
@@ -31,15 +33,23 @@ THREE = (
 """Allocators with the system of the reply that each stands for, and its published time."""
 BUFFER = "35840"
 """Size of the article's buffers, 445 × 10 doubles in whole pages."""
-AxisScale = Literal["log", "linear", "symlog"]
-BY_BLOCK: tuple[tuple[str, str, AxisScale], ...] = (
-    (TIME, "time", "log"),
-    ("faults_per_pair", "faults", "symlog"),
-    ("calls_per_pair", "system calls", "linear"),
-    ("peak_bytes", "peak memory", "log"),
-)
-"""Metric, name and axis of each cost of a malloc and free."""
 
+
+class Cost(Struct, frozen=True):
+    """One cost of a malloc and free."""
+
+    metric: str
+    name: str
+    scale: Literal["log", "linear", "symlog"]
+    """Scale of its axis; ``symlog`` is a logarithm that holds zero."""
+
+
+BY_BLOCK = (
+    Cost(TIME, "time", "log"),
+    Cost("faults_per_pair", "faults", "symlog"),
+    Cost("calls_per_pair", "system calls", "linear"),
+    Cost("peak_bytes", "peak memory", "log"),
+)
 PEAK_NOTE = (
     "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
     "are within its error, 0 included."
@@ -60,65 +70,70 @@ def sizes(measured: StudyData) -> list[int]:
 
 def steps(measured: StudyData) -> dict[str, float | None]:
     """Return the size from which each allocator gives a block back at once; ``None`` if never."""
-    found: dict[str, float | None] = {}
+    by_allocator: dict[str, float | None] = {}
     for allocator in measured.levels("allocator"):
-        searched: list[float] = []
-        seen: list[float] = []
-        for size in sizes(measured):
-            levels = {"allocator": allocator, "block": str(size)}
-            searched.extend(measured.values("searched_to_bytes", **levels))
-            seen.extend(measured.values("kernel_from_bytes", **levels))
-        if searched:
-            found[allocator] = float(np.median(seen)) if 2 * len(seen) > len(searched) else None
-    return found
+        searches, thresholds = (
+            [
+                value
+                for size in sizes(measured)
+                for value in measured.values(metric, allocator=allocator, block=str(size))
+            ]
+            for metric in ("searched_to_bytes", "kernel_from_bytes")
+        )
+        if searches:
+            is_typical = 2 * len(thresholds) > len(searches)
+            by_allocator[allocator] = float(np.median(thresholds)) if is_typical else None
+    return by_allocator
 
 
 def block_rows(measured: StudyData, metric: str) -> Iterator[dict[str, Any]]:
     """Yield the median of a metric for each allocator and size."""
     for allocator in measured.levels("allocator"):
         for size in sizes(measured):
-            summary = measured.summary(metric, allocator=allocator, block=str(size))
-            if summary is not None:
-                yield {"condition": allocator, "size": size, "value": summary.median}
+            median = measured.median(metric, allocator=allocator, block=str(size))
+            if median is not None:
+                yield {"condition": allocator, "size": size, "value": median}
 
 
-def _over(measured: StudyData, allocator: str, baseline: str, block: str) -> Ratio | None:
-    return measured.ratio(
-        TIME, {"allocator": allocator, "block": block}, {"allocator": baseline, "block": block}
-    )
+def _over(measured: StudyData, baseline: str, block: str) -> Ratio | None:
+    """Return the 15 KB policy over another allocator."""
+    return measured.ratio(TIME, "allocator", "glibc_15k", baseline, block=block)
 
 
 def _three_way(measured: StudyData) -> FindingTable:
-    rows: list[tuple[str, ...]] = []
-    for allocator, stands_for, published in THREE:
-        median = measured.median(TIME, allocator=allocator, block=PROGRAM)
-        if median is None:
-            continue
-        ratio = _over(measured, allocator, "dlmalloc", PROGRAM)
-        words = "" if ratio is None else ratio.text()
-        rows.append((allocator, quantity(TIME, median), words, stands_for, published))
+    medians = measured.medians(TIME, "allocator", block=PROGRAM)
     return FindingTable(
         "The reply's three ways: the article's program, old algorithm, 445 rows",
         ("allocator", "one search", "over Doug Lea's", "stands for", "published"),
-        tuple(rows),
+        tuple(
+            (
+                allocator,
+                quantity(TIME, medians[allocator]),
+                ratio_text(measured.ratio(TIME, "allocator", allocator, "dlmalloc", block=PROGRAM)),
+                stands_for,
+                published,
+            )
+            for allocator, stands_for, published in THREE
+            if allocator in medians
+        ),
     )
 
 
 def _by_block(measured: StudyData) -> Iterator[FindingTable]:
     allocators = measured.levels("allocator")
-    for metric, name, _ in BY_BLOCK:
+    for cost in BY_BLOCK:
         rows: list[tuple[str, ...]] = []
         for size in sizes(measured):
-            medians = [
-                measured.median(metric, allocator=one, block=str(size)) for one in allocators
-            ]
-            if any(median is not None for median in medians):
-                rows.append((size_text(size), *(quantity(metric, one) for one in medians)))
+            medians = measured.medians(cost.metric, "allocator", block=str(size))
+            cells = (quantity(cost.metric, medians.get(allocator)) for allocator in allocators)
+            if medians:
+                rows.append((size_text(size), *cells))
+        is_memory = cost.metric == "peak_bytes"
         yield FindingTable(
-            f"Blocks of one size: {name}" + ("" if "bytes" in metric else " for a malloc and free"),
+            f"Blocks of one size: {cost.name}" + ("" if is_memory else " for a malloc and free"),
             ("block", *allocators),
             tuple(rows),
-            (PEAK_NOTE,) if metric == "peak_bytes" else (),
+            (PEAK_NOTE,) if is_memory else (),
         )
 
 
@@ -146,7 +161,7 @@ def _answer(measured: StudyData) -> str:
     """Return the reply's claim about the article's program, or about its blocks."""
     for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
-            ratio = _over(measured, "glibc_15k", below, block)
+            ratio = _over(measured, below, block)
             if ratio is not None:
                 return f"{what} takes {ratio.text()} with the 15 KB policy over {whose}" + (
                     " (the reply: ×2.4)." if block == PROGRAM else "."
@@ -155,19 +170,19 @@ def _answer(measured: StudyData) -> str:
 
 
 def _paragraphs(measured: StudyData) -> Iterator[str]:
-    ratio = _over(measured, "glibc_15k", BASELINE, BUFFER)
+    ratio = _over(measured, BASELINE, BUFFER)
     if ratio is not None:
         levels = {"allocator": "glibc_15k", "block": BUFFER}
         faults = measured.median("faults_per_pair", **levels)
         calls = measured.median("calls_per_pair", **levels)
         pages = math.ceil(int(BUFFER) / 4096)
-        known = "unknown (tracing is forbidden here)" if calls is None else short(calls)
+        calls_text = "unknown (tracing is forbidden here)" if calls is None else short(calls)
         yield (
             f"At 35 KB glibc from 15 KB on takes {ratio.text()} of the default, with "
-            f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and {known} "
-            "system calls for each malloc and free."
+            f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and "
+            f"{calls_text} system calls for each malloc and free."
         )
-    slow = _over(measured, "glibc_15k", "dlmalloc", PROGRAM)
+    slow = _over(measured, "dlmalloc", PROGRAM)
     if slow is not None:
         yield (
             "The reply's finding: the benchmark is “essentially a microbenchmark of malloc() and "

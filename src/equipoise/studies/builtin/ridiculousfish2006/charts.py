@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 import altair as alt
 
-from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
+from equipoise.figures.building import Rows, chart_of, condition_color, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.ridiculousfish2006.analysis import (
-    BY_BLOCK,
-    AxisScale,
-    block_rows,
-    steps,
-)
+from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, Cost, block_rows, steps
+from equipoise.studies.chart_parts import lines
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "
     "back to the kernel when they are freed."
 )
-HEIGHT = 340
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Yield a chart of each cost by block size."""
     measured = StudyData(document)
-    for metric, name, scale in BY_BLOCK:
-        rows = tuple(block_rows(measured, metric))
+    for cost in BY_BLOCK:
+        rows = list(block_rows(measured, cost.metric))
         if rows:
-            yield Figure(
-                f"by_block_{metric}",
-                HOW_TO_READ,
-                by_block(rows, steps(measured), name=name, metric=metric, scale=scale),
-            )
+            chart = by_block(cost, rows, steps(measured))
+            yield Figure(f"by_block_{cost.metric}", HOW_TO_READ, chart)
 
 
-def by_block(
-    rows: Sequence[dict[str, Any]],
-    steps: Mapping[str, float | None],
-    *,
-    name: str,
-    metric: str,
-    scale: AxisScale,
-) -> alt.LayerChart:
+def by_block(cost: Cost, rows: Rows, steps: Mapping[str, float | None]) -> alt.LayerChart:
     """Draw medians by block size on a logarithmic horizontal axis.
 
     Parameters
@@ -55,12 +39,10 @@ def by_block(
         ``condition``, ``size`` in bytes and ``value``.
     steps
         For each allocator where its step is.
-    scale
-        ``log``, ``linear`` or ``symlog`` (a logarithm that holds zero).
     """
-    positive = [row for row in rows if row["value"] > 0 or scale != "log"]
-    divisor, unit = unit_of(metric, min((abs(row["value"]) for row in positive), default=1.0))
-    shown = [{**row, "value": row["value"] / divisor} for row in positive]
+    drawable = [row for row in rows if row["value"] > 0 or cost.scale != "log"]
+    smallest = min((abs(row["value"]) for row in drawable), default=1.0)
+    divisor, unit = unit_of(cost.metric, smallest)
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     sizes = sorted({row["size"] for row in rows})
     x = alt.X(
@@ -77,27 +59,24 @@ def by_block(
     )
     y = alt.Y(
         "value:Q",
-        title=f"{name}, in {unit}" if unit else name,
-        scale=alt.Scale(type=scale, nice=False, padding=12),
-        axis=alt.Axis(format="~r" if scale == "linear" else "~s", tickCount=6),
+        title=f"{cost.name}, in {unit}" if unit else cost.name,
+        scale=alt.Scale(type=cost.scale, nice=False, padding=12),
+        axis=alt.Axis(format="~r" if cost.scale == "linear" else "~s", tickCount=6),
     )
-    color, shape = condition_color(names), condition_shape(names)
-    data = chart_of(shown)
-    lines = [
+    rules = [
         {"size": size, "condition": allocator}
         for allocator, size in steps.items()
         if size is not None and allocator in names and sizes[0] <= size <= sizes[-1]
     ]
+    dashes = chart_of(rules).mark_rule(strokeDash=[4, 4], opacity=0.6)
+    scaled = [{**row, "value": row["value"] / divisor} for row in drawable]
+    tooltip = ["condition:N", "size:Q", "value:Q"]
     return frame(
         [
-            chart_of(lines).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(x=x, color=color),
-            data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
-            data.mark_point(filled=True, size=45, opacity=1).encode(
-                x=x, y=y, color=color, shape=shape, tooltip=["condition:N", "size:Q", "value:Q"]
-            ),
+            dashes.encode(x=x, color=condition_color(names)),
+            *lines(scaled, x, y, names, tooltip=tooltip),
         ],
-        title=f"{name.capitalize()} by block size",
-        notes=[],
-        description=f"Median {name} of a malloc and free by the size of the block.",
-        height=HEIGHT,
+        title=f"{cost.name.capitalize()} by block size",
+        description=f"Median {cost.name} of a malloc and free by the size of the block.",
+        height=340,
     )

@@ -65,184 +65,13 @@ P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     }
 )
 """Published p-values of the empirical distribution, as printed."""
-SEARCH = "search_s"
-DEFAULT = "glibc"
-FROM_15K = "glibc_15k"
-LEA = "dlmalloc"
+SEARCH, BEST = "search_s", "best_search_s"
+DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
 OLD, NEW = "scythe", "blas"
 SMALL = 1.05
 """Ratio up to which there is no gap: the article called 4.6 s against 4.4 s no real one."""
-CERTAIN = "certain here"
-LIKELY = "so in every block, but too few blocks to be certain"
-OPEN = "not certain here"
-
-
-def answer(measured: StudyData) -> str:
-    """Return the article's question in one sentence: what the 15 KB policy costs, by algorithm."""
-    rows = next(iter(measured.levels("rows")), "")
-    found = {
-        name: ratio
-        for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        if (ratio := _ratio(measured, algorithm, rows, FROM_15K, LEA)) is not None
-    }
-    if not found:
-        return ""
-    parts = (
-        f"the {name} algorithm {times(ratio.ratio)} "
-        f"({'certain' if ratio.is_certain else 'not certain'})"
-        for name, ratio in found.items()
-    )
-    return f"The 15 KB policy costs {joined(parts)} over Doug Lea's malloc, at {rows} rows."
-
-
-def claims(measured: StudyData) -> Iterator[str]:
-    """Yield a paragraph for each claim whose conditions were run, with its numbers."""
-    yield from _old_under_15k(measured)
-    yield from _grows_with_size(measured)
-    yield from _vanishes(measured)
-    yield from _speed_up(measured)
-    yield from _unsolved(measured)
-
-
-def _ratio(measured: StudyData, algorithm: str, rows: str, above: str, below: str) -> Ratio | None:
-    levels = {"algorithm": algorithm, "rows": rows}
-    return measured.ratio(SEARCH, {**levels, "allocator": above}, {**levels, "allocator": below})
-
-
-def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
-    found = {
-        rows: _ratio(measured, algorithm, rows, above, below) for rows in measured.levels("rows")
-    }
-    return {rows: ratio for rows, ratio in found.items() if ratio is not None}
-
-
-def _listed(ratios: dict[str, Ratio]) -> str:
-    return joined(f"{one.text()} at {rows} rows" for rows, one in ratios.items())
-
-
-def _certainty(ratio: Ratio) -> str:
-    if ratio.is_certain:
-        return CERTAIN
-    return LIKELY if ratio.least > 1.0 or ratio.most < 1.0 else OPEN
-
-
-def _old_under_15k(measured: StudyData) -> Iterator[str]:
-    ratios = _by_rows(measured, OLD, FROM_15K, LEA)
-    if ratios:
-        held = all(one.ratio >= 1.5 for one in ratios.values())
-        yield (
-            "Claim: the old algorithm is far slower where malloc goes to the kernel from 15 KB "
-            "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
-            f"with Doug Lea's malloc 10 s). {'Holds' if held else 'Does not hold'} here: glibc "
-            f"from 15 KB on takes, over Doug Lea's malloc, {_listed(ratios)}; "
-            f"{_certainties(ratios)}."
-        )
-    today = _by_rows(measured, OLD, DEFAULT, LEA)
-    if today:
-        yield (
-            f"Not in the article: today's glibc as it is takes, over Doug Lea's malloc, "
-            f"{_listed(today)} with the old algorithm."
-        )
-
-
-def _certainties(ratios: dict[str, Ratio]) -> str:
-    words = {rows: _certainty(one) for rows, one in ratios.items()}
-    if len(set(words.values())) == 1:
-        return next(iter(words.values()))
-    return joined(f"{word} at {rows} rows" for rows, word in words.items())
-
-
-def _grows_with_size(measured: StudyData) -> Iterator[str]:
-    for algorithm in (NEW, OLD):
-        ratios = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
-        if len(ratios) < 2:
-            continue
-        values = [one.ratio for one in ratios.values()]
-        if values[-1] > SMALL * values[0] and values[-1] > SMALL:
-            verdict = "Holds"
-        elif max(values) <= SMALL:
-            verdict = "Does not hold (there is no gap)"
-        else:
-            verdict = "Does not hold (the gap does not grow)"
-        published = (
-            "published for it: none at 445 rows, then 20, 40 and up to 50 %"
-            if algorithm == NEW
-            else "published with the BLAS algorithm only"
-        )
-        yield (
-            "Claim: the gap that the 15 KB policy makes grows with the size of the data. "
-            f"{verdict} here with the algorithm {algorithm} ({published}): over the default, "
-            f"{_listed(ratios)}; {_certainties(ratios)}."
-        )
-
-
-def _vanishes(measured: StudyData) -> Iterator[str]:
-    for algorithm in (NEW, OLD):
-        gaps = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
-        lea = _by_rows(measured, algorithm, LEA, DEFAULT)
-        largest = next((rows for rows in reversed(gaps) if rows in lea), None)
-        if largest is None:
-            continue
-        gap, left = gaps[largest], lea[largest]
-        if gap.ratio <= SMALL:
-            verdict = "Nothing to vanish"
-        else:
-            verdict = "Holds" if left.ratio <= SMALL else "Does not hold"
-        yield (
-            f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
-            f"{algorithm} at {largest} rows: {gap.text()} over the default with the 15 KB policy, "
-            f"{left.text()} with Doug Lea's malloc; the former is {_certainty(gap)}, that the "
-            f"latter differs from the default is {_certainty(left)} (published with BLAS at 5340 "
-            "rows: about +50 % and 0 %)."
-        )
-
-
-def _speed_up(measured: StudyData) -> Iterator[str]:
-    parts: list[str] = []
-    held = True
-    for rows in measured.levels("rows"):
-        levels = {"rows": rows, "allocator": DEFAULT}
-        ratio = measured.ratio(SEARCH, {**levels, "algorithm": OLD}, {**levels, "algorithm": NEW})
-        if ratio is not None:
-            held = held and ratio.ratio > SMALL
-            parts.append(f"{ratio.text()} at {rows} rows")
-    if parts:
-        yield (
-            "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
-            f"4.4 s, ×2.0). {'Holds' if held else 'Does not hold'} here: under the default "
-            f"allocator the old algorithm takes, over the BLAS algorithm, {joined(parts)}."
-        )
-
-
-def _unsolved(measured: StudyData) -> Iterator[str]:
-    ratios = {
-        rows: one
-        for rows, one in _by_rows(measured, NEW, LEA, DEFAULT).items()
-        if rows in ("890", "1780")
-    }
-    if not ratios:
-        return
-    sizes = [100.0 * (one.ratio - 1.0) for one in ratios.values()]
-    if all(size >= 5.0 for size in sizes):
-        verdict = "Seen here too"
-    elif all(abs(size) < 5.0 for size in sizes):
-        verdict = "Not seen here (less than 5 %)"
-    else:
-        verdict = "Another picture here"
-    yield (
-        "Left unsolved there: Doug Lea's malloc was 11 % behind Linux at 890 rows and 8 % at 1780 "
-        f"(BLAS algorithm). {verdict}: {_listed(ratios)}; {_certainties(ratios)}. Here both run "
-        "on the same system, so that what was the operating system's share there is not in it."
-    )
-
-
-BEST = "best_search_s"
-BASELINE = "glibc"
 HERE, THERE = "here", "published in 2006"
 CONDITION = ("algorithm", "rows", "allocator")
-SEARCHES = (*CONDITION, "median", "5 to 95 %", "mean of the best", "published")
-RATIO = (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value")
-
 SEARCH_NOTES = (
     "median: of all searches of all trials. mean of the best: the best of a trial's "
     "three searches (--quick: of one), the mean over trials, as the article gave it.",
@@ -250,7 +79,6 @@ SEARCH_NOTES = (
     + "; ".join(f"{ours} stands for {theirs}" for ours, theirs in STANDS_FOR.items())
     + ".",
 )
-
 RATIO_NOTES = (
     "over glibc: the mean of a trial's searches, typical ratio within blocks, with the confidence "
     "sequence at 95 % of this pair; where there is none yet, the range over blocks.",
@@ -266,15 +94,167 @@ def findings(document: ResultDocument) -> Findings:
     tables = (
         FindingTable(
             "Sekhon (2006), Table 1: time of a search",
-            SEARCHES,
+            (*CONDITION, "median", "5 to 95 %", "mean of the best", "published"),
             tuple(_search_rows(measured)),
             SEARCH_NOTES,
         ),
         FindingTable(
-            "Each allocator over the default", RATIO, tuple(_ratio_rows(measured)), RATIO_NOTES
+            "Each allocator over the default",
+            (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value"),
+            tuple(_ratio_rows(measured)),
+            RATIO_NOTES,
         ),
     )
-    return findings_of(tables, claims(measured), answer(measured))
+    claims = (
+        *_old_under_15k(measured),
+        *_grows_with_size(measured),
+        *_vanishes(measured),
+        *_speed_up(measured),
+        *_unsolved(measured),
+    )
+    return findings_of(tables, claims, _answer(measured))
+
+
+def _answer(measured: StudyData) -> str:
+    """Return the article's question in one sentence: what the 15 KB policy costs, by algorithm."""
+    rows = next(iter(measured.levels("rows")), "")
+    costs = [
+        f"the {name} algorithm {times(ratio.ratio)} "
+        f"({'certain' if ratio.is_certain else 'not certain'})"
+        for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
+        if (ratio := _by_rows(measured, algorithm, FROM_15K, LEA).get(rows))
+    ]
+    if not costs:
+        return ""
+    return f"The 15 KB policy costs {joined(costs)} over Doug Lea's malloc, at {rows} rows."
+
+
+def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
+    """Return one allocator over another by the number of rows, where both were run."""
+    return {
+        rows: ratio
+        for rows in measured.levels("rows")
+        if (
+            ratio := measured.ratio(
+                SEARCH, "allocator", above, below, algorithm=algorithm, rows=rows
+            )
+        )
+    }
+
+
+def _listed(ratios: Mapping[str, Ratio]) -> str:
+    return joined(f"{ratio.text()} at {rows} rows" for rows, ratio in ratios.items())
+
+
+def _certainty(ratio: Ratio) -> str:
+    if ratio.is_certain:
+        return "certain here"
+    if ratio.smallest > 1.0 or ratio.largest < 1.0:
+        return "so in every block, but too few blocks to be certain"
+    return "not certain here"
+
+
+def _certainties(ratios: Mapping[str, Ratio]) -> str:
+    certainties = {rows: _certainty(ratio) for rows, ratio in ratios.items()}
+    if len(set(certainties.values())) == 1:
+        return next(iter(certainties.values()))
+    return joined(f"{certainty} at {rows} rows" for rows, certainty in certainties.items())
+
+
+def _holds(claim: bool) -> str:
+    return "Holds" if claim else "Does not hold"
+
+
+def _old_under_15k(measured: StudyData) -> Iterator[str]:
+    ratios = _by_rows(measured, OLD, FROM_15K, LEA)
+    if ratios:
+        holds = _holds(all(ratio.ratio >= 1.5 for ratio in ratios.values()))
+        yield (
+            "Claim: the old algorithm is far slower where malloc goes to the kernel from 15 KB "
+            "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
+            f"with Doug Lea's malloc 10 s). {holds} here: glibc from 15 KB on takes, over Doug "
+            f"Lea's malloc, {_listed(ratios)}; {_certainties(ratios)}."
+        )
+    today = _by_rows(measured, OLD, DEFAULT, LEA)
+    if today:
+        yield (
+            f"Not in the article: today's glibc as it is takes, over Doug Lea's malloc, "
+            f"{_listed(today)} with the old algorithm."
+        )
+
+
+def _grows_with_size(measured: StudyData) -> Iterator[str]:
+    for algorithm, published in (
+        (NEW, "published for it: none at 445 rows, then 20, 40 and up to 50 %"),
+        (OLD, "published with the BLAS algorithm only"),
+    ):
+        ratios = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
+        if len(ratios) < 2:
+            continue
+        values = [ratio.ratio for ratio in ratios.values()]
+        if values[-1] > SMALL * values[0] and values[-1] > SMALL:
+            verdict = "Holds"
+        elif max(values) <= SMALL:
+            verdict = "Does not hold (there is no gap)"
+        else:
+            verdict = "Does not hold (the gap does not grow)"
+        yield (
+            "Claim: the gap that the 15 KB policy makes grows with the size of the data. "
+            f"{verdict} here with the algorithm {algorithm} ({published}): over the default, "
+            f"{_listed(ratios)}; {_certainties(ratios)}."
+        )
+
+
+def _vanishes(measured: StudyData) -> Iterator[str]:
+    for algorithm in (NEW, OLD):
+        gaps = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
+        remainders = _by_rows(measured, algorithm, LEA, DEFAULT)
+        largest = next((rows for rows in reversed(gaps) if rows in remainders), None)
+        if largest is None:
+            continue
+        gap, remainder = gaps[largest], remainders[largest]
+        verdict = _holds(remainder.ratio <= SMALL) if gap.ratio > SMALL else "Nothing to vanish"
+        yield (
+            f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
+            f"{algorithm} at {largest} rows: {gap.text()} over the default with the 15 KB policy, "
+            f"{remainder.text()} with Doug Lea's malloc; the former is {_certainty(gap)}, that the "
+            f"latter differs from the default is {_certainty(remainder)} (published with BLAS at "
+            "5340 rows: about +50 % and 0 %)."
+        )
+
+
+def _speed_up(measured: StudyData) -> Iterator[str]:
+    ratios = {
+        rows: ratio
+        for rows in measured.levels("rows")
+        if (ratio := measured.ratio(SEARCH, "algorithm", OLD, NEW, rows=rows, allocator=DEFAULT))
+    }
+    if ratios:
+        holds = _holds(all(ratio.ratio > SMALL for ratio in ratios.values()))
+        yield (
+            "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
+            f"4.4 s, ×2.0). {holds} here: under the default allocator the old algorithm takes, "
+            f"over the BLAS algorithm, {_listed(ratios)}."
+        )
+
+
+def _unsolved(measured: StudyData) -> Iterator[str]:
+    by_rows = _by_rows(measured, NEW, LEA, DEFAULT)
+    ratios = {rows: by_rows[rows] for rows in by_rows if rows in ("890", "1780")}
+    if not ratios:
+        return
+    changes = [100.0 * (ratio.ratio - 1.0) for ratio in ratios.values()]
+    if all(change >= 5.0 for change in changes):
+        verdict = "Seen here too"
+    elif all(abs(change) < 5.0 for change in changes):
+        verdict = "Not seen here (less than 5 %)"
+    else:
+        verdict = "Another picture here"
+    yield (
+        "Left unsolved there: Doug Lea's malloc was 11 % behind Linux at 890 rows and 8 % at 1780 "
+        f"(BLAS algorithm). {verdict}: {_listed(ratios)}; {_certainties(ratios)}. Here both run "
+        "on the same system, so that what was the operating system's share there is not in it."
+    )
 
 
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
@@ -287,9 +267,7 @@ def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
     """
     if len(baseline) == 0 or len(candidate) == 0:
         return None
-    larger, smaller = candidate, baseline
-    if np.mean(baseline) > np.mean(candidate):
-        larger, smaller = baseline, candidate
+    smaller, larger = sorted((baseline, candidate), key=np.mean)
     differences = larger[:, None] - smaller[None, :]
     return float((differences < 0).mean() + 0.5 * (differences == 0).mean())
 
@@ -301,27 +279,38 @@ def normalised(seconds: float, rows: int) -> float:
 
 def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Yield the mean of the best search over N² log N, for each condition."""
-    for levels in measured.combinations(*CONDITION):
-        best = measured.values(BEST, **levels)
-        if len(best):
-            seconds = normalised(float(best.mean()), int(levels["rows"]))
-            yield _chart_row(levels.values(), seconds * 1e9, HERE)
-    for key, published in SECONDS.items():
-        if key[0] in measured.levels("algorithm"):
-            yield _chart_row(key, normalised(published, int(key[1])) * 1e9, THERE)
+    seconds: dict[tuple[str, ...], float] = {
+        tuple(levels.values()): float(best.mean())
+        for levels in measured.combinations(*CONDITION)
+        if len(best := measured.values(BEST, **levels))
+    }
+    for source, by_condition in ((HERE, seconds), (THERE, _published(measured, SECONDS))):
+        for key, value in by_condition.items():
+            yield _chart_row(key, normalised(value, int(key[1])) * 1e9, source)
 
 
 def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Yield each allocator over the default: ours, and what was published."""
+    for key, ratio in _over_default(measured):
+        low, high = ratio.ratio_ci
+        low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
+        yield {**_chart_row(key, ratio.ratio, HERE), "low": low, "high": high}
+    for condition, published in _published(measured, RATIOS).items():
+        yield {**_chart_row(condition, published, THERE), "low": published, "high": published}
+
+
+def _published(
+    measured: StudyData, numbers: Mapping[tuple[str, str, str], float]
+) -> dict[tuple[str, ...], float]:
+    """Return the published numbers of the algorithms that were run."""
+    return {key: numbers[key] for key in numbers if key[0] in measured.levels("algorithm")}
+
+
+def _over_default(measured: StudyData) -> Iterator[tuple[tuple[str, str, str], Ratio]]:
     for levels in measured.combinations(*CONDITION):
-        ratio = measured.ratio(SEARCH, levels, {**levels, "allocator": BASELINE})
+        ratio = measured.ratio(SEARCH, "allocator", levels["allocator"], DEFAULT, **levels)
         if ratio is not None:
-            low, high = ratio.ratio_ci
-            low, high = ratio.least if low is None else low, ratio.most if high is None else high
-            yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
-    for key, published in RATIOS.items():
-        if key[0] in measured.levels("algorithm"):
-            yield {**_chart_row(key, published, THERE), "low": published, "high": published}
+            yield (levels["algorithm"], levels["rows"], levels["allocator"]), ratio
 
 
 def _chart_row(key: Iterable[str], value: float, source: str) -> dict[str, Any]:
@@ -341,29 +330,27 @@ def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
         searches = measured.iterations(SEARCH, **levels)
         best = measured.values(BEST, **levels)
         if len(searches) and len(best):
-            low, middle, high = (float(one) for one in np.quantile(searches, [0.05, 0.5, 0.95]))
+            low, median, high = np.quantile(searches, [0.05, 0.5, 0.95])
             yield (
                 *key,
-                quantity(SEARCH, middle),
-                f"{quantity(SEARCH, low)} to {quantity(SEARCH, high)}",
+                quantity(SEARCH, float(median)),
+                f"{quantity(SEARCH, float(low))} to {quantity(SEARCH, float(high))}",
                 quantity(SEARCH, float(best.mean())),
                 quantity(SEARCH, SECONDS[key]) if key in SECONDS else "",
             )
 
 
 def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for above in measured.combinations(*CONDITION):
-        key = (above["algorithm"], above["rows"], above["allocator"])
-        below = {**above, "allocator": BASELINE}
-        ratio = measured.ratio(SEARCH, above, below)
-        if ratio is not None:
-            p_value = empirical_p(measured.values(BEST, **below), measured.values(BEST, **above))
-            yield (
-                *key,
-                times(ratio.ratio),
-                ratio.interval_text(),
-                times(RATIOS[key]) if key in RATIOS else "",
-                UNKNOWN if p_value is None else f"{p_value:.2f}",
-                P_VALUES.get(key, ""),
-                short(ratio.e_value),
-            )
+    for key, ratio in _over_default(measured):
+        above = dict(zip(CONDITION, key, strict=True))
+        below = {**above, "allocator": DEFAULT}
+        p_value = empirical_p(measured.values(BEST, **below), measured.values(BEST, **above))
+        yield (
+            *key,
+            times(ratio.ratio),
+            ratio.interval_text(),
+            times(RATIOS[key]) if key in RATIOS else "",
+            UNKNOWN if p_value is None else f"{p_value:.2f}",
+            P_VALUES.get(key, ""),
+            short(ratio.e_value),
+        )

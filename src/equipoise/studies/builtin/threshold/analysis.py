@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import StudyData, findings_of, joined, quantity, size_text
+from equipoise.studies.study_data import (
+    StudyData,
+    findings_of,
+    joined,
+    quantity,
+    ratio_text,
+    size_text,
+)
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
@@ -25,25 +32,41 @@ class Point(Struct, frozen=True):
     on_front: bool = False
 
 
+Works = Mapping[str, tuple[Point, ...]]
+"""The thresholds of each workload, at least one."""
+
+
 def findings(document: ResultDocument) -> Findings:
     """Return a table for each workload, and whether one threshold is the best everywhere."""
     measured = StudyData(document)
     works = {work: points(measured, work) for work in measured.levels("work")}
-    works = {work: found for work, found in works.items() if found}
-    tables = (_table(measured, work, found) for work, found in works.items())
-    return findings_of(tables, _paragraphs(works), _answer(list(works.values())))
+    works = {work: thresholds for work, thresholds in works.items() if thresholds}
+    note = "On the front: no other threshold has both a smaller median time and a smaller peak."
+    tables = (
+        FindingTable(
+            f"{work}: time against memory by threshold",
+            ("threshold", "time", "over the default", "peak", "retained", ""),
+            tuple(_row(measured, work, one) for one in thresholds),
+            (note,),
+        )
+        for work, thresholds in works.items()
+    )
+    fronts = [{one.threshold for one in points if one.on_front} for points in works.values()]
+    common = sorted(set.intersection(*fronts)) if fronts else []
+    return findings_of(tables, _paragraphs(works, common), _answer(works, common))
 
 
 def points(measured: StudyData, work: str) -> tuple[Point, ...]:
     """Return every threshold that ran on a workload, those on the front marked."""
-    found: list[Point] = []
+    thresholds: list[Point] = []
     for threshold in measured.levels("threshold"):
         levels = {"threshold": threshold, "work": work}
         time_s, peak = measured.median(TIME, **levels), measured.median(PEAK, **levels)
         if time_s is not None and peak is not None:
-            found.append(Point(threshold, time_s, peak, measured.median(RETAINED, **levels)))
+            thresholds.append(Point(threshold, time_s, peak, measured.median(RETAINED, **levels)))
     return tuple(
-        replace(one, on_front=not any(_beats(other, one) for other in found)) for one in found
+        replace(one, on_front=not any(_beats(other, one) for other in thresholds))
+        for one in thresholds
     )
 
 
@@ -52,83 +75,60 @@ def threshold_text(threshold: str) -> str:
     return size_text(float(threshold)) if threshold.isdigit() else threshold
 
 
-def _beats(one: Point, other: Point) -> bool:
-    """Return whether one is at least as good in both and better in one."""
-    pairs = (one.time_s, one.peak_bytes), (other.time_s, other.peak_bytes)
-    return pairs[0] != pairs[1] and all(a <= b for a, b in zip(*pairs, strict=True))
+def _beats(first: Point, second: Point) -> bool:
+    """Return whether the first point is at least as good in both and better in one."""
+    costs = (first.time_s, first.peak_bytes), (second.time_s, second.peak_bytes)
+    return costs[0] != costs[1] and all(a <= b for a, b in zip(*costs, strict=True))
 
 
-def _table(measured: StudyData, work: str, found: Sequence[Point]) -> FindingTable:
-    rows: list[tuple[str, ...]] = []
-    for one in found:
-        ratio = measured.ratio(
-            TIME,
-            {"threshold": one.threshold, "work": work},
-            {"threshold": DEFAULT, "work": work},
-        )
-        rows.append(
-            (
-                threshold_text(one.threshold),
-                quantity(TIME, one.time_s),
-                "" if ratio is None else ratio.text(),
-                quantity(PEAK, one.peak_bytes),
-                quantity(RETAINED, one.retained_bytes),
-                "on the front" if one.on_front else "",
-            )
-        )
-    return FindingTable(
-        f"{work}: time against memory by threshold",
-        ("threshold", "time", "over the default", "peak", "retained", ""),
-        tuple(rows),
-        ("On the front: no other threshold has both a smaller median time and a smaller peak.",),
+def _row(measured: StudyData, work: str, point: Point) -> tuple[str, ...]:
+    return (
+        threshold_text(point.threshold),
+        quantity(TIME, point.time_s),
+        ratio_text(measured.ratio(TIME, "threshold", point.threshold, DEFAULT, work=work)),
+        quantity(PEAK, point.peak_bytes),
+        quantity(RETAINED, point.retained_bytes),
+        "on the front" if point.on_front else "",
     )
 
 
-def _common_front(works: Iterable[Sequence[Point]]) -> list[str]:
-    """Return the thresholds that are on the front of every workload."""
-    fronts = [{one.threshold for one in found if one.on_front} for found in works]
-    return sorted(set.intersection(*fronts)) if fronts else []
-
-
-def _answer(works: Sequence[Sequence[Point]]) -> str:
+def _answer(works: Works, common: list[str]) -> str:
     if not works:
         return ""
-    common = _common_front(works)
     which = "every workload" if len(works) > 1 else "the one workload"
     if not common:
         return (
             "No threshold is the best everywhere: none is on the front of time and memory of "
             f"{which}."
         )
-    listed = joined(map(threshold_text, common))
     return (
-        f"On the front of time and memory of {which}: {listed}, of "
-        f"{max(len(found) for found in works)} thresholds."
+        f"On the front of time and memory of {which}: {joined(map(threshold_text, common))}, of "
+        f"{max(map(len, works.values()))} thresholds."
     )
 
 
-def _paragraphs(works: dict[str, tuple[Point, ...]]) -> Iterator[str]:
-    for work, found in works.items():
-        fastest = min(found, key=lambda one: one.time_s)
-        leanest = min(found, key=lambda one: one.peak_bytes)
-        front = joined(threshold_text(one.threshold) for one in found if one.on_front)
+def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
+    for work, thresholds in works.items():
+        fastest = min(thresholds, key=lambda one: one.time_s)
+        leanest = min(thresholds, key=lambda one: one.peak_bytes)
+        front = joined(threshold_text(one.threshold) for one in thresholds if one.on_front)
         yield (
-            f"{work}: fastest at {threshold_text(fastest.threshold)} "
-            f"({quantity(TIME, fastest.time_s)}, peak {quantity(PEAK, fastest.peak_bytes)}), "
-            f"leanest at {threshold_text(leanest.threshold)} "
-            f"({quantity(TIME, leanest.time_s)}, peak {quantity(PEAK, leanest.peak_bytes)}); "
-            f"on the front: {front}."
+            f"{work}: fastest at {_summary(fastest)}, leanest at {_summary(leanest)}; on the "
+            f"front: {front}."
         )
-    common = _common_front(works.values())
     if len(works) > 1:
-        yield (
-            "Is there an optimal threshold? "
-            + (
-                f"{joined(map(threshold_text, common))} "
-                f"{'is' if len(common) == 1 else 'are'} on the front of every workload here."
-                if common
-                else "None is on the front of every workload here: it depends on the program."
-            )
-            + " The fronts are those of medians; the verdicts above say which differences are "
-            "certain."
+        everywhere = (
+            f"{joined(map(threshold_text, common))} {'is' if len(common) == 1 else 'are'} on the "
+            "front of every workload here."
+            if common
+            else "None is on the front of every workload here: it depends on the program."
         )
+        yield (
+            f"Is there an optimal threshold? {everywhere} The fronts are those of medians; the "
+            "verdicts above say which differences are certain."
+        )
+
+
+def _summary(point: Point) -> str:
+    time, peak = quantity(TIME, point.time_s), quantity(PEAK, point.peak_bytes)
+    return f"{threshold_text(point.threshold)} ({time}, peak {peak})"

@@ -12,28 +12,28 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
+from equipoise.studies.chart_parts import labels, log_x
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
     "both; the hollow ones are beaten."
 )
-HEIGHT = 360
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Yield time against peak memory for each workload, with the front."""
     measured = StudyData(document)
     for work in measured.levels("work"):
-        found = points(measured, work)
-        if found:
-            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, found))
+        thresholds = points(measured, work)
+        if thresholds:
+            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, thresholds))
 
 
-def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
+def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
     """Draw the medians of every threshold on one workload."""
-    time_divisor, time_unit = unit_of("work_s", min(one.time_s for one in found))
-    peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in found))
+    time_divisor, time_unit = unit_of("work_s", min(one.time_s for one in thresholds))
+    peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in thresholds))
     rows = [
         {
             "threshold": threshold_text(one.threshold),
@@ -41,14 +41,9 @@ def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
             "time": one.time_s / time_divisor,
             "front": one.on_front,
         }
-        for one in found
+        for one in thresholds
     ]
-    x = alt.X(
-        "peak:Q",
-        title=f"peak memory, in {peak_unit} (logarithmic scale)",
-        scale=alt.Scale(type="log", nice=False, padding=30),
-        axis=alt.Axis(format="~r", tickCount=6),
-    )
+    x = log_x("peak:Q", f"peak memory, in {peak_unit}", 30, format="~r", tickCount=6)
     y = alt.Y(
         "time:Q",
         title=f"time, in {time_unit} (logarithmic scale)",
@@ -57,24 +52,19 @@ def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
     )
     front = chart_of([row for row in rows if row["front"]])
     beaten = chart_of([row for row in rows if not row["front"]])
-    everything = chart_of(rows)
+    line = front.mark_line(strokeWidth=2, color=color_of(0), interpolate="step-after")
+    marks = (
+        front.mark_point(filled=True, size=80, opacity=1, color=color_of(0)),
+        beaten.mark_point(filled=False, size=70, color=color_of(5)),
+    )
+    tooltip = ["threshold:N", "peak:Q", "time:Q"]
     return frame(
         [
-            front.mark_line(strokeWidth=2, color=color_of(0), interpolate="step-after").encode(
-                x=x, y=y, order=alt.Order("peak:Q")
-            ),
-            front.mark_point(filled=True, size=80, opacity=1, color=color_of(0)).encode(
-                x=x, y=y, tooltip=["threshold:N", "peak:Q", "time:Q"]
-            ),
-            beaten.mark_point(filled=False, size=70, color=color_of(5)).encode(
-                x=x, y=y, tooltip=["threshold:N", "peak:Q", "time:Q"]
-            ),
-            everything.mark_text(align="left", dx=8, dy=-6, color=color_of(5)).encode(
-                x=x, y=y, text="threshold:N"
-            ),
+            line.encode(x=x, y=y, order=alt.Order("peak:Q")),
+            *(mark.encode(x=x, y=y, tooltip=tooltip) for mark in marks),
+            labels(chart_of(rows), x, y, "threshold:N"),
         ],
         title=f"{work}: time against memory by threshold",
-        notes=[],
         description=f"Median time against median peak memory of {work} for each threshold.",
-        height=HEIGHT,
+        height=360,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.stats.arrays import FloatArray
-from equipoise.studies.study_data import StudyData, findings_of, quantity, short
+from equipoise.stats.arrays import FloatArray, shared_ranks
+from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10
@@ -19,12 +19,44 @@ LINEAR = {"program": "wordsearch", "algorithm": "linear"}
 BINARY = {"program": "wordsearch", "algorithm": "binary"}
 PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, binary", BINARY))
 
+Rows = Iterator[tuple[str, ...]]
+
 
 def findings(document: ResultDocument) -> Findings:
     """Return the range, the flatness and the steps of each program; minimum beside distribution."""
     measured = StudyData(document)
-    tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
-    return findings_of(tables, _paragraphs(measured, document), _answer(measured))
+    tables = (
+        FindingTable(
+            "Performance points",
+            ("program", "runs", "shortest", "median", "longest", "times", "numbers of steps"),
+            tuple(_ranges(measured)),
+            (
+                f"{TIME}: the time of the searches, as the program reports it; times: the longest "
+                "over the shortest; the last column counts distinct numbers of steps.",
+            ),
+        ),
+        FindingTable(
+            "Histogram: the share of the runs in each tenth of the range",
+            ("program", *(f"{place}." for place in range(1, TENTHS + 1))),
+            tuple(_tenths(measured)),
+            (
+                "The range is that between the 1st and the 99th percentile; "
+                "10 % everywhere is flat.",
+            ),
+        ),
+        FindingTable(
+            "Steps and time go together",
+            ("program", f"steps and {TIME}", "of their ranks", f"steps and {WALL}"),
+            tuple(_correlations(measured)),
+            ("Correlation (Pearson) over the runs; among ranks one disturbed run counts little.",),
+        ),
+        FindingTable(
+            "What each number says of linear against binary search",
+            ("number", "linear", "binary", "names as faster"),
+            tuple(_statistics(*(measured.values(TIME, **one) for one in (LINEAR, BINARY)))),
+        ),
+    )
+    return findings_of(tables, _paragraphs(measured), _answer(measured))
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
@@ -36,11 +68,9 @@ def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
     return float(np.corrcoef(steps, seconds)[0, 1])
 
 
-def ranks(values: FloatArray) -> FloatArray:
-    """Return the rank of each value from 1 up, equal values sharing their mean rank; shape (n,)."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2.0)[place], dtype=np.float64)
+def rank_correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
+    """Return the correlation of the ranks of two columns of shape (n,)."""
+    return correlation(shared_ranks(steps), shared_ranks(seconds))
 
 
 def shares_of_tenths(values: FloatArray) -> FloatArray:
@@ -55,107 +85,78 @@ def shares_of_tenths(values: FloatArray) -> FloatArray:
     return np.asarray(counts / max(1, len(inside)), dtype=np.float64)
 
 
-def _ranges(measured: StudyData) -> FindingTable:
-    rows = []
+def _ranges(measured: StudyData) -> Rows:
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
-        if len(values) < LEAST_RUNS:
-            continue
-        rows.append(
-            (
+        if len(values) >= LEAST_RUNS:
+            yield (
                 name,
                 f"{len(values):,}",
-                *(quantity(TIME, float(one)) for one in (values.min(), np.median(values))),
-                quantity(TIME, float(values.max())),
-                f"{short(float(values.max() / values.min()))}",
+                *_times((values.min(), np.median(values), values.max())),
+                short(float(values.max() / values.min())),
                 f"{len(np.unique(steps)):,}",
             )
-        )
-    return FindingTable(
-        "Performance points",
-        ("program", "runs", "shortest", "median", "longest", "times", "numbers of steps"),
-        tuple(rows),
-        (
-            f"{TIME}: the time of the searches, as the program reports it; times: the longest over "
-            "the shortest; the last column counts distinct numbers of steps.",
-        ),
-    )
 
 
-def _tenths(measured: StudyData) -> FindingTable:
-    rows = []
+def _tenths(measured: StudyData) -> Rows:
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
-        if len(values) < LEAST_RUNS * TENTHS or np.ptp(values) == 0:
-            continue
-        rows.append((name, *(f"{100 * share:.0f} %" for share in shares_of_tenths(values))))
-    return FindingTable(
-        "Histogram: the share of the runs in each tenth of the range",
-        ("program", *(f"{place}." for place in range(1, TENTHS + 1))),
-        tuple(rows),
-        ("The range is that between the 1st and the 99th percentile; 10 % everywhere is flat.",),
-    )
+        if len(values) >= LEAST_RUNS * TENTHS and np.ptp(values) > 0:
+            yield (name, *(f"{100 * share:.0f} %" for share in shares_of_tenths(values)))
 
 
-def _together(measured: StudyData) -> FindingTable:
-    rows = []
+def _correlations(measured: StudyData) -> Rows:
     for name, levels in PROGRAMS:
-        steps = measured.values(STEPS, **levels)
-        by_time, by_wall = (measured.values(one, **levels) for one in (TIME, WALL))
-        found = (
-            correlation(steps, by_time),
-            correlation(ranks(steps), ranks(by_time)),
-            correlation(steps, by_wall),
+        steps, times, walls = (measured.values(one, **levels) for one in (STEPS, TIME, WALL))
+        correlations = (
+            correlation(steps, times),
+            rank_correlation(steps, times),
+            correlation(steps, walls),
         )
-        if any(one is not None for one in found):
-            rows.append((name, *("–" if one is None else f"{one:.3f}" for one in found)))
-    return FindingTable(
-        "Steps and time go together",
-        ("program", f"steps and {TIME}", "of their ranks", f"steps and {WALL}"),
-        tuple(rows),
-        ("Correlation (Pearson) over the runs; among ranks one disturbed run counts little.",),
+        if any(one is not None for one in correlations):
+            yield (name, *(UNKNOWN if one is None else f"{one:.3f}" for one in correlations))
+
+
+def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
+    if min(len(linear), len(binary)) < LEAST_RUNS:
+        return
+    tenths = {
+        "median" if tenth == TENTHS // 2 else f"{10 * tenth} %": tenth / TENTHS
+        for tenth in range(1, TENTHS)
+    }
+    statistics = (
+        ("minimum", linear.min(), binary.min()),
+        *((name, np.quantile(linear, at), np.quantile(binary, at)) for name, at in tenths.items()),
+        ("mean", linear.mean(), binary.mean()),
     )
+    for name, of_linear, of_binary in statistics:
+        winner = "linear" if of_linear < of_binary else "binary"
+        yield (name, *_times((of_linear, of_binary)), winner)
 
 
-def _sayings(measured: StudyData) -> FindingTable:
-    linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
-    rows = []
-    if min(len(linear), len(binary)) >= LEAST_RUNS:
-        for name, of_linear, of_binary in _statistics(linear, binary):
-            winner = "linear" if of_linear < of_binary else "binary"
-            rows.append((name, quantity(TIME, of_linear), quantity(TIME, of_binary), winner))
-    return FindingTable(
-        "What each number says of linear against binary search",
-        ("number", "linear", "binary", "names as faster"),
-        tuple(rows),
-    )
+def _times(seconds: Iterable[np.floating | float]) -> Iterator[str]:
+    return (quantity(TIME, float(one)) for one in seconds)
 
 
-def _statistics(linear: FloatArray, binary: FloatArray) -> Iterator[tuple[str, float, float]]:
-    yield "minimum", float(linear.min()), float(binary.min())
-    for tenth in range(1, TENTHS):
-        name = "median" if tenth == TENTHS // 2 else f"{10 * tenth} %"
-        share = tenth / TENTHS
-        yield name, float(np.quantile(linear, share)), float(np.quantile(binary, share))
-    yield "mean", float(linear.mean()), float(binary.mean())
+def _range(values: FloatArray) -> str:
+    return " to ".join(_times((values.min(), values.max())))
 
 
-def _paragraphs(measured: StudyData, document: ResultDocument) -> Iterator[str]:
+def _paragraphs(measured: StudyData) -> Iterator[str]:
     walk, steps = measured.values(TIME, **WALK), measured.values(STEPS, **WALK)
     together = correlation(steps, walk)
     if together is not None:
         yield (
-            f"hashwalk: {len(walk):,} runs took {quantity(TIME, float(walk.min()))} to "
-            f"{quantity(TIME, float(walk.max()))} with {len(np.unique(steps)):,} different "
-            f"numbers of steps; steps and time go together (correlation {together:.3f}, of ranks "
-            f"{correlation(ranks(steps), ranks(walk)) or 0.0:.3f}). Each process draws the seed of "
+            f"hashwalk: {len(walk):,} runs took {_range(walk)} with {len(np.unique(steps)):,} "
+            f"different numbers of steps; steps and time go together (correlation {together:.3f}, "
+            f"of ranks {rank_correlation(steps, walk) or 0.0:.3f}). Each process draws the seed of "
             "its map, and with it its time: no single number, least of all the minimum, is the "
             "time of this program."
         )
     comparison = measured.comparison(TIME, **BINARY)
     linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
     if comparison is not None and min(len(linear), len(binary)) >= LEAST_RUNS:
-        yield _verdict(comparison) + " " + _minimum(comparison, linear, binary)
+        yield f"{_verdict(comparison)} {_minimum(comparison, linear, binary)}"
 
 
 def _answer(measured: StudyData) -> str:
@@ -167,16 +168,13 @@ def _answer(measured: StudyData) -> str:
     walk = measured.values(TIME, **WALK)
     if len(walk) < LEAST_RUNS:
         return ""
-    return (
-        f"{len(walk):,} runs of one program took {quantity(TIME, float(walk.min()))} to "
-        f"{quantity(TIME, float(walk.max()))}: no single number is its time."
-    )
+    return f"{len(walk):,} runs of one program took {_range(walk)}: no single number is its time."
 
 
 def _verdict(comparison: Comparison) -> str:
-    winners = {"faster": "The verdict is for binary search", "slower": "The verdict is for linear"}
     if comparison.ratio is None or comparison.verdict == "undecided":
         return "Linear against binary search is undecided so far."
+    winners = {"faster": "The verdict is for binary search", "slower": "The verdict is for linear"}
     start = winners.get(comparison.verdict, f"The verdict is {comparison.verdict!r}")
     return (
         f"{start}: binary over linear is {short(comparison.ratio)} in the typical block, over "
@@ -185,10 +183,7 @@ def _verdict(comparison: Comparison) -> str:
 
 
 def _minimum(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> str:
-    minima = (
-        f"{quantity(TIME, float(linear.min()))} for linear and "
-        f"{quantity(TIME, float(binary.min()))} for binary search"
-    )
+    minima = "{} for linear and {} for binary search".format(*_times((linear.min(), binary.min())))
     lucky = int(np.sum(linear < np.median(binary)))
     runs = (
         f"{lucky:,} of {len(linear):,} linear runs had a word so near to the front that they beat "

@@ -21,30 +21,21 @@ HOW_TO_READ_HISTOGRAM = (
     "as any other; the dashed rule is the minimum, the solid one the median."
 )
 HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
-HEIGHT = 260
 BINS = 40
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Yield a histogram of each program, and its time by its steps."""
     measured = StudyData(document)
     for name, levels in PROGRAMS:
-        values = measured.values(TIME, **levels)
+        values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
         if len(values) < LEAST_RUNS:
             continue
-        yield Figure(
-            f"histogram_{'_'.join(levels.values())}",
-            HOW_TO_READ_HISTOGRAM,
-            histogram(name, values),
-        )
-        steps = measured.values(STEPS, **levels)
+        file = "_".join(levels.values())
+        yield Figure(f"histogram_{file}", HOW_TO_READ_HISTOGRAM, histogram(name, values))
         if len(steps) == len(values) and np.ptp(steps) > 0:
-            yield Figure(
-                f"steps_{'_'.join(levels.values())}",
-                HOW_TO_READ_STEPS,
-                by_steps(name, steps, values),
-            )
+            yield Figure(f"steps_{file}", HOW_TO_READ_STEPS, by_steps(name, steps, values))
 
 
 def histogram(name: str, values: FloatArray) -> alt.LayerChart:
@@ -56,71 +47,58 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     inside = shown[shown <= high]
     counts, edges = np.histogram(inside, bins=BINS, range=(float(shown.min()), high))
     rows = [
-        {
-            "from": rounded(float(edges[i])),
-            "to": rounded(float(edges[i + 1])),
-            "none": 0,
-            "runs": int(count),
-        }
-        for i, count in enumerate(counts)
+        {"from": rounded(float(low)), "to": rounded(float(high)), "none": 0, "runs": int(count)}
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
     ]
     beyond = len(shown) - len(inside)
-    x = alt.X("from:Q", title=f"time of the searches, in {unit}", scale=alt.Scale(zero=False))
+    # With both ends of x given, a bar has no base unless y has one, too.
+    bars = chart_of(rows).mark_bar(color=color_of(0))
+    numbers = {"minimum": shown.min(), "median": np.median(shown)}
     rules = chart_of(
-        [
-            {"at": rounded(float(shown.min())), "number": "minimum"},
-            {"at": rounded(float(np.median(shown))), "number": "median"},
-        ]
+        [{"at": rounded(float(at)), "number": number} for number, at in numbers.items()]
+    )
+    dash = alt.StrokeDash(
+        "number:N",
+        scale=alt.Scale(domain=list(numbers), range=[[4, 4], [1, 0]]),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
     )
     return frame(
         [
-            chart_of(rows)
-            .mark_bar(color=color_of(0))
-            # With both ends of x given a bar has no base unless it is said, too.
-            .encode(
-                x=x,
+            bars.encode(
+                x=alt.X(
+                    "from:Q", title=f"time of the searches, in {unit}", scale=alt.Scale(zero=False)
+                ),
                 x2="to:Q",
                 y=alt.Y("none:Q", title="runs", axis=alt.Axis(tickMinStep=1, format="d")),
                 y2="runs:Q",
                 tooltip=["runs:Q"],
             ),
-            rules.mark_rule(strokeWidth=1.5).encode(
-                x="at:Q",
-                strokeDash=alt.StrokeDash(
-                    "number:N",
-                    scale=alt.Scale(domain=["minimum", "median"], range=[[4, 4], [1, 0]]),
-                    legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
-                ),
-            ),
+            rules.mark_rule(strokeWidth=1.5).encode(x="at:Q", strokeDash=dash),
         ],
         title=f"{name}: {len(values):,} runs",
         notes=[f"{beyond} {'run' if beyond == 1 else 'runs'} beyond the right edge"]
         if beyond
         else [],
         description=f"Histogram of the search times of {name}.",
-        height=HEIGHT,
+        height=260,
     )
 
 
 def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart:
     """Draw time by steps; both of shape (n,)."""
     divisor, unit = unit_of("search_s", float(np.median(values)))
-    every = max(1, -(-len(values) // MOST_POINTS))
+    every = max(1, -(-len(values) // MAX_POINTS))
     rows = [
-        {"steps": rounded(float(one)), "time": rounded(float(time / divisor))}
-        for one, time in zip(steps[::every], values[::every], strict=True)
+        {"steps": rounded(float(count)), "time": rounded(float(time / divisor))}
+        for count, time in zip(steps[::every], values[::every], strict=True)
     ]
+    points = chart_of(rows).mark_point(filled=True, size=12, opacity=0.5, color=color_of(0))
+    x = alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s"))
+    y = alt.Y("time:Q", title=f"time of the searches, in {unit}")
     return frame(
-        [
-            chart_of(rows)
-            .mark_point(filled=True, size=12, opacity=0.5, color=color_of(0))
-            .encode(
-                x=alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s")),
-                y=alt.Y("time:Q", title=f"time of the searches, in {unit}"),
-            )
-        ],
+        [points.encode(x=x, y=y)],
         title=f"{name}: time by steps",
         notes=[f"one run in {every} is drawn"] if every > 1 else [],
         description=f"Scatter plot of search time by number of steps of {name}.",
-        height=HEIGHT,
+        height=260,
     )

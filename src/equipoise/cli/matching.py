@@ -1,26 +1,55 @@
-"""The options of ``match``, ``genmatch`` and ``balance``, and the call of ``match`` they make."""
+"""What ``match``, ``genmatch`` and ``balance`` share: options, the table, matching, outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
-from equipoise.cli.options import FiniteRange, names_in
+from equipoise.cli.command_line import command_line
+from equipoise.cli.options import (
+    Option,
+    figures_option,
+    file_option,
+    names_option,
+    options_of,
+    report_option,
+)
+from equipoise.cli.output_files import check_folder
+from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
+    from altair import LayerChart
     from numpy.typing import NDArray
 
-    from equipoise.matching.balance import Balance
-    from equipoise.matching.distributions import Values
+    from equipoise.matching.balance import Balance, SmallestP
     from equipoise.matching.frames import Covariates
     from equipoise.matching.match import MatchResult
+    from equipoise.matching.units import Floats
+    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.document import Document
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+class _FiniteRange(click.FloatRange):
+    """A number in a range; not a number and infinity are outside every range."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return one value as a number of the range."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def _calipers(
@@ -28,24 +57,11 @@ def _calipers(
 ) -> tuple[float, ...] | None:
     if value is None:
         return None
-    number = FiniteRange(min=0)
+    number = _FiniteRange(min=0)
     return tuple(number.convert(part, option, context) for part in value.split(","))
 
 
-def options_of(*options: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
-    """Return a decorator that adds options in the order in which the help lists them."""
-
-    def decorate(function: Decorated) -> Decorated:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-def count_option(
-    name: str, default: int, explanation: str, *, low: int = 0
-) -> Callable[[Decorated], Decorated]:
+def count_option(name: str, default: int, explanation: str, *, low: int = 0) -> Option:
     """Return an option that takes a whole number from ``low`` up."""
     return click.option(
         name,
@@ -57,7 +73,7 @@ def count_option(
     )
 
 
-def ks_options(default_boot: int) -> Callable[[Decorated], Decorated]:
+def ks_options(default_boot: int) -> Option:
     """Return the options of the Kolmogorov-Smirnov tests."""
     return options_of(
         count_option("--boot", default_boot, "Bootstrap samples of the KS tests; 0 for none."),
@@ -65,10 +81,24 @@ def ks_options(default_boot: int) -> Callable[[Decorated], Decorated]:
     )
 
 
+def output_options(plot_help: str) -> Option:
+    """Return the options that name the files to write."""
+    return options_of(
+        report_option,
+        figures_option,
+        file_option(
+            "--plot", "plot_file", metavar="FILE.html", help=f"{plot_help}; .svg and .png too."
+        ),
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
+        ),
+    )
+
+
 table_options = options_of(
     click.argument("file", type=click.Path(path_type=Path)),
     click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
-    click.option("--covariates", metavar="A,B,C", callback=names_in, help="What to compare."),
+    names_option("--covariates", metavar="A,B,C", help="What to compare."),
     click.option(
         "--formula",
         metavar="FORMULA",
@@ -85,9 +115,7 @@ pairing_options = options_of(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
     ),
     count_option("--m", 1, "Controls for each treated.", low=1),
-    click.option(
-        "--exact", metavar="A,B", callback=names_in, help="Covariates that must be equal."
-    ),
+    names_option("--exact", help="Covariates that must be equal."),
     click.option(
         "--caliper",
         metavar="SD[,SD…]",
@@ -101,7 +129,14 @@ pairing_options = options_of(
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
     click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
     click.option("--quiet", is_flag=True, help="Print no progress and no table."),
-    click.option("--no-color", is_flag=True, help="Draw without colour."),
+    click.option(
+        "--no-color",
+        "color",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Draw without colour.",
+    ),
 )
 """The options that say who may be matched with whom."""
 matching_options = options_of(
@@ -117,12 +152,7 @@ matching_options = options_of(
         default="inverse_variance",
         show_default=True,
     ),
-    click.option(
-        "--by",
-        metavar="A,B",
-        callback=names_in,
-        help="Match only among rows that agree in these columns.",
-    ),
+    names_option("--by", help="Match only among rows that agree in these columns."),
 )
 """The options of a match by fixed weights."""
 
@@ -131,11 +161,20 @@ class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates
-    outcome: Values | None
-    weights: Values | None
+    outcome: Floats | None
+    weights: Floats | None
     by: dict[str, NDArray[Any]] | None
     balance: Covariates
     """Covariates to balance: those of ``--balance``, else the same."""
+
+
+def matching_output(arguments: dict[str, Any]) -> OutputOptions:
+    """Return where the outputs go; check first that the files can be written."""
+    output = OutputOptions.from_options(arguments, source=arguments["file"])
+    if arguments["plot_file"] is not None:
+        check_folder(arguments["plot_file"])
+        require_figures()
+    return output
 
 
 def read_match_table(arguments: dict[str, Any]) -> MatchTable:
@@ -191,16 +230,13 @@ def read_match_table(arguments: dict[str, Any]) -> MatchTable:
 
 def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of ``match`` and ``gen_match`` for columns of these names."""
-    exact = None
-    if arguments["exact"]:
-        unknown = [name for name in arguments["exact"] if name not in names]
-        if unknown:
-            raise UnusableInput(
-                f"--exact: {', '.join(unknown)} is not matched on",
-                hint=f"matched on are {', '.join(names)}",
-            )
-        exact = [name in arguments["exact"] for name in names]
-    caliper = arguments["caliper"]
+    exact, caliper = arguments["exact"], arguments["caliper"]
+    unknown = [name for name in exact or () if name not in names]
+    if unknown:
+        raise UnusableInput(
+            f"--exact: {', '.join(unknown)} is not matched on",
+            hint=f"matched on are {', '.join(names)}",
+        )
     if caliper is not None and len(caliper) not in (1, len(names)):
         raise UnusableInput(
             f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
@@ -208,16 +244,13 @@ def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         )
     if caliper is not None:
         caliper = caliper[0] if len(caliper) == 1 else list(caliper)
+    same = ("estimand", "m", "r_compatible", "threads", "seed")
     return {
-        "estimand": arguments["estimand"],
-        "m": arguments["m"],
-        "exact": exact,
+        **{name: arguments[name] for name in same},
+        "exact": [name in exact for name in names] if exact else None,
         "caliper": caliper,
         "replace": not arguments["no_replace"],
         "ties": not arguments["no_ties"] and not arguments["no_replace"],
-        "r_compatible": arguments["r_compatible"],
-        "threads": arguments["threads"],
-        "seed": arguments["seed"],
     }
 
 
@@ -243,9 +276,7 @@ def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
     units = (table.outcome, covariates.treated.astype(float), matrix)
     from equipoise.cli.progress import work_bar
 
-    with work_bar(
-        "matching", quiet=arguments["quiet"], color=not arguments["no_color"]
-    ) as progress:
+    with work_bar("matching", quiet=arguments["quiet"], color=arguments["color"]) as progress:
         if table.by is not None:
             from equipoise.matching.stratified import match_by
 
@@ -273,3 +304,94 @@ def balance_of(
         r_compatible=arguments["r_compatible"],
         **more,
     )
+
+
+def match_question(
+    arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
+) -> MatchQuestion:
+    """Return what the command asks of the table, and the command that repeats it."""
+    from equipoise.report.builders.matching import MatchQuestion, method_sentences
+
+    treatment = arguments["treatment"] or arguments["formula"].partition("~")[0].strip()
+    return MatchQuestion(
+        source=str(arguments["file"]),
+        treatment=treatment,
+        outcome=arguments.get("outcome"),
+        method=tuple(method_sentences(arguments, table.covariates.names)),
+        command=command_line(seed),
+    )
+
+
+def difference_before(table: MatchTable) -> Difference | None:
+    """Return the difference of the outcome before matching; ``None`` without an outcome."""
+    if table.outcome is None:
+        return None
+    from equipoise.report.builders.matching import naive_difference
+
+    return naive_difference(table.outcome, table.covariates.treated, table.weights)
+
+
+def write_matching(
+    arguments: Mapping[str, Any],
+    output: OutputOptions,
+    report: Document,
+    plot: Callable[[], LayerChart],
+    document: Mapping[str, Any],
+    balance: Balance,
+) -> None:
+    """Write the requested files; print the report unless stdout is the document's.
+
+    Parameters
+    ----------
+    report
+        Document for the terminal, ``--report`` and ``--figures``.
+    plot
+        Function that draws the chart of ``--plot``.
+    document
+        The JSON document without its balance.
+    """
+    if arguments["plot_file"] is not None:
+        from equipoise.figures.save import save
+
+        save(plot(), arguments["plot_file"])
+
+    def to_json() -> bytes:
+        whole = {**document, **_balance_document(balance)}
+        text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False)
+        return f"{text}\n".encode()
+
+    write_output(report, to_json, output)
+
+
+def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, float | None]:
+    """Return fields of a match as JSON has them: what is unknown or infinite is null."""
+    return {name: _json(getattr(result, name)) for name in names}
+
+
+def pairs_document(result: MatchResult) -> dict[str, Any]:
+    """Return the pairs and the dropped rows of a match as JSON has them."""
+    columns = (result.treated_index, result.control_index, result.weights)
+    return {
+        "pairs": [
+            {"treated": treated, "control": control, "weight": weight}
+            for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
+        ],
+        "dropped": result.dropped_index.tolist(),
+    }
+
+
+def _balance_document(balance: Balance) -> dict[str, Any]:
+    def smallest(smallest: SmallestP) -> dict[str, Any]:
+        where = [{"variable": name, "test": test} for name, test in smallest.where]
+        return {"value": _json(smallest.value), "where": where}
+
+    after = balance.smallest_after
+    return {
+        "balance": [{name: _json(value) for name, value in row.items()} for row in balance.rows()],
+        "smallest_p_before": smallest(balance.smallest_before),
+        "smallest_p_after": None if after is None else smallest(after),
+    }
+
+
+def _json(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

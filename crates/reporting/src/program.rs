@@ -1,0 +1,51 @@
+//! Beginning and end of a program that does one of several commands.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::metrics::escaped;
+use crate::problem::Problem;
+
+/// Finds a command by its name.
+///
+/// # Errors
+/// There is no name, or no command of this name; the message lists the names of all.
+pub fn find<'a, Command>(
+    kind: &str,
+    commands: &'a [Command],
+    name_of: impl Fn(&Command) -> &'static str,
+    name: Option<&str>,
+) -> Result<&'a Command, Problem> {
+    let command = commands
+        .iter()
+        .find(|command| Some(name_of(command)) == name);
+    command.ok_or_else(|| {
+        let names: Vec<_> = commands.iter().map(name_of).collect();
+        let missing = name.map_or("named".to_owned(), |name| format!("`{name}`"));
+        Problem::usage(format!("no {kind} {missing}; one of: {}", names.join(", ")))
+    })
+}
+
+/// Writes a text to standard output, or a problem to standard error; returns the exit status.
+///
+/// The problem is JSON if this machine does not allow the work, which tells it apart from a failure.
+#[must_use]
+pub fn finish(program: &str, result: Result<String, Problem>) -> ExitCode {
+    let (written, status) = match result {
+        Ok(text) => (std::io::stdout().write_all(text.as_bytes()), 0),
+        Err(problem) => {
+            let line = if problem.is_unavailable() {
+                format!(
+                    "{{\"unavailable\": \"{}\"}}\n",
+                    escaped(&problem.to_string())
+                )
+            } else {
+                format!("{program}: {problem}\n")
+            };
+            // Standard error may be closed; there is nowhere left to say so.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            (Ok(()), problem.exit_status())
+        }
+    };
+    written.map_or(ExitCode::FAILURE, |()| ExitCode::from(status))
+}

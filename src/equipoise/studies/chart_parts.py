@@ -1,0 +1,53 @@
+"""Parts that the charts of several studies share: logarithmic axes, lines, and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from equipoise.figures.building import Rows, chart_of, condition_color, condition_shape
+from equipoise.figures.quantity import log_ticks
+from equipoise.figures.theme import color_of
+
+
+def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
+    """Return a logarithmic horizontal axis; ``axis`` has the settings of its labels."""
+    scale = alt.Scale(type="log", nice=False, padding=padding)
+    return alt.X(field, title=f"{title} (logarithmic scale)", scale=scale, axis=alt.Axis(**axis))
+
+
+def log_y(field: str, title: str, low: float, high: float) -> alt.Y:
+    """Return a logarithmic vertical axis with labels at round numbers between two bounds."""
+    return alt.Y(
+        field,
+        title=title,
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(values=log_ticks(low, high), format="~r"),
+    )
+
+
+def lines(
+    rows: Rows,
+    x: alt.X,
+    y: alt.Y,
+    names: Sequence[str],
+    *,
+    tooltip: Sequence[Any],
+    width: float = 1.5,
+    point_size: int = 45,
+) -> tuple[alt.Chart, alt.Chart]:
+    """Return the line and the points of each condition; ``names`` fix colours and shapes."""
+    data, color = chart_of(rows), condition_color(names)
+    points = data.mark_point(filled=True, size=point_size, opacity=1)
+    return (
+        data.mark_line(strokeWidth=width).encode(x=x, y=y, color=color),
+        points.encode(x=x, y=y, color=color, shape=condition_shape(names), tooltip=tooltip),
+    )
+
+
+def labels(data: alt.Chart, x: alt.X, y: alt.Y, field: str) -> alt.Chart:
+    """Return the text of a field beside each point."""
+    labelled: alt.Chart = data.mark_text(align="left", dx=8, dy=-6, color=color_of(5))
+    return labelled.encode(x=x, y=y, text=field)
