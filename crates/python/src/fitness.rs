@@ -9,7 +9,7 @@ use crate::arrays::{array, flat};
 use crate::matching::{MatchOptions, Units, check, choose, problem};
 use crate::progress::ProgressReporter;
 
-/// The criteria of `equipoise.matching.fitness.FitnessCriteria`.
+/// The criteria of `equipoise.matching.fitness.FitnessProblem`.
 #[derive(FromPyObject)]
 pub struct FitnessCriteria<'py> {
     balance: PyReadonlyArray2<'py, f64>,

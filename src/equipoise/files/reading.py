@@ -25,18 +25,9 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Parameters
-    ----------
-    hint
-        Hint of the error for a file that cannot be read.
-    most_bytes
-        Largest size that the caller accepts. Reading stops behind it, so a longer result means that
-        the file is too large.
-
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, is neither a file nor a pipe, or is a FIFO that nobody writes to.
+    Reading stops behind ``most_bytes``, so a longer result means that the file is too large for the
+    caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a file nor a
+    pipe, or is a FIFO that nobody writes to.
     """
 
     def refusal(reason: str) -> UnusableInput:

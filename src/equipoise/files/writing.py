@@ -33,10 +33,8 @@ def write_whole(path: Path, content: bytes) -> None:
     the file that it points to is replaced. Where the folder takes no new file, or the file is a
     mount point, the file is written in place.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written; a FIFO has no reader for `READER_PATIENCE_S` seconds.
+    Raise `OSError` if the file cannot be written, or a FIFO has no reader for `READER_PATIENCE_S`
+    seconds.
     """
     target = _followed(path)
     descriptor = _own_descriptor(target)

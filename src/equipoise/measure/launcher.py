@@ -10,9 +10,9 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import IO, Literal, Protocol, Self
+from typing import IO, Literal, Protocol
 
 import msgspec
 from msgspec import Struct, field
@@ -132,7 +132,7 @@ class Starter(Protocol):
         ...
 
 
-class Launcher:
+class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
     Parameters
@@ -200,10 +200,6 @@ class Launcher:
     def pid(self) -> int:
         """Process number of the launcher."""
         return self._process.pid
-
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""

@@ -109,12 +109,8 @@ def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
     """Return the folders of this user that look like leftovers and have no record.
 
     They may come from the first release, from a probe that was run by hand, or from a campaign
-    whose state folder could not be used.
-
-    Parameters
-    ----------
-    around
-        Folder to look in; by default the folder for temporary files.
+    whose state folder could not be used. They lie in ``around``, by default the folder for
+    temporary files.
     """
     around = around or Path(tempfile.gettempdir())
     recorded = _recorded_paths()

@@ -246,12 +246,8 @@ class StateFolderUnusable(Exception):
 def open_records() -> Iterator[int]:
     """Open the folder of the records and make it if it is missing; yield its descriptor.
 
-    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700.
-
-    Raises
-    ------
-    StateFolderUnusable
-        The folder cannot be made, or others could change or read what is in it.
+    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
+    `StateFolderUnusable` if it cannot be made, or others could change or read what is in it.
     """
     path = _state_home()
     try:

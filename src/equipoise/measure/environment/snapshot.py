@@ -13,17 +13,10 @@ from equipoise.measure.environment.host import Host, collect
 def snapshot(
     host: Host | None = None, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the environment of a segment, ready for JSON.
+    """Return the environment of a segment, ready for JSON: by default of this host and process.
 
     Bytes, seconds and CPUs are plain numbers; ``"unlimited"`` and ``"none"`` stand for what is
     known to be absent. ``None`` stands for what could not be read; ``unknown`` has the reasons.
-
-    Parameters
-    ----------
-    host
-        Host whose files are read; by default this one.
-    environment
-        Environment variables that trials start from; by default our own.
     """
     host = Host() if host is None else host
     environment = os.environ if environment is None else environment

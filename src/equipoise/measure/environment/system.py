@@ -41,9 +41,8 @@ _QUERY = 0xFFFFFFFF
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the known tuning variables that are set, with their values."""
-    return {
-        name: readable(environment[name]) for name in sorted(TUNING_VARIABLES & environment.keys())
-    }
+    names = sorted(TUNING_VARIABLES & environment.keys())
+    return {name: readable(environment[name]) for name in names}
 
 
 def withheld_variables(environment: Mapping[str, str]) -> list[str]:
@@ -56,11 +55,8 @@ def size_bytes(environment: Mapping[str, str]) -> int:
 
     The size shifts the stack, and with it alignment (Mytkowicz et al., "Producing Wrong Data
     Without Doing Anything Obviously Wrong!", ASPLOS 2009, section 4).
-
     """
-    return sum(
-        len(os.fsencode(name)) + len(os.fsencode(environment[name])) + 2 for name in environment
-    )
+    return sum(len(os.fsencode(f"{name}={value}\0")) for name, value in environment.items())
 
 
 def randomisation_off_for_us(host: Host) -> bool:
@@ -77,7 +73,6 @@ def addresses_are_random(host: Host) -> bool:
 
     What cannot be read counts as yes. To hold fixed addresses fixed shows nothing; to leave
     random addresses out would hide their effect.
-
     """
     try:
         return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)

@@ -74,17 +74,9 @@ class Life(Struct, frozen=True):
     def start(self, timeout_s: float) -> None:
         """Start the server; return when it is ready and its settings are in force.
 
-        Parameters
-        ----------
-        timeout_s
-            Seconds that its client may take.
-
-        Raises
-        ------
-        PortTaken
-            Another program has its port.
-        ConditionFailed
-            It ended, was not ready in time, or a setting did not take effect.
+        Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
+        port, `ConditionFailed` if it ended, was not ready in time, or a setting did not take
+        effect.
         """
         request = Request(
             argv=self.place.fill_all(self.server.start),
@@ -113,10 +105,7 @@ class Life(Struct, frozen=True):
     def stop(self) -> Report:
         """Stop the server, unless it has ended; return the report of its life.
 
-        Raises
-        ------
-        ConditionFailed
-            The server does not stop.
+        Raise `ConditionFailed` if it does not stop.
         """
         if not self.launcher.has_ended():
             if self.server.stop is not None:
@@ -227,11 +216,7 @@ def refuse_open_server(name: str, server: Server) -> None:
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the condition and the option.
+    Raise `ConditionFailed`, which names the condition and the option.
     """
     listens = any(map(_LISTENS_ON_TCP.search, server.start))
     options = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))

@@ -70,16 +70,9 @@ class Place(Struct, frozen=True):
 
 
 def new_place(scratch: Path, user: User | None, port: int) -> Place:
-    """Make the folders and the password of one life.
+    """Make the folders and the password of one life in ``scratch``.
 
-    Parameters
-    ----------
-    scratch
-        Folder that the new folders are made in.
-    user
-        User that the server runs as; ``None`` for our own.
-    port
-        TCP port of the place.
+    ``user`` runs the server; ``None`` is our own user. ``port`` is the TCP port of the place.
     """
     place = Place(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
     os.mkdir(place.folder, _PRIVATE_FOLDER)

@@ -272,7 +272,7 @@ def _estimate_cells(
 
 def _interval(low: float | None, high: float | None, *, as_ratio: bool) -> str:
     if as_ratio:
-        return interval_text(low, high)
+        return interval_text((low, high))
     return " to ".join("unlimited" if end is None else _signed(end) for end in (low, high))
 
 
