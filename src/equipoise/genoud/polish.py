@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.genoud.options import SearchOptions
-from equipoise.genoud.worker import EvaluationFailed, point_text
+from equipoise.genoud.worker import EvaluationFailed, Floats, point_text
 from equipoise.model.extras import require
 
-Floats = NDArray[np.float64]
 Scalars = Callable[[Floats], Floats]
 """Shape (batch, nvars) to shape (batch,)."""
 

@@ -21,7 +21,10 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
 Evaluate = Callable[[Floats], Floats]
-"""Function of candidates (candidates, n) that returns their values (candidates, criteria)."""
+"""Function of candidates (candidates, n) that returns their values (candidates, criteria).
+
+The values may have shape (candidates,) for a single criterion.
+"""
 
 KEPT_EVALUATORS = 2
 """Evaluators that a worker keeps: those of the last two searches."""
