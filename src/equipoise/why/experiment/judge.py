@@ -146,7 +146,7 @@ class Attempt:
             planned.baseline_with,
             planned.candidate_with,
         )
-        self.conditions = tuple(i for i in self._four if i not in (BASELINE, CANDIDATE))
+        self.conditions = {*self._four} - {BASELINE, CANDIDATE}
         """Conditions that it does not share with the gap."""
         self.ended_because: str | None = None
         """Why it cannot have an outcome any more: one of its conditions failed."""

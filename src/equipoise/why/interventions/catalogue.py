@@ -61,8 +61,8 @@ def proposed(
     """
     case = Case(pair, site, causes, output or Output(), host or Host())
     seconds: dict[str, float] = {}
-    for one in causes:
-        seconds[one.cause] = max(seconds.get(one.cause, 0.0), one.seconds or 0.0)
+    for cause in causes:
+        seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
     fitting = [one for one in offered(case) if one.causes & seconds.keys()]
     # The sort is stable: equals keep the order of the catalogue.
     return tuple(

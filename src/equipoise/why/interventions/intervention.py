@@ -70,9 +70,9 @@ class Case(Struct, frozen=True):
 
     def evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield what the evidence of these causes names, such as a ``file`` or a ``lock``."""
-        for one in self.causes:
-            value = one.evidence.get(key)
-            if one.cause in causes and isinstance(value, str):
+        for cause in self.causes:
+            value = cause.evidence.get(key)
+            if cause.cause in causes and isinstance(value, str):
                 yield value
 
 
