@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from equipoise.stats.two_samples import paired_difference
+from equipoise.stats.two_samples import sample_difference
 from equipoise.why.differences.changes import (
     changes,
     counted,
@@ -104,7 +104,7 @@ def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
 def test_students_t_is_exact_at_three_degrees_of_freedom(level: float, quantile: float) -> None:
     """An expansion by Cornish and Fisher gives 5.795 for 5.841."""
     differences = np.array([1.0, 2.0, 3.0, 4.0])
-    low, high = paired_difference(np.zeros(4), differences, level=level).difference_ci
+    low, high = sample_difference(np.zeros(4), differences, paired=True, level=level).difference_ci
     standard_error = math.sqrt(5.0 / 3.0) / 2.0
     assert low is not None and high is not None
     assert (high - low) / 2.0 / standard_error == pytest.approx(quantile, abs=1e-6)
