@@ -15,7 +15,8 @@ from click.testing import CliRunner
 from equipoise.cli.doctor import command
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
-from equipoise.report import doctor
+from equipoise.report.builders.host import examination_document, extent_parts
+from equipoise.report.renderers.terminal import print_document, print_parts
 
 PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")
 
@@ -32,12 +33,12 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def read(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    assert isinstance(found, dict)
-    return found
+    document = json.loads(text)
+    assert isinstance(document, dict)
+    return document
 
 
-def test_a_debug_variable_is_found_and_its_mend_named() -> None:
+def test_a_debug_variable_is_found_and_its_hint_named() -> None:
     done = run(MALLOC_PERTURB_="165")
     lines = done.stdout.splitlines()
     place = next(n for n, line in enumerate(lines) if "MALLOC_PERTURB_=165 is set" in line)
@@ -62,7 +63,7 @@ def test_on_stdout_the_document_stands_alone() -> None:
     assert read(done.stdout)["schema"] == "equipoise.doctor/1"
 
 
-def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["--json", f"{tmp_path}/no/where"])
     assert isinstance(done.exception, UnusableInput)
     assert f"cannot write {tmp_path}/no/where" in done.exception.what
@@ -73,33 +74,35 @@ LACK = Disturbance("no_covariate", "lacks", "temperature_c will be unknown: why"
 BUSY = Disturbance("busy_process", "disturbs", "process 1 ([red]x[/red]) uses 99 %", "kill 1")
 
 
+def print_examination(examination: Examination, *, color: bool = False) -> None:
+    """Print an examination as ``equipoise doctor`` does."""
+    print_document(examination_document(examination), color=color)
+    print_parts(extent_parts(examination), color=color, stderr=True)
+
+
 def test_a_quiet_host_has_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    quiet = Examination((), ("load",))
-    doctor.print_examination(quiet, color=False)
-    doctor.print_extent(quiet, color=False)
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err == "nothing disturbs measurements here (1 of 1 checks could look)\n"
+    print_examination(Examination((), ("load",)))
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "nothing disturbs measurements here (1 of 1 checks could look)\n"
 
 
 def test_what_the_host_lacks_does_not_disturb(capsys: pytest.CaptureFixture[str]) -> None:
-    lacking = Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"})
-    doctor.print_examination(lacking, color=False)
-    doctor.print_extent(lacking, color=False)
-    said = capsys.readouterr()
-    assert said.out == "lacks: temperature_c will be unknown: why\n  hint: use another\n"
-    assert said.err == (
+    print_examination(Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"}))
+    printed = capsys.readouterr()
+    assert printed.out == "lacks: temperature_c will be unknown: why\n  hint: use another\n"
+    assert printed.err == (
         "nothing disturbs measurements here (1 of 2 checks could look)\n"
         "  not checked: turbo: no switch\n"
     )
 
 
 def test_a_name_of_a_process_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    doctor.print_examination(Examination((BUSY,), ()), color=True)
+    print_examination(Examination((BUSY,), ()), color=True)
     assert "process 1 ([red]x[/red]) uses 99 %" in capsys.readouterr().out
 
 
 def test_a_command_to_copy_is_not_broken_into_lines(capsys: pytest.CaptureFixture[str]) -> None:
     long = Disturbance("x", "weakens", "w", "echo max | sudo tee " + "/folder" * 60)
-    doctor.print_examination(Examination((long,), ()), color=False)
+    print_examination(Examination((long,), ()))
     assert f"  hint: {long.hint}\n" in capsys.readouterr().out

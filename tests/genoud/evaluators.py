@@ -32,10 +32,10 @@ class Engine:
     def __getstate__(self) -> dict[str, Any]:
         return {"data": self.data, "built": 0}
 
-    def __call__(self, given: Floats) -> Floats:
+    def __call__(self, points: Floats) -> Floats:
         if self.built == 0:
             self.built = 1
-        distances = np.array([np.abs(self.data - row).sum() for row in given])
+        distances = np.array([np.abs(self.data - row).sum() for row in points])
         return np.column_stack([distances, np.sin(distances)])
 
 
@@ -47,29 +47,29 @@ class DiesOnce:
     mark: Path
     at: float
 
-    def __call__(self, given: Floats) -> Floats:
-        if (given[:, 0] == self.at).any() and not self.mark.exists():
+    def __call__(self, points: Floats) -> Floats:
+        if (points[:, 0] == self.at).any() and not self.mark.exists():
             self.mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return self.engine(given)
+        return self.engine(points)
 
 
-def dies_always(given: Floats) -> Floats:
+def dies_always(points: Floats) -> Floats:
     """Kills the process that evaluates it."""
     os.kill(os.getpid(), signal.SIGKILL)
-    return given
+    return points
 
 
-def refuses_negative(given: Floats) -> Floats:
+def refuses_negative(points: Floats) -> Floats:
     """Raises if any first parameter is below -1."""
-    if (given[:, 0] < -1).any():
+    if (points[:, 0] < -1).any():
         raise ArithmeticError("no root of a negative number")
-    return given[:, :1]
+    return points[:, :1]
 
 
-def as_many_as_positive(given: Floats) -> Floats:
+def as_many_as_positive(points: Floats) -> Floats:
     """As many criteria as the first candidate has positive parameters."""
-    return np.zeros((len(given), int((given[0] > 0).sum()) + 1))
+    return np.zeros((len(points), int((points[0] > 0).sum()) + 1))
 
 
 def bowl(point: Floats) -> float:

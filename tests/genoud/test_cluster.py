@@ -36,9 +36,9 @@ def engine() -> Engine:
 
 
 def test_a_cluster_gives_the_same_bits_as_this_process(client: Any, engine: Engine) -> None:
-    given = candidates(COUNT)
+    points = candidates(COUNT)
     with batch_evaluator(engine, client) as evaluator:
-        assert evaluator(given).tobytes() == engine(given).tobytes()
+        assert evaluator(points).tobytes() == engine(points).tobytes()
 
 
 def test_the_data_go_to_a_cluster_once(
@@ -69,24 +69,24 @@ def test_the_data_go_to_a_cluster_once(
 def test_a_killed_worker_of_a_cluster_changes_no_bit(
     client: Any, engine: Engine, tmp_path: Path
 ) -> None:
-    given = candidates(COUNT)
-    deadly = DiesOnce(engine, tmp_path / "died", at=float(given[20, 0]))
+    points = candidates(COUNT)
+    deadly = DiesOnce(engine, tmp_path / "died", at=float(points[20, 0]))
     with batch_evaluator(deadly, client) as evaluator:
-        found = evaluator(given)
-        again = evaluator(given)
+        first = evaluator(points)
+        second = evaluator(points)
     assert (tmp_path / "died").exists()
-    assert found.tobytes() == engine(given).tobytes()
-    assert again.tobytes() == engine(given).tobytes()
+    assert first.tobytes() == engine(points).tobytes()
+    assert second.tobytes() == engine(points).tobytes()
 
 
-def test_what_is_raised_on_a_worker_names_the_parameters(client: Any) -> None:
-    given = candidates(COUNT)
+def test_an_error_on_a_worker_names_the_parameters(client: Any) -> None:
+    points = candidates(COUNT)
     with (
         batch_evaluator(refuses_negative, client) as evaluator,
         pytest.raises(EvaluationFailed, match="ArithmeticError") as caught,
     ):
-        evaluator(given)
-    assert f"[{float(given[given[:, 0] < -1][0, 0])}, " in str(caught.value)
+        evaluator(points)
+    assert f"[{float(points[points[:, 0] < -1][0, 0])}, " in str(caught.value)
 
 
 def test_candidates_that_kill_every_worker_are_given_up(client: Any) -> None:
@@ -98,9 +98,9 @@ def test_candidates_that_kill_every_worker_are_given_up(client: Any) -> None:
 
 
 def test_a_scheduler_that_nobody_runs_is_named_with_a_hint() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
         with (
             litter_collected(),
             pytest.raises(UnusableInput, match="cannot be reached") as caught,

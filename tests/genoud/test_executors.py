@@ -55,27 +55,27 @@ class Scales:
         return self.executor.submit(function, *arguments)
 
 
-def values(evaluate: Any, executor: Any, given: Floats, **options: Any) -> Floats:
+def values(evaluate: Any, executor: Any, points: Floats, **options: Any) -> Floats:
     with batch_evaluator(evaluate, executor, **options) as evaluator:
-        return evaluator(given)
+        return evaluator(points)
 
 
 def test_threads_and_processes_give_the_same_bits_as_this_process(
     engine: Engine, pool: ProcessPoolExecutor
 ) -> None:
-    given = candidates(COUNT)
-    here = values(engine, None, given)
+    points = candidates(COUNT)
+    expected = values(engine, None, points)
     with ThreadPoolExecutor(2) as threads:
-        assert values(engine, threads, given).tobytes() == here.tobytes()
-    assert values(engine, pool, given).tobytes() == here.tobytes()
+        assert values(engine, threads, points).tobytes() == expected.tobytes()
+    assert values(engine, pool, points).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("size", [1, 7, COUNT, 10 * COUNT])
 def test_the_size_of_a_batch_changes_no_bit(engine: Engine, size: int) -> None:
-    given = candidates(COUNT)
-    here = values(engine, None, given)
+    points = candidates(COUNT)
+    expected = values(engine, None, points)
     with ThreadPoolExecutor(2) as threads:
-        assert values(engine, threads, given, batch_size=size).tobytes() == here.tobytes()
+        assert values(engine, threads, points, batch_size=size).tobytes() == expected.tobytes()
 
 
 def test_an_empty_population_has_no_values(engine: Engine) -> None:
@@ -83,7 +83,7 @@ def test_an_empty_population_has_no_values(engine: Engine) -> None:
 
 
 def test_one_value_each_is_one_criterion() -> None:
-    assert values(lambda given: given[:, 0], None, candidates(3)).shape == (3, 1)
+    assert values(lambda points: points[:, 0], None, candidates(3)).shape == (3, 1)
 
 
 def test_the_data_go_to_a_pool_once(engine: Engine, pool: ProcessPoolExecutor) -> None:
@@ -101,32 +101,32 @@ def test_the_data_go_to_a_pool_once(engine: Engine, pool: ProcessPoolExecutor) -
     assert max(light) < 2_000
 
 
-def test_a_worker_that_was_passed_over_asks_for_the_data(engine: Engine) -> None:
-    given = candidates(COUNT)
-    here = values(engine, None, given)
+def test_a_worker_without_the_data_gets_them_later(engine: Engine) -> None:
+    points = candidates(COUNT)
+    expected = values(engine, None, points)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
         exchanged = Scales(other)
         with batch_evaluator(engine, exchanged) as evaluator:
-            evaluator(given)
+            evaluator(points)
             sent = len(exchanged.weights)
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as new:
                 exchanged.executor = new
-                assert evaluator(given).tobytes() == here.tobytes()
+                assert evaluator(points).tobytes() == expected.tobytes()
     assert max(exchanged.weights[sent:]) > BALLAST // 2
 
 
 def test_a_killed_process_of_a_pool_changes_no_bit(
     engine: Engine, pool: ProcessPoolExecutor, tmp_path: Path
 ) -> None:
-    given = candidates(COUNT)
-    deadly = DiesOnce(engine, tmp_path / "died", at=float(given[20, 0]))
+    points = candidates(COUNT)
+    deadly = DiesOnce(engine, tmp_path / "died", at=float(points[20, 0]))
     with batch_evaluator(deadly, pool) as evaluator:
-        found = evaluator(given)
-        again = evaluator(given)
+        first = evaluator(points)
+        second = evaluator(points)
     assert (tmp_path / "died").exists()
-    here = values(engine, None, given)
-    assert found.tobytes() == here.tobytes()
-    assert again.tobytes() == here.tobytes()
+    expected = values(engine, None, points)
+    assert first.tobytes() == expected.tobytes()
+    assert second.tobytes() == expected.tobytes()
 
 
 def test_candidates_that_kill_every_process_are_given_up(pool: ProcessPoolExecutor) -> None:
@@ -140,16 +140,16 @@ def test_a_foreign_executor_that_broke_is_an_error_with_a_hint(pool: ProcessPool
     assert caught.value.hint is not None
 
 
-def test_what_an_evaluator_raises_names_the_parameters_wherever_it_ran(
+def test_an_error_of_the_evaluator_names_the_parameters_wherever_it_ran(
     pool: ProcessPoolExecutor,
 ) -> None:
-    given = candidates(COUNT)
-    wrong = given[given[:, 0] < -1][0]
+    points = candidates(COUNT)
+    wrong = points[points[:, 0] < -1][0]
     complaints = set()
     with ThreadPoolExecutor(2) as threads:
         for executor in (None, threads, pool):
             with pytest.raises(EvaluationFailed, match="ArithmeticError") as caught:
-                values(refuses_negative, executor, given)
+                values(refuses_negative, executor, points)
             complaints.add(str(caught.value))
     assert len(complaints) == 1
     assert f"[{float(wrong[0])}, " in complaints.pop()
@@ -158,9 +158,9 @@ def test_what_an_evaluator_raises_names_the_parameters_wherever_it_ran(
 def test_a_function_that_cannot_be_sent_says_so(pool: ProcessPoolExecutor, tmp_path: Path) -> None:
     with (tmp_path / "open").open("w") as file:
 
-        def holds_a_file(given: Floats) -> Floats:
+        def holds_a_file(points: Floats) -> Floats:
             file.write("evaluated\n")
-            return given
+            return points
 
         with pytest.raises(UnusableInput, match="cannot be sent to other processes"):
             values(holds_a_file, pool, candidates(3))
@@ -168,30 +168,30 @@ def test_a_function_that_cannot_be_sent_says_so(pool: ProcessPoolExecutor, tmp_p
 
 def test_an_inner_function_can_be_sent_with_cloudpickle(pool: ProcessPoolExecutor) -> None:
     factor = 3.0
-    found = values(lambda given: given * factor, pool, candidates(5))
-    assert found.tobytes() == (candidates(5) * factor).tobytes()
+    tripled = values(lambda points: points * factor, pool, candidates(5))
+    assert tripled.tobytes() == (candidates(5) * factor).tobytes()
 
 
 def test_rows_that_are_not_one_a_candidate_are_refused() -> None:
     with pytest.raises(EvaluationFailed, match=r"shape \(1, 4\) for 3 points"):
-        values(lambda given: given[:1], None, candidates(3))
+        values(lambda points: points[:1], None, candidates(3))
 
 
 def test_a_changing_number_of_criteria_is_refused_with_the_parameters() -> None:
-    given = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, -1.0]])
+    points = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, 1.0, 1.0, -1.0]])
     with ThreadPoolExecutor(2) as threads:
-        told = r"4 values at par = \[1.0, 1.0, 1.0, -1.0\] and 3 at"
-        with pytest.raises(EvaluationFailed, match=told):
-            values(as_many_as_positive, threads, given)
+        message = r"4 values at par = \[1.0, 1.0, 1.0, -1.0\] and 3 at"
+        with pytest.raises(EvaluationFailed, match=message):
+            values(as_many_as_positive, threads, points)
 
 
 @pytest.mark.parametrize("executor", [3, "tcp://127.0.0.1:8786", object()])
-def test_what_is_no_executor_is_refused(executor: Any) -> None:
+def test_an_object_that_is_no_executor_is_refused(executor: Any) -> None:
     with pytest.raises(UnusableInput, match="which has no submit"):
         batch_evaluator(refuses_negative, executor)
 
 
-def test_a_batch_of_nobody_is_refused() -> None:
+def test_a_batch_size_of_zero_is_refused() -> None:
     with pytest.raises(UnusableInput, match="batch_size is 0"):
         batch_evaluator(refuses_negative, None, batch_size=0)
 

@@ -15,12 +15,9 @@ import equipoise
 from benchmarks.genoud.functions import biclaw, claw
 from equipoise.genoud import GenoudResult, genoud
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
+from tests.genoud.evaluators import bowl
 
 Floats = NDArray[np.float64]
-
-
-def bowl(point: Floats) -> float:
-    return float(((point - 1.0) ** 2).sum())
 
 
 def raises(point: Floats) -> float:
@@ -72,10 +69,10 @@ def test_a_point_at_a_time_and_all_at_once_find_the_same() -> None:
     def bowls(points: Floats) -> Floats:
         return np.array([bowl(point) for point in points])
 
-    one = genoud(bowl, 3, population=40, generations=5, seed=4)
+    single = genoud(bowl, 3, population=40, generations=5, seed=4)
     many = genoud(bowls, 3, population=40, generations=5, seed=4, vectorized=True)
-    assert one.par.tobytes() == many.par.tobytes()
-    assert one.evaluations == many.evaluations
+    assert single.par.tobytes() == many.par.tobytes()
+    assert single.evaluations == many.evaluations
 
 
 def test_workers_give_the_same_answer() -> None:
@@ -85,7 +82,7 @@ def test_workers_give_the_same_answer() -> None:
     assert alone.par.tobytes() == helped.par.tobytes()
 
 
-def test_what_a_worker_raises_is_said_with_its_parameters() -> None:
+def test_an_error_in_a_worker_names_the_parameters() -> None:
     with (
         ThreadPoolExecutor(1) as pool,
         pytest.raises(EquipoiseError, match=r"ZeroDivisionError: no such day at par = \["),
@@ -95,19 +92,19 @@ def test_what_a_worker_raises_is_said_with_its_parameters() -> None:
 
 def test_the_seed_that_was_drawn_gives_the_same_answer_again() -> None:
     first = genoud(bowl, 2, population=20, generations=3)
-    again = genoud(bowl, 2, population=20, generations=3, seed=first.seed)
-    assert first.par.tobytes() == again.par.tobytes()
+    repeated = genoud(bowl, 2, population=20, generations=3, seed=first.seed)
+    assert first.par.tobytes() == repeated.par.tobytes()
 
 
 def test_whole_numbers_stay_whole() -> None:
-    seen: list[Floats] = []
+    evaluated: list[Floats] = []
 
     def off_grid(point: Floats) -> float:
-        seen.append(point)
+        evaluated.append(point)
         return float(((point - [3.4, -7.6]) ** 2).sum())
 
     result = genoud(off_grid, 2, integer=True, bounds=[[-20, 20]] * 2, population=100, seed=1)
-    assert all(np.all(point == np.round(point)) for point in seen)
+    assert all(np.all(point == np.round(point)) for point in evaluated)
     assert list(result.par) == [3.0, -8.0]
     assert result.gradients is None
 
@@ -122,31 +119,31 @@ def test_lexical_values_come_back_as_a_vector() -> None:
 
 
 def test_nothing_outside_is_evaluated_where_the_bounds_bind_wholly() -> None:
-    seen: list[Floats] = []
+    evaluated: list[Floats] = []
 
     def falling(point: Floats) -> float:
-        seen.append(point)
+        evaluated.append(point)
         return float(point.sum())
 
     bounds = np.array([[0.0, 1.0], [2.0, 5.0]])
     result = genoud(
         falling, 2, bounds=bounds, boundary_enforcement=2, population=50, generations=5, seed=1
     )
-    points = np.array(seen)
+    points = np.array(evaluated)
     assert np.all((points >= bounds[:, 0]) & (points <= bounds[:, 1]))
     assert list(result.par) == [0.0, 2.0]
 
 
 def test_looking_outside_is_allowed_but_not_staying_there() -> None:
-    seen: list[Floats] = []
+    evaluated: list[Floats] = []
 
     def outside_is_better(point: Floats) -> float:
-        seen.append(point)
+        evaluated.append(point)
         return float((point[0] - 2.0) ** 2)
 
     common: dict[str, Any] = {"bounds": [[0.0, 1.0]], "population": 30, "generations": 5, "seed": 1}
     inside = genoud(outside_is_better, 1, boundary_enforcement=1, **common)
-    assert max(float(point[0]) for point in seen) > 1.0
+    assert max(float(point[0]) for point in evaluated) > 1.0
     assert inside.par == pytest.approx([1.0])
     anywhere = genoud(outside_is_better, 1, boundary_enforcement=0, **common)
     assert anywhere.par == pytest.approx([2.0], abs=1e-6)
@@ -165,20 +162,20 @@ def test_polishing_waits_for_the_burn_in() -> None:
         return float(((point - math.pi) ** 2).sum())
 
     result = genoud(narrow, 5, population=20, generations=6, burn_in=4, seed=1)
-    values = [float(one.value[0]) for one in result.history]
+    values = [float(generation.value[0]) for generation in result.history]
     assert min(values[:5]) > 1e-6
     assert values[5] < 1e-12
 
 
-def test_a_given_gradient_is_used() -> None:
-    asked: list[Floats] = []
+def test_the_gradient_of_the_caller_is_used() -> None:
+    slopes_at: list[Floats] = []
 
     def slope(point: Floats) -> Floats:
-        asked.append(point)
+        slopes_at.append(point)
         return np.asarray(2.0 * (point - 1.0))
 
     result = genoud(bowl, 3, gradient=slope, population=20, generations=3, seed=1)
-    assert asked
+    assert slopes_at
     assert result.par == pytest.approx([1.0] * 3, abs=1e-8)
     assert result.gradients == pytest.approx([0.0] * 3, abs=1e-7)
 
@@ -206,7 +203,7 @@ def test_infinity_is_worst_and_does_not_stop_the_search() -> None:
     assert 0.5 <= float(result.par[0]) < 0.6
 
 
-def test_the_summary_and_the_plot_tell_how_it_went() -> None:
+def test_the_summary_and_the_plot_show_the_course_of_the_search() -> None:
     result: GenoudResult = genoud(bowl, 2, population=20, generations=3, seed=1)
     assert f"{result.generations}, the peak at {result.peak_generation}" in result.summary()
     assert result.plot().to_dict()["title"]["text"] == "The search, generation by generation"
@@ -218,7 +215,7 @@ def changing() -> Callable[[Floats], list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("fn", "options", "words"),
+    ("fn", "options", "message"),
     [
         (raises, {}, r"raised ZeroDivisionError: no such day at par = \["),
         (lambda x: math.nan, {}, r"returned NaN at par = \["),
@@ -233,16 +230,16 @@ def changing() -> Callable[[Floats], list[float]]:
         (bowl, {"gradient": lambda x: x * math.nan}, r"the gradient returned NaN at par = \["),
     ],
 )
-def test_what_the_function_does_wrong_is_said_with_its_parameters(
-    fn: Any, options: dict[str, Any], words: str
+def test_an_error_of_the_function_names_the_parameters(
+    fn: Any, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(EquipoiseError, match=words) as caught:
+    with pytest.raises(EquipoiseError, match=message) as caught:
         genoud(fn, 2, population=10, generations=2, seed=1, **options)
     assert caught.value.exit_status == EXIT_UNUSABLE_INPUT
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"bounds": [[0, 1], [2, 1]]}, "bounds of parameter 2 cross: 2 > 1"),
         ({"bounds": [[0, 1]]}, r"bounds have shape \(1, 2\)"),
@@ -272,8 +269,8 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
         ({"bounds": "wide"}, "bounds cannot be read as numbers"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_named(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(UnusableInput, match=words):
+def test_arguments_that_cannot_be_used_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
         genoud(bowl, 2, **options)
 
 

@@ -53,20 +53,20 @@ def test_the_roughness_of_a_function_is_seen() -> None:
     def noisy(x: Floats) -> Floats:
         return np.asarray((x**2).sum(axis=1) + 1e-6 * source.standard_normal(len(x)))
 
-    seen = rounding_error(noisy, POINT, float((POINT**2).sum()), ANYWHERE)
-    assert 1e-7 < seen < 1e-5
+    error = rounding_error(noisy, POINT, float((POINT**2).sum()), ANYWHERE)
+    assert 1e-7 < error < 1e-5
 
 
 def test_a_gradient_never_looks_outside_its_box() -> None:
     box = Box(np.array([0.3, -2.0, 11.0]), np.array([0.3, -1.7, 12.0]))
-    seen: list[Floats] = []
+    batches: list[Floats] = []
 
     def watched(x: Floats) -> Floats:
-        seen.append(x.copy())
+        batches.append(x.copy())
         return np.asarray(np.exp(x / 5).sum(axis=1))
 
     slope = slope_of(watched, POINT, box)
-    points = np.concatenate(seen)
+    points = np.concatenate(batches)
     assert np.all((points >= box.lower) & (points <= box.upper))
     assert slope[0] == 0.0
     assert slope[1:] == pytest.approx(np.exp(POINT[1:] / 5) / 5, rel=1e-3)

@@ -50,5 +50,5 @@ def test_the_published_mean_is_met(name: str) -> None:
 @pytest.mark.parametrize("name", OPTIMA)
 def test_the_functions_have_their_known_optima(name: str) -> None:
     point, value = OPTIMA[name]
-    found = float(functions(0)[name].of(np.array([point]))[0])
-    assert found == pytest.approx(value, rel=2e-5, abs=1e-12)
+    result = float(functions(0)[name].of(np.array([point]))[0])
+    assert result == pytest.approx(value, rel=2e-5, abs=1e-12)

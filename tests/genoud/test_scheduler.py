@@ -27,14 +27,14 @@ def test_garbage_is_no_address(address: str) -> None:
 
 
 @contextmanager
-def server_that_says(words: bytes) -> Iterator[str]:
+def server_that_says(greeting: bytes) -> Iterator[str]:
     """The address of a server that says these words to whoever connects, and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.sendall(words)
+                connection.sendall(greeting)
 
         thread = threading.Thread(target=answer)
         thread.start()
@@ -42,10 +42,10 @@ def server_that_says(words: bytes) -> Iterator[str]:
         thread.join()
 
 
-@pytest.mark.parametrize("words", [b"HTTP/1.0 400 Bad request\r\n\r\n", b"SSH", b"", b"\0" * 8])
-def test_another_server_is_no_scheduler(words: bytes) -> None:
+@pytest.mark.parametrize("greeting", [b"HTTP/1.0 400 Bad request\r\n\r\n", b"SSH", b"", b"\0" * 8])
+def test_another_server_is_no_scheduler(greeting: bytes) -> None:
     with (
-        server_that_says(words) as address,
+        server_that_says(greeting) as address,
         pytest.raises(UnusableInput, match="what answers there is not a Dask scheduler"),
     ):
         connect(address, timeout_s=1)
@@ -85,7 +85,7 @@ def test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else(
 @pytest.mark.live("openssl", package="openssl")
 def test_tls_files_that_cannot_be_used_are_named(tls: TlsFiles, tmp_path: Path) -> None:
     address, nowhere = "tls://127.0.0.1:1", tmp_path / "nowhere.pem"
-    for files, words in (
+    for files, message in (
         (TlsFiles(nowhere, tls.certificate, tls.key), f"there is no TLS file {nowhere}"),
         (TlsFiles(tls.authority, nowhere, tls.key), f"there is no TLS file {nowhere}"),
         (TlsFiles(tls.authority, tls.certificate, nowhere), f"there is no TLS file {nowhere}"),
@@ -94,6 +94,6 @@ def test_tls_files_that_cannot_be_used_are_named(tls: TlsFiles, tmp_path: Path) 
     ):
         with pytest.raises(UnusableInput) as caught:
             connect(address, tls=files)
-        assert words in caught.value.what
+        assert message in caught.value.what
     with pytest.raises(UnusableInput, match="would not be encrypted"):
         connect("tcp://127.0.0.1:1", tls=tls)

@@ -35,25 +35,27 @@ def pairs(
     distance_tolerance: float = 1e-5,
 ) -> Pairs:
     """Each unit in turn, its squared distances to the other arm sorted."""
-    own = np.ones(len(x)) if weights is None else weights
-    z = standardised(x, own)
+    row_weights = np.ones(len(x)) if weights is None else weights
+    z = standardised(x, row_weights)
     limit = np.inf
     if caliper is not None:
-        mean = own @ x / own.sum()
-        limit = caliper * np.sqrt(own @ (x - mean) ** 2 / own.sum())
+        mean = row_weights @ x / row_weights.sum()
+        limit = caliper * np.sqrt(row_weights @ (x - mean) ** 2 / row_weights.sum())
     free = np.ones(len(x), dtype=bool)
-    found: Pairs = []
+    pairs_so_far: Pairs = []
     for i in range(len(x)):
         if estimand != "ATE" and treat[i] != (estimand == "ATT"):
             continue
         distance = ((z - z[i]) ** 2 @ w).astype(float)
-        for first, second, given in restrict or []:
+        for first, second, fixed_distance in restrict or []:
             if i in (first, second):
-                distance[second if i == first else first] = given if given >= 0 else np.inf
+                distance[second if i == first else first] = (
+                    fixed_distance if fixed_distance >= 0 else np.inf
+                )
         distance[(np.abs(x - x[i]) > limit).any(axis=1)] = np.inf
         distance[~free | (treat == treat[i])] = np.inf
         order = np.argsort(distance, kind="stable")
-        reached = np.cumsum(own[order]) >= m - 1e-10
+        reached = np.cumsum(row_weights[order]) >= m - 1e-10
         last = distance[order[int(np.argmax(reached))]] if reached.any() else np.inf
         if not np.isfinite(last):
             continue
@@ -61,9 +63,9 @@ def pairs(
         if not replace:
             near = near[:m]
             free[near] = False
-        share = own[i] * own[near] / own[near].sum()
-        found += [(i, int(j), float(s)) for j, s in zip(near, share, strict=True)]
-    return found
+        share = row_weights[i] * row_weights[near] / row_weights[near].sum()
+        pairs_so_far += [(i, int(j), float(s)) for j, s in zip(near, share, strict=True)]
+    return pairs_so_far
 
 
 def smirnov(treated: Floats, control: Floats) -> float:
@@ -105,12 +107,12 @@ def welch_p_value(treated: Floats, control: Floats, weight: Floats) -> float:
 
 
 def p_values(
-    treat: NDArray[np.int64], balance: Floats, found: Pairs, paired: bool = True
+    treat: NDArray[np.int64], balance: Floats, matched: Pairs, paired: bool = True
 ) -> Floats:
     """Of all t-tests, then of all Kolmogorov-Smirnov tests."""
-    first = np.array([pair[0] for pair in found])
-    second = np.array([pair[1] for pair in found])
-    weight = np.array([pair[2] for pair in found])
+    first = np.array([pair[0] for pair in matched])
+    second = np.array([pair[1] for pair in matched])
+    weight = np.array([pair[2] for pair in matched])
     rows_treated = np.where(treat[first] == 1, first, second)
     rows_control = np.where(treat[first] == 1, second, first)
     means, tests = [], []
@@ -122,12 +124,12 @@ def p_values(
     return np.array(means + tests)
 
 
-def distances(treat: NDArray[np.int64], balance: Floats, found: Pairs, within: Any) -> Floats:
+def distances(treat: NDArray[np.int64], balance: Floats, matched: Pairs, within: Any) -> Floats:
     """Of each covariate's two distribution functions, over the values that occur."""
     answers = []
     for column in balance.T:
-        treated = np.array([column[i if treat[i] == 1 else j] for i, j, _ in found])
-        control = np.array([column[j if treat[i] == 1 else i] for i, j, _ in found])
+        treated = np.array([column[i if treat[i] == 1 else j] for i, j, _ in matched])
+        control = np.array([column[j if treat[i] == 1 else i] for i, j, _ in matched])
         values = np.unique([treated, control])
         answers.append(
             within(np.abs(distribution(treated, values) - distribution(control, values)))

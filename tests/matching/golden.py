@@ -20,16 +20,9 @@ def columns(name: str) -> dict[str, NDArray[np.float64]]:
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
-def cases() -> list[dict[str, Any]]:
-    """The cases of tests/golden/match.json."""
-    loaded: list[dict[str, Any]] = json.loads((GOLDEN / "match.json").read_text())
-    return loaded
-
-
-def lalonde_cases() -> dict[str, Any]:
-    """The cases of tests/golden/lalonde.json."""
-    loaded: dict[str, Any] = json.loads((GOLDEN / "lalonde.json").read_text())
-    return loaded
+def answers(name: str) -> Any:
+    """R's answers in tests/golden/<name>.json: "match", "lalonde" or "balance"."""
+    return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
 METRICS = {1: "inverse_variance", 2: "mahalanobis"}
@@ -37,20 +30,20 @@ METRICS = {1: "inverse_variance", 2: "mahalanobis"}
 
 def options(case: dict[str, Any], data: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
     """R's options in our names; rows from 0."""
-    given = dict(case["options"])
+    theirs = dict(case["options"])
     ours: dict[str, Any] = {
-        "estimand": given.pop("estimand"),
-        "m": given.pop("M"),
+        "estimand": theirs.pop("estimand"),
+        "m": theirs.pop("M"),
         "r_compatible": True,
     }
-    weight = given.pop("Weight", 1)
-    ours["metric"] = given.pop("Weight.matrix") if weight == 3 else METRICS[weight]
-    if "weights" in given:
-        ours["weights"] = data[given.pop("weights")]
-    if "restrict" in given:
-        ours["restrict"] = np.array(given.pop("restrict")) - [1, 1, 0]
-    if "sample" in given:
-        ours["variance"] = "sample" if given.pop("sample") else "population"
+    weight = theirs.pop("Weight", 1)
+    ours["metric"] = theirs.pop("Weight.matrix") if weight == 3 else METRICS[weight]
+    if "weights" in theirs:
+        ours["weights"] = data[theirs.pop("weights")]
+    if "restrict" in theirs:
+        ours["restrict"] = np.array(theirs.pop("restrict")) - [1, 1, 0]
+    if "sample" in theirs:
+        ours["variance"] = "sample" if theirs.pop("sample") else "population"
     names = {
         "Var.calc": "variance_neighbors",
         "BiasAdjust": "bias_adjust",
@@ -60,4 +53,4 @@ def options(case: dict[str, Any], data: dict[str, NDArray[np.float64]]) -> dict[
         "replace": "replace",
         "ties": "ties",
     }
-    return ours | {names[name]: value for name, value in given.items()}
+    return ours | {names[name]: value for name, value in theirs.items()}

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.matching.golden import METRICS
+
 Floats = NDArray[np.float64]
 
 SCRIPT = Path(__file__).with_name("answers.R")
 TIME_LIMIT_S = 300.0
-METRICS = {1: "inverse_variance", 2: "mahalanobis"}
 
 
 @dataclass(frozen=True)
@@ -31,22 +32,24 @@ def answers_of_r(questions: list[dict[str, Any]], folder: Path) -> list[dict[str
     """R's answers, all from one process; skips the test where a package of R is missing."""
     if not has_packages():
         pytest.skip("misses Matching: apt-get install r-cran-matching r-cran-jsonlite")
-    asked, answered = folder / "questions.json", folder / "answers.json"
-    asked.write_text(json.dumps(questions))
-    command = ["Rscript", "--vanilla", str(SCRIPT), str(asked), str(answered)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
-    assert ran.returncode == 0, ran.stderr
-    answers: list[dict[str, Any]] = json.loads(answered.read_text())
+    questions_file, answers_file = folder / "questions.json", folder / "answers.json"
+    questions_file.write_text(json.dumps(questions))
+    command = ["Rscript", "--vanilla", str(SCRIPT), str(questions_file), str(answers_file)]
+    process = subprocess.run(
+        command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    answers: list[dict[str, Any]] = json.loads(answers_file.read_text())
     return answers
 
 
 def has_packages() -> bool:
     """Whether R finds the packages that the script needs."""
     look = 'quit(status = !all(c("Matching", "jsonlite") %in% rownames(installed.packages())))'
-    ran = subprocess.run(
+    process = subprocess.run(
         ["Rscript", "--vanilla", "-e", look], timeout=TIME_LIMIT_S, check=False, capture_output=True
     )
-    return ran.returncode == 0
+    return process.returncode == 0
 
 
 def covariates(generator: np.random.Generator, rows: int, *, tied: bool) -> Floats:
@@ -126,15 +129,15 @@ def case(seed: int) -> Case:
         ours["metric"] = diagonal if kind == 3 else matrix
         theirs |= {"Weight": 3, "Weight.matrix": matrix.tolist()}
     if happens(0.2):
-        few = [len(np.unique(x[:, column])) < 8 and happens(0.7) for column in range(columns)]
-        ours["exact"] = theirs["exact"] = few if happens(0.8) else few[0]
+        is_exact = [len(np.unique(x[:, column])) < 8 and happens(0.7) for column in range(columns)]
+        ours["exact"] = theirs["exact"] = is_exact if happens(0.8) else is_exact[0]
     if happens(0.3):
         wide: list[float] = generator.uniform(0.2, 1.5, size=(columns,)).tolist()
         ours["caliper"] = theirs["caliper"] = wide if happens(0.5) else wide[0]
     if happens(0.3):
         # Without replacement, weights below 1 would have R draw lots among more than M.
-        least = 1.0 if without_replacement else 0.2
-        weights: Floats = generator.uniform(least, 2.0, size=(rows,))
+        lowest = 1.0 if without_replacement else 0.2
+        weights: Floats = generator.uniform(lowest, 2.0, size=(rows,))
         ours["weights"], theirs["weights"] = weights, weights.tolist()
     if happens(0.25):
         ours["restrict"], theirs["restrict"] = restrictions(generator, treat)
@@ -182,8 +185,8 @@ def balance_case(seed: int) -> Case:
     m, estimand = int(generator.integers(1, 4)), str(generator.choice(["ATT", "ATC", "ATE"]))
     paired = bool(generator.random() < 0.7)
     weights = generator.uniform(0.3, 3.0, rows) if generator.random() < 0.4 else None
-    asked = {"Tr": treat.tolist(), "X": x.tolist(), "estimand": estimand, "M": m}
-    theirs: dict[str, Any] = {"match": asked, "paired": paired}
+    match_options = {"Tr": treat.tolist(), "X": x.tolist(), "estimand": estimand, "M": m}
+    theirs: dict[str, Any] = {"match": match_options, "paired": paired}
     if weights is not None:
         theirs["weights"] = weights.tolist()
     ours = {"treat": treat, "X": x, "estimand": estimand, "m": m}

@@ -29,7 +29,7 @@ ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredCase:
     """A case and R's answer."""
 
     case: Case
@@ -37,7 +37,7 @@ class Asked:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Asked]]:
+def answered_cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[AnsweredCase]]:
     """All cases with R's answers, by kind; R runs once."""
     cases = {
         "match": [r_match.case(seed) for seed in range(MATCHES)],
@@ -48,98 +48,102 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Asked]]:
         {"kind": kind, "asked": case.theirs} for kind, some in cases.items() for case in some
     ]
     answers = iter(r_match.answers_of_r(questions, tmp_path_factory.mktemp("r")))
-    return {kind: [Asked(case, next(answers)) for case in some] for kind, some in cases.items()}
+    return {
+        kind: [AnsweredCase(case, next(answers)) for case in some] for kind, some in cases.items()
+    }
 
 
-def number(told: Any) -> float:
+def number(value: Any) -> float:
     """A number of R's; it writes what is none as a text, and nothing as an empty list."""
-    return float("nan") if told in (None, [], {}, "NA") else float(told)
+    return float("nan") if value in (None, [], {}, "NA") else float(value)
 
 
-def own(value: float | None) -> float:
+def number_or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def answered(asked: list[Asked]) -> list[tuple[int, Case, dict[str, Any], MatchResult]]:
+def answered(entries: list[AnsweredCase]) -> list[tuple[int, Case, dict[str, Any], MatchResult]]:
     """The cases in which R finds a match; in the others we find none either."""
-    found = []
-    for place, one in enumerate(asked):
-        answer = one.answer
+    matched = []
+    for place, entry in enumerate(entries):
+        answer = entry.answer
         if answer.get("none"):
             with pytest.raises(UnusableInput, match="no unit has a valid match"):
-                match(**one.case.ours, r_compatible=True)
+                match(**entry.case.ours, r_compatible=True)
         elif "error" in answer:
-            assert is_known_to_stop(one), (place, answer["error"])
+            assert is_known_to_stop(entry), (place, answer["error"])
         else:
-            found.append((place, one.case, answer, match(**one.case.ours, r_compatible=True)))
-    return found
+            matched.append((place, entry.case, answer, match(**entry.case.ours, r_compatible=True)))
+    return matched
 
 
-def is_known_to_stop(one: Asked) -> bool:
+def is_known_to_stop(entry: AnsweredCase) -> bool:
     """R stops at restrictions of rows that are gone, and at arms that weigh less than M."""
-    own, words = one.case.ours, one.answer["error"]
-    if "Index out of range" in words:
-        return own.get("common_support") is True and "restrict" in own
-    if "weights" not in own or "dimension in Matrix" not in words:
+    options, message = entry.case.ours, entry.answer["error"]
+    if "Index out of range" in message:
+        return options.get("common_support") is True and "restrict" in options
+    if "weights" not in options or "dimension in Matrix" not in message:
         return False
     # Common support only makes an arm lighter.
-    lightest = min(float(own["weights"][own["treat"] == arm].sum()) for arm in (0, 1))
-    return lightest < own["m"] or own.get("common_support") is True
+    lightest = min(float(options["weights"][options["treat"] == arm].sum()) for arm in (0, 1))
+    return lightest < options["m"] or options.get("common_support") is True
 
 
-def regression_is_regular(case: Case, found: MatchResult) -> bool:
+def regression_is_regular(case: Case, result: MatchResult) -> bool:
     """Whether R's normal equations among the matched rows keep eight digits."""
-    given = case.ours
-    kept = np.arange(len(given["X"]))
-    if given.get("common_support"):
-        first, treated = given["X"][:, 0], given["treat"].astype(np.uint8)
-        kept = common_rows(first, treated, "x", given.get("distance_tolerance", 1e-5))
-    z, treat = given.get("covariates", given["X"])[kept], given["treat"][kept]
-    ends = np.where(found.matched_treated, found.control_index, found.treated_index)
-    weight = np.bincount(ends, found.weights, len(z))
+    options = case.ours
+    rows = np.arange(len(options["X"]))
+    if options.get("common_support"):
+        first, treated = options["X"][:, 0], options["treat"].astype(np.uint8)
+        rows = common_rows(first, treated, "x", options.get("distance_tolerance", 1e-5))
+    z, treat = options.get("covariates", options["X"])[rows], options["treat"][rows]
+    ends = np.where(result.matched_treated, result.control_index, result.treated_index)
+    weight = np.bincount(ends, result.weights, len(z))
     for arm in (0, 1):
-        rows = (treat == arm) & (weight > 0)
-        if rows.any():
-            design = np.column_stack([np.ones(rows.sum()), z[rows]])
-            condition = np.linalg.cond(design * np.sqrt(weight[rows])[:, np.newaxis])
+        in_arm = (treat == arm) & (weight > 0)
+        if in_arm.any():
+            design = np.column_stack([np.ones(in_arm.sum()), z[in_arm]])
+            condition = np.linalg.cond(design * np.sqrt(weight[in_arm])[:, np.newaxis])
             if len(design) < design.shape[1] or condition > 1e3:
                 return False
     return True
 
 
-def test_pairs_weights_and_who_is_dropped_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
-    compared = answered(asked["match"])
+def test_pairs_weights_and_who_is_dropped_are_those_of_r(
+    answered_cases: dict[str, list[AnsweredCase]],
+) -> None:
+    compared = answered(answered_cases["match"])
     assert len(compared) > 0.9 * MATCHES
-    for place, case, answer, found in compared:
-        order = np.lexsort((found.control_index, found.treated_index))
+    for place, case, answer, result in compared:
+        order = np.lexsort((result.control_index, result.treated_index))
         theirs = [np.atleast_1d(answer[name]) for name in ("treated", "control", "weights")]
         placed = np.lexsort((theirs[1], theirs[0]))
-        assert (found.treated_index[order] == theirs[0][placed]).all(), place
-        assert (found.control_index[order] == theirs[1][placed]).all(), place
-        np.testing.assert_allclose(found.weights[order], theirs[2][placed], rtol=RELATIVE)
-        assert sorted(found.dropped_index) == sorted(answer["dropped"]), place
-        assert found.n_weighted == pytest.approx(answer["wnobs"], rel=RELATIVE)
-        assert found.n == answer["nobs"], place
+        assert (result.treated_index[order] == theirs[0][placed]).all(), place
+        assert (result.control_index[order] == theirs[1][placed]).all(), place
+        np.testing.assert_allclose(result.weights[order], theirs[2][placed], rtol=RELATIVE)
+        assert sorted(result.dropped_index) == sorted(answer["dropped"]), place
+        assert result.n_weighted == pytest.approx(answer["wnobs"], rel=RELATIVE)
+        assert result.n == answer["nobs"], place
         if "weights" not in case.ours:
-            assert found.n_dropped == pytest.approx(answer["ndrops"], abs=1e-9), place
+            assert result.n_dropped == pytest.approx(answer["ndrops"], abs=1e-9), place
 
 
-def test_effects_and_errors_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
+def test_effects_and_errors_are_those_of_r(answered_cases: dict[str, list[AnsweredCase]]) -> None:
     irregular = 0
-    for place, case, answer, found in answered(asked["match"]):
+    for place, case, answer, result in answered(answered_cases["match"]):
         spread = float(np.std(case.ours["y"]))
         np.testing.assert_allclose(
-            [own(found.estimate_unadjusted), own(found.se_standard)],
+            [number_or_nan(result.estimate_unadjusted), number_or_nan(result.se_standard)],
             [number(answer["est_noadj"]), number(answer["se_standard"])],
             rtol=RELATIVE,
             atol=ROUNDING * spread,
             err_msg=str(place),
         )
-        if case.ours.get("bias_adjust") and not regression_is_regular(case, found):
+        if case.ours.get("bias_adjust") and not regression_is_regular(case, result):
             irregular += 1
             continue
         np.testing.assert_allclose(
-            [own(found.estimate), own(found.se)],
+            [number_or_nan(result.estimate), number_or_nan(result.se)],
             [number(answer["est"]), number(answer["se"])],
             rtol=RELATIVE,
             atol=ROUNDING * spread,
@@ -147,7 +151,7 @@ def test_effects_and_errors_are_those_of_r(asked: dict[str, list[Asked]]) -> Non
         )
         # A difference of two variances: what it is exact to follows from theirs.
         np.testing.assert_allclose(
-            own(found.se_conditional) ** 2,
+            number_or_nan(result.se_conditional) ** 2,
             number(answer["se_cond"]) ** 2,
             rtol=RELATIVE,
             atol=ROUNDING * spread**2,
@@ -156,16 +160,16 @@ def test_effects_and_errors_are_those_of_r(asked: dict[str, list[Asked]]) -> Non
     assert irregular <= 0.01 * MATCHES
 
 
-def test_calipers_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
+def test_calipers_are_those_of_r(answered_cases: dict[str, list[AnsweredCase]]) -> None:
     compared = 0
-    for place, _, answer, found in answered(asked["match"]):
+    for place, _, answer, result in answered(answered_cases["match"]):
         theirs = answer["ecaliper"]
-        assert (found.effective_caliper is None) == (theirs in (None, [], {})), place
-        if found.effective_caliper is not None:
+        assert (result.effective_caliper is None) == (theirs in (None, [], {})), place
+        if result.effective_caliper is not None:
             # Where nothing limits a column, R tells its range.
-            limited = np.isfinite(found.effective_caliper)
+            limited = np.isfinite(result.effective_caliper)
             np.testing.assert_allclose(
-                found.effective_caliper[limited], np.atleast_1d(theirs)[limited], rtol=RELATIVE
+                result.effective_caliper[limited], np.atleast_1d(theirs)[limited], rtol=RELATIVE
             )
             compared += 1
     assert compared > 0.2 * MATCHES
@@ -190,8 +194,8 @@ def assert_same_balance(
             number(theirs[name]), rel=RELATIVE, abs=ROUNDING * spread, nan_ok=True
         ), (where, name)
     for name in ("qq", "qq_raw"):
-        found: QQ = getattr(ours, name)
-        assert (found.mean, found.median, found.max) == pytest.approx(
+        result: QQ = getattr(ours, name)
+        assert (result.mean, result.median, result.max) == pytest.approx(
             theirs[name], rel=RELATIVE, abs=1e-12 * max(1.0, spread)
         ), (where, name)
     assert (ours.ks is not None) == ("ks" in theirs), where
@@ -200,16 +204,18 @@ def assert_same_balance(
         assert ours.ks.p_value == pytest.approx(theirs["ks_p"], rel=RELATIVE, abs=1e-12), where
 
 
-def test_balance_before_and_after_is_that_of_r(asked: dict[str, list[Asked]]) -> None:
-    for place, one in enumerate(asked["balance"]):
-        assert "error" not in one.answer, (place, one.answer)
-        case, answer = one.case.ours, one.answer
-        found = match(None, **case["match"], r_compatible=True)
+def test_balance_before_and_after_is_that_of_r(
+    answered_cases: dict[str, list[AnsweredCase]],
+) -> None:
+    for place, entry in enumerate(answered_cases["balance"]):
+        assert "error" not in entry.answer, (place, entry.answer)
+        case, answer = entry.case.ours, entry.answer
+        result = match(None, **case["match"], r_compatible=True)
         x: Floats = case["match"]["X"]
         balance = match_balance(
             x,
             case["match"]["treat"],
-            found,
+            result,
             boot=0,
             paired=case["paired"],
             weights=case["weights"],
@@ -231,15 +237,15 @@ def test_balance_before_and_after_is_that_of_r(asked: dict[str, list[Asked]]) ->
             ), (place, side)
 
 
-def test_two_samples_compare_as_in_r(asked: dict[str, list[Asked]]) -> None:
-    for place, one in enumerate(asked["univariate"]):
-        assert "error" not in one.answer, (place, one.answer)
-        ours, answer = one.case.ours, one.answer
+def test_two_samples_compare_as_in_r(answered_cases: dict[str, list[AnsweredCase]]) -> None:
+    for place, entry in enumerate(answered_cases["univariate"]):
+        assert "error" not in entry.answer, (place, entry.answer)
+        ours, answer = entry.case.ours, entry.answer
         assert_same_balance(balance_uv(**ours), answer, 1.0, place)
         samples = ours["treated"], ours["control"]
         for name, standardize in (("qq_alone", True), ("qq_raw_alone", False)):
-            found = qq_stats(*samples, standardize=standardize, r_compatible=True)
-            assert (found.mean, found.median, found.max) == pytest.approx(
+            result = qq_stats(*samples, standardize=standardize, r_compatible=True)
+            assert (result.mean, result.median, result.max) == pytest.approx(
                 answer[name], rel=RELATIVE
             )
         test = ks_boot(*samples, boot=0, r_compatible=True)
@@ -268,8 +274,8 @@ def test_the_balance_of_dehejia_and_wahba_is_that_of_r(tmp_path: Path) -> None:
         ],
         tmp_path,
     )
-    found = match(None, treat, score, r_compatible=True)
-    balance = match_balance(design, treat, found, boot=0, r_compatible=True)
+    result = match(None, treat, score, r_compatible=True)
+    balance = match_balance(design, treat, result, boot=0, r_compatible=True)
     assert balance.after is not None
     for column in range(design.shape[1]):
         spread = float(np.std(design[:, column]))

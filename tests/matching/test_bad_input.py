@@ -24,7 +24,7 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("options", "message"),
     [
         ({"X": with_value((3, 1), np.nan, X)}, r"X, column 'x2' is missing in row 3"),
         ({"X": with_value((3, 0), np.inf, X)}, r"X, column 'x1' is missing or infinite in row 3"),
@@ -69,10 +69,10 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"bias_adjust": True, "covariates": np.eye(8)[:, :6]}, r"bias_adjust fits 6 slopes"),
     ],
 )
-def test_the_error_names_what_is_wrong_and_where(given: dict[str, Any], told: str) -> None:
+def test_the_error_names_what_is_wrong_and_where(options: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"y": Y, "treat": TREAT, "X": X}
-    with pytest.raises(UnusableInput, match=told):
-        match(**(arguments | given))
+    with pytest.raises(UnusableInput, match=message):
+        match(**(arguments | options))
 
 
 def test_the_error_names_the_column_of_a_frame() -> None:
@@ -84,20 +84,28 @@ def test_the_error_names_the_column_of_a_frame() -> None:
 def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
     frame = pandas.DataFrame(X, columns=["age", "educ"]).astype("Int64")
     frame.loc[3, "educ"] = pandas.NA
-    other = polars.DataFrame({"age": X[:, 0], "educ": [1.0, 2.0, 1.0, None, 2.0, 1.0, 3.0, 1.0]})
-    ways: list[Any] = [frame, other, {name: other[name] for name in other.columns}]
-    for given in ways:
+    polars_frame = polars.DataFrame(
+        {"age": X[:, 0], "educ": [1.0, 2.0, 1.0, None, 2.0, 1.0, 3.0, 1.0]}
+    )
+    frames: list[Any] = [
+        frame,
+        polars_frame,
+        {name: polars_frame[name] for name in polars_frame.columns},
+    ]
+    for covariates in frames:
         with pytest.raises(UnusableInput, match="X, column 'educ' is missing in row 3"):
-            match(Y, TREAT, given)
-    words = pandas.DataFrame({"age": X[:, 0], "site": ["1", "2", "x", "4", "5", "y", "7", "8"]})
+            match(Y, TREAT, covariates)
+    frame_of_texts = pandas.DataFrame(
+        {"age": X[:, 0], "site": ["1", "2", "x", "4", "5", "y", "7", "8"]}
+    )
     with pytest.raises(UnusableInput, match="X, column 'site' is no number in rows 2, 5"):
-        match(Y, TREAT, words)
+        match(Y, TREAT, frame_of_texts)
 
 
 def test_exact_takes_names_of_columns() -> None:
     frame = pandas.DataFrame(X, columns=["age", "educ"])
-    found = match(Y, TREAT, frame, exact=["educ"])
-    assert (X[found.treated_index, 1] == X[found.control_index, 1]).all()
+    result = match(Y, TREAT, frame, exact=["educ"])
+    assert (X[result.treated_index, 1] == X[result.control_index, 1]).all()
 
 
 def test_no_common_support_is_an_error() -> None:
@@ -115,8 +123,8 @@ def test_a_constant_column_changes_nothing() -> None:
 
 
 def test_only_constant_columns_tie_everyone() -> None:
-    found = match(Y, TREAT, np.full(8, 0.1))
-    assert found.estimate == pytest.approx(Y[TREAT == 1].mean() - Y[TREAT == 0].mean())
+    result = match(Y, TREAT, np.full(8, 0.1))
+    assert result.estimate == pytest.approx(Y[TREAT == 1].mean() - Y[TREAT == 0].mean())
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-12, 1e12, 1e160])
@@ -166,11 +174,11 @@ def test_bias_adjustment_does_not_depend_on_the_scale_of_a_column() -> None:
 
 
 def test_one_treated_unit_gives_an_effect_but_no_error_of_abadie_and_imbens() -> None:
-    found = match([5.0, 1.0, 2.0, 3.0], [1, 0, 0, 0], [[0.0], [0.1], [5.0], [9.0]])
-    assert found.estimate == 4.0
-    assert list(found.control_index) == [1]
-    assert found.se is None
-    assert "Estimate" in found.summary()
+    result = match([5.0, 1.0, 2.0, 3.0], [1, 0, 0, 0], [[0.0], [0.1], [5.0], [9.0]])
+    assert result.estimate == 4.0
+    assert list(result.control_index) == [1]
+    assert result.se is None
+    assert "Estimate" in result.summary()
 
 
 def test_duplicates_of_every_row_leave_the_effect_as_it_is() -> None:
@@ -182,7 +190,7 @@ def test_duplicates_of_every_row_leave_the_effect_as_it_is() -> None:
 
 
 def test_without_an_outcome_there_are_pairs_and_no_numbers() -> None:
-    found = match(None, TREAT, X)
-    assert found.estimate is found.se is found.p_value is None
-    assert list(found.to_frame().columns) == ["treated_index", "control_index", "weight"]
-    assert list(found.control_index) == list(match(Y, TREAT, X).control_index)
+    result = match(None, TREAT, X)
+    assert result.estimate is result.se is result.p_value is None
+    assert list(result.to_frame().columns) == ["treated_index", "control_index", "weight"]
+    assert list(result.control_index) == list(match(Y, TREAT, X).control_index)

@@ -15,7 +15,8 @@ import pytest
 from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
-from tests.matching.r_balance import Pairs, answers, data, nearest
+from tests.matching.golden import answers
+from tests.matching.r_balance import Pairs, data, nearest
 
 R_NAMES = {
     "sdiff": "sdiff",
@@ -27,9 +28,10 @@ R_NAMES = {
     "var_ratio": "variance_ratio",
     "p_value": "t_p_value",
 }
+ANSWERS: dict[str, Any] = answers("balance")
 CASES = [
     (name, side, place)
-    for name, case in answers().items()
+    for name, case in ANSWERS.items()
     for side in ("before", "after")
     for place in range(len(case["vars"]))
 ]
@@ -37,10 +39,10 @@ CASES = [
 
 def balance_of(name: str, **more: Any) -> Balance:
     frame = data(name)
-    case = answers()[name]
-    covariates = [one for one in case["vars"] if one in frame]
+    case = ANSWERS[name]
+    covariates = [variable for variable in case["vars"] if variable in frame]
     pairs = nearest(frame[covariates].to_numpy(dtype=float), frame["treat"].to_numpy() == 1)
-    formula = "treat ~ " + " + ".join(one.replace("^", "**") for one in case["vars"])
+    formula = "treat ~ " + " + ".join(variable.replace("^", "**") for variable in case["vars"])
     return match_balance(formula, frame, pairs, boot=0, **more)
 
 
@@ -48,12 +50,14 @@ def balance_of(name: str, **more: Any) -> Balance:
 def test_every_number_of_r_is_met(name: str, side: str, place: int) -> None:
     balance = balance_of(name, r_compatible=True)
     ours: UnivariateBalance = getattr(balance, side)[place]
-    r = answers()[name][side][place]
-    for theirs, own in R_NAMES.items():
-        assert getattr(ours, own) == pytest.approx(r[theirs], rel=1e-8, abs=1e-12), own
-    for theirs, found in (("qq", ours.qq), ("qq_raw", ours.qq_raw)):
+    r = ANSWERS[name][side][place]
+    for theirs, field in R_NAMES.items():
+        assert getattr(ours, field) == pytest.approx(r[theirs], rel=1e-8, abs=1e-12), field
+    for theirs, quantiles in (("qq", ours.qq), ("qq_raw", ours.qq_raw)):
         expected = (r[theirs]["meandiff"], r[theirs]["mediandiff"], r[theirs]["maxdiff"])
-        assert (found.mean, found.median, found.max) == pytest.approx(expected, rel=1e-8, abs=1e-12)
+        assert (quantiles.mean, quantiles.median, quantiles.max) == pytest.approx(
+            expected, rel=1e-8, abs=1e-12
+        )
     if "ks_p" in r:
         assert ours.ks is not None
         assert ours.ks.statistic == pytest.approx(r["ks_stat"], rel=1e-8, abs=1e-12)
@@ -62,9 +66,9 @@ def test_every_number_of_r_is_met(name: str, side: str, place: int) -> None:
         assert ours.ks is None, "two values have no KS test"
 
 
-@pytest.mark.parametrize("name", list(answers()))
+@pytest.mark.parametrize("name", list(ANSWERS))
 def test_the_smallest_p_values_are_those_of_r(name: str) -> None:
-    balance, r = balance_of(name, r_compatible=True), answers()[name]
+    balance, r = balance_of(name, r_compatible=True), ANSWERS[name]
     assert balance.smallest_before.value == pytest.approx(r["bm_smallest"], rel=1e-8)
     assert balance.smallest_after is not None
     assert balance.smallest_after.value == pytest.approx(r["am_smallest"], rel=1e-8)
@@ -79,17 +83,17 @@ def test_the_smallest_p_value_says_where_it_is() -> None:
 
 def test_without_ties_only_the_pooled_difference_is_not_that_of_r() -> None:
     frame = data("cont")
-    found = nearest(frame[["x1", "x2"]].to_numpy(), frame["treat"].to_numpy() == 1)
-    _, first = np.unique(found.treated_index, return_index=True)
-    single = Pairs(found.treated_index[first], found.control_index[first], np.ones(len(first)))
+    tied = nearest(frame[["x1", "x2"]].to_numpy(), frame["treat"].to_numpy() == 1)
+    _, first = np.unique(tied.treated_index, return_index=True)
+    single = Pairs(tied.treated_index[first], tied.control_index[first], np.ones(len(first)))
     ours, r = (
         match_balance("treat ~ x1 + x3", frame, single, boot=50, seed=1, r_compatible=compatible)
         for compatible in (False, True)
     )
     assert ours.after is not None and r.after is not None
-    for one, other in zip(ours.after, r.after, strict=True):
-        assert one.sdiff_pooled != other.sdiff_pooled
-        assert replace(one, sdiff_pooled=0.0) == replace(other, sdiff_pooled=0.0)
+    for our_balance, r_balance in zip(ours.after, r.after, strict=True):
+        assert our_balance.sdiff_pooled != r_balance.sdiff_pooled
+        assert replace(our_balance, sdiff_pooled=0.0) == replace(r_balance, sdiff_pooled=0.0)
 
 
 def test_ties_count_by_their_weights_and_r_counts_rows() -> None:
@@ -106,12 +110,12 @@ def test_frames_and_matrices_of_every_kind_give_the_same() -> None:
     matrix, treat = frame[names].to_numpy(dtype=float), frame["treat"].to_numpy()
     plain = match_balance(matrix, treat, boot=20, seed=1)
     assert plain.variables == ("x0", "x1", "x2", "x3")
-    for given, treatment in (
+    for covariates, treatment in (
         (frame[names], frame["treat"]),
         (polars.from_pandas(frame[names]), polars.from_pandas(frame["treat"])),
         ({name: frame[name].tolist() for name in names}, treat.tolist()),
     ):
-        balance = match_balance(given, treatment, boot=20, seed=1)
+        balance = match_balance(covariates, treatment, boot=20, seed=1)
         assert balance.variables == tuple(names)
         assert balance.before == plain.before
     for whole in (frame, polars.from_pandas(frame)):
@@ -124,7 +128,7 @@ def test_small_integers_do_not_overflow_in_a_formula() -> None:
     assert balance.before[0].mean_treated == (20**2 + 98**2) / 2
 
 
-def test_words_become_columns_in_a_formula() -> None:
+def test_texts_become_columns_in_a_formula() -> None:
     frame = pandas.DataFrame({"t": [0, 1, 0, 1], "town": ["a", "b", "b", "c"]})
     balance = match_balance("t ~ town", frame, boot=0)
     assert balance.variables == ("town[T.b]", "town[T.c]")
@@ -134,8 +138,10 @@ def test_the_order_of_the_rows_changes_nothing() -> None:
     frame = data("disc")
     turned = frame.sample(frac=1, random_state=4)
     formula = "treat ~ a + c + a:c"
-    one, other = (match_balance(formula, rows, boot=0).rows() for rows in (frame, turned))
-    for first, second in zip(one, other, strict=True):
+    rows_before, rows_after = (
+        match_balance(formula, rows, boot=0).rows() for rows in (frame, turned)
+    )
+    for first, second in zip(rows_before, rows_after, strict=True):
         for name, value in first.items():
             expected = pytest.approx(value, rel=1e-10) if isinstance(value, float) else value
             assert second[name] == expected, name
@@ -143,28 +149,33 @@ def test_the_order_of_the_rows_changes_nothing() -> None:
 
 def test_one_seed_gives_one_bootstrap_and_another_seed_another() -> None:
     frame = data("cont")
-    one, same, other = (
+    first, same, other = (
         match_balance("treat ~ x1 + x2 + x4", frame, boot=100, seed=seed).before
         for seed in (1, 1, 2)
     )
-    assert one == same
-    assert one != other
+    assert first == same
+    assert first != other
 
 
 def test_progress_counts_the_bootstrap_samples_of_both_sides() -> None:
-    frame, told = data("cont"), list[tuple[int, int]]()
-    pairs_found = nearest(frame[["x1"]].to_numpy(), frame["treat"].to_numpy() == 1)
+    frame, reports = data("cont"), list[tuple[int, int]]()
+    nearest_pairs = nearest(frame[["x1"]].to_numpy(), frame["treat"].to_numpy() == 1)
     match_balance(
-        "treat ~ x1", frame, pairs_found, boot=30, seed=1, progress=lambda *now: told.append(now)
+        "treat ~ x1",
+        frame,
+        nearest_pairs,
+        boot=30,
+        seed=1,
+        progress=lambda *now: reports.append(now),
     )
-    assert told == sorted(told)
-    assert told[-1] == (60, 60)
+    assert reports == sorted(reports)
+    assert reports[-1] == (60, 60)
 
 
 def test_monotone_transforms_share_their_bootstrap() -> None:
     # Every covariate sees the same drawn rows: exp(x) has the p-value of x.
     balance = match_balance("treat ~ x4 + I(x4 * 3)", data("cont"), boot=200, seed=1)
-    first, second = (one.ks for one in balance.before)
+    first, second = (column.ks for column in balance.before)
     assert first is not None
     assert first == second
 
@@ -225,7 +236,7 @@ def with_column(**columns: Any) -> pandas.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("formula", "frame", "words"),
+    ("formula", "frame", "message"),
     [
         ("t ~ x", with_column(x=[1, math.nan, 2, math.nan]), "x is missing in rows 1, 3"),
         ("t ~ x", with_column(x=[1, math.inf, 2, 3]), "x is missing or infinite in row 1"),
@@ -251,13 +262,15 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         ("t ~ x", np.ones((4, 2)), "needs a data frame"),
     ],
 )
-def test_bad_input_is_named_with_its_column_and_rows(formula: str, frame: Any, words: str) -> None:
-    with pytest.raises(UnusableInput, match=words):
+def test_bad_input_is_named_with_its_column_and_rows(
+    formula: str, frame: Any, message: str
+) -> None:
+    with pytest.raises(UnusableInput, match=message):
         match_balance(formula, frame, boot=0)
 
 
 @pytest.mark.parametrize(
-    ("matrix", "treat", "words"),
+    ("matrix", "treat", "message"),
     [
         (np.ones((3, 1)), [0, 1], "treat has 2 rows and the covariates 3"),
         (np.ones((2, 2, 2)), [0, 1], "no matrix"),
@@ -267,9 +280,9 @@ def test_bad_input_is_named_with_its_column_and_rows(formula: str, frame: Any, w
     ],
 )
 def test_bad_matrices_are_named_with_their_column_and_rows(
-    matrix: Any, treat: Any, words: str
+    matrix: Any, treat: Any, message: str
 ) -> None:
-    with pytest.raises(UnusableInput, match=words):
+    with pytest.raises(UnusableInput, match=message):
         match_balance(matrix, treat, boot=0)
 
 
@@ -282,7 +295,7 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
 
 
 @pytest.mark.parametrize(
-    ("match", "words"),
+    ("match", "message"),
     [
         (pairs([1], [0, 2], [1]), "1 treated, 2 controls and 1 weights"),
         (pairs([], [], []), "no pair"),
@@ -291,12 +304,12 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
         (pairs([1], [0], [-1]), "is negative in row 0"),
     ],
 )
-def test_a_match_of_other_data_is_refused(match: Pairs, words: str) -> None:
-    with pytest.raises(UnusableInput, match=words):
+def test_a_match_of_other_data_is_refused(match: Pairs, message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
         match_balance("t ~ x", FRAME, match, boot=0)
 
 
-def test_what_is_no_match_is_named() -> None:
+def test_an_object_that_is_no_match_is_named() -> None:
     x = np.arange(8.0)[:, None]
     with pytest.raises(UnusableInput, match="match is 5, which is no result of a match"):
         match_balance(x, np.arange(8) % 2, match=5)  # type: ignore[arg-type]

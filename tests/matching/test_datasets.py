@@ -60,7 +60,7 @@ def test_the_psid_controls_earn_more_still() -> None:
 
 
 @pytest.mark.usefixtures("_causaldata")
-def test_a_missing_package_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
@@ -110,13 +110,15 @@ def test_the_engine_gives_the_published_effects_and_the_same_pairs(
     frame = datasets.lalonde()
     treat = frame["treat"].to_numpy()
     score = propensity_score(formula, frame).score[:, None]
-    found = match(frame["re78"].to_numpy(), treat, score, r_compatible=True)
+    result = match(frame["re78"].to_numpy(), treat, score, r_compatible=True)
     # The package's earnings are rounded to six digits.
-    assert found.estimate == pytest.approx(estimate, abs=0.01)
-    assert found.se == pytest.approx(se, abs=0.01)
+    assert result.estimate == pytest.approx(estimate, abs=0.01)
+    assert result.se == pytest.approx(se, abs=0.01)
     pairs = nearest(score, treat == 1)
-    assert len(found.weights) == count
-    assert (found.treated_index == pairs.treated_index).all()
-    assert (found.control_index == pairs.control_index).all()
-    engine, plain = (match_balance(formula, frame, one, boot=0).rows() for one in (found, pairs))
+    assert len(result.weights) == count
+    assert (result.treated_index == pairs.treated_index).all()
+    assert (result.control_index == pairs.control_index).all()
+    engine, plain = (
+        match_balance(formula, frame, matches, boot=0).rows() for matches in (result, pairs)
+    )
     assert engine == plain

@@ -32,8 +32,8 @@ def test_one_value_is_compared_with_the_smallest_of_the_other_sample() -> None:
 
 def test_weights_compare_the_quantile_functions_over_the_unit_interval() -> None:
     # Treated 0 up to 3/4, then 4; controls 0 up to 1/2, then 4: a quarter differs, by 4.
-    found = qq_stats([0, 4], [0, 4], standardize=False, weights_treated=[3, 1])
-    assert found == QQ(1.0, 0.0, 4.0)
+    result = qq_stats([0, 4], [0, 4], standardize=False, weights_treated=[3, 1])
+    assert result == QQ(1.0, 0.0, 4.0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,8 +82,10 @@ def test_order_changes_nothing_and_scale_only_the_raw_differences(
 
 
 def test_the_quantile_function_is_a_step_function() -> None:
-    found = quantiles(Sample(np.array([3.0, 1.0]), np.array([1.0, 3.0])), np.array([0.1, 0.7, 0.8]))
-    assert found.tolist() == [1.0, 1.0, 3.0]
+    result = quantiles(
+        Sample(np.array([3.0, 1.0]), np.array([1.0, 3.0])), np.array([0.1, 0.7, 0.8])
+    )
+    assert result.tolist() == [1.0, 1.0, 3.0]
 
 
 def test_r_misses_whole_places_by_a_rounding_error_and_we_do_not() -> None:

@@ -58,85 +58,85 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("discrete", [True, False], ids=["ties", "continuous"])
 @pytest.mark.parametrize("way", WAYS)
 def test_p_values_are_those_of_the_reference(way: str, discrete: bool, rows: int) -> None:
-    given, options = data(rows, discrete=discrete), dict(WAYS[way])
+    units, options = data(rows, discrete=discrete), dict(WAYS[way])
     if options.pop("weights", False):
         options["weights"] = np.random.default_rng(3).uniform(0.3, 2.5, rows)
-    found = match_fitness(**given, w=candidates(), **options)
-    for row, w in zip(found, candidates(), strict=True):
-        matched = reference.pairs(given["treat"], given["X"], w, **options)
-        expected = np.sort(reference.p_values(given["treat"], given["balance"], matched))
+    criteria = match_fitness(**units, w=candidates(), **options)
+    for row, w in zip(criteria, candidates(), strict=True):
+        matched = reference.pairs(units["treat"], units["X"], w, **options)
+        expected = np.sort(reference.p_values(units["treat"], units["balance"], matched))
         np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_without_replacement_each_unit_takes_what_is_left() -> None:
-    given = data(160, discrete=False)
-    found = match_fitness(**given, w=candidates(), replace=False)
-    for row, w in zip(found, candidates(), strict=True):
-        matched = reference.pairs(given["treat"], given["X"], w, replace=False)
-        expected = np.sort(reference.p_values(given["treat"], given["balance"], matched))
+    units = data(160, discrete=False)
+    criteria = match_fitness(**units, w=candidates(), replace=False)
+    for row, w in zip(criteria, candidates(), strict=True):
+        matched = reference.pairs(units["treat"], units["X"], w, replace=False)
+        expected = np.sort(reference.p_values(units["treat"], units["balance"], matched))
         np.testing.assert_allclose(row, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_exact_columns_are_a_caliper_of_nothing() -> None:
-    given = data(120)
-    exact = match_fitness(**given, exact=[True, True, False, False])
-    limit = match_fitness(**given, caliper=[0.0, 0.0, np.inf, np.inf])
+    units = data(120)
+    exact = match_fitness(**units, exact=[True, True, False, False])
+    limit = match_fitness(**units, caliper=[0.0, 0.0, np.inf, np.inf])
     np.testing.assert_array_equal(exact, limit)
-    assert not np.array_equal(exact, match_fitness(**given))
+    assert not np.array_equal(exact, match_fitness(**units))
 
 
 @pytest.mark.parametrize("option", [{"ties": False}, {"replace": False}])
 def test_lots_depend_on_the_seed_alone(option: dict[str, Any]) -> None:
-    given = data(150)
-    first, again, other = (
-        match_fitness(**given, w=candidates(), seed=seed, threads=threads, **option)
+    units = data(150)
+    first, same, other = (
+        match_fitness(**units, w=candidates(), seed=seed, threads=threads, **option)
         for seed, threads in ((1, 1), (1, 2), (2, 1))
     )
-    np.testing.assert_array_equal(first, again)
+    np.testing.assert_array_equal(first, same)
     assert not np.array_equal(first, other)
 
 
 def test_fitness_judges_the_pairs_that_match_makes() -> None:
-    given = data(90)
+    units = data(90)
     w = candidates(count=1)[0]
     options: dict[str, Any] = {"estimand": "ATE", "m": 2, "caliper": 1.5}
-    ours = fitness_problem(**given, **options).matches(w)
-    theirs = match(None, given["treat"], given["X"], metric=w, **options)
+    ours = fitness_problem(**units, **options).matches(w)
+    theirs = match(None, units["treat"], units["X"], metric=w, **options)
     np.testing.assert_array_equal(ours.treated_index, theirs.treated_index)
     np.testing.assert_array_equal(ours.control_index, theirs.control_index)
     np.testing.assert_array_equal(ours.weights, theirs.weights)
 
 
 def test_unpaired_tests_are_those_of_welch() -> None:
-    given = data(260, discrete=False)
+    units = data(260, discrete=False)
     w = candidates(count=1)[0]
-    matched = reference.pairs(given["treat"], given["X"], w)
-    expected = reference.p_values(given["treat"], given["balance"], matched, paired=False)
-    found = match_fitness(**given, w=w, paired=False)
-    np.testing.assert_allclose(found, np.sort(expected), rtol=1e-9)
+    matched = reference.pairs(units["treat"], units["X"], w)
+    expected = reference.p_values(units["treat"], units["balance"], matched, paired=False)
+    criteria = match_fitness(**units, w=w, paired=False)
+    np.testing.assert_allclose(criteria, np.sort(expected), rtol=1e-9)
 
 
 def test_only_t_tests_without_ks() -> None:
-    given = data(80)
+    units = data(80)
     w = np.ones(4)
-    matched = reference.pairs(given["treat"], given["X"], w)
-    expected = reference.p_values(given["treat"], given["balance"], matched)[:5]
-    np.testing.assert_allclose(match_fitness(**given, ks=False), np.sort(expected), rtol=1e-9)
+    matched = reference.pairs(units["treat"], units["X"], w)
+    expected = reference.p_values(units["treat"], units["balance"], matched)[:5]
+    np.testing.assert_allclose(match_fitness(**units, ks=False), np.sort(expected), rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", [2, min])
 def test_a_loss_of_the_smallest_leaves_the_smallest(loss: Any) -> None:
-    given = data(80)
-    found = match_fitness(**given, w=candidates(), loss=loss)
-    np.testing.assert_array_equal(found, match_fitness(**given, w=candidates())[:, :1])
+    units = data(80)
+    criteria = match_fitness(**units, w=candidates(), loss=loss)
+    np.testing.assert_array_equal(criteria, match_fitness(**units, w=candidates())[:, :1])
 
 
 def test_a_loss_function_gets_t_tests_first() -> None:
-    given = data(60)
-    matched = reference.pairs(given["treat"], given["X"], np.ones(4))
-    expected = reference.p_values(given["treat"], given["balance"], matched)
-    found = match_fitness(**given, loss=lambda values: values)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    units = data(60)
+    matched = reference.pairs(units["treat"], units["X"], np.ones(4))
+    expected = reference.p_values(units["treat"], units["balance"], matched)
+    criteria = match_fitness(**units, loss=lambda values: values)
+    np.testing.assert_allclose(criteria, expected, rtol=1e-9)
 
 
 WITHIN = {"qqmean": np.mean, "qqmedian": np.median, "qqmax": np.max}
@@ -146,12 +146,12 @@ NAMES = ("qqmean.mean", "qqmean.max", "qqmedian.median", "qqmedian.max", "qqmax.
 @pytest.mark.parametrize("fitness", NAMES)
 @pytest.mark.parametrize("estimand", ["ATT", "ATE"])
 def test_distances_of_distributions_are_those_of_the_reference(fitness: str, estimand: Any) -> None:
-    given = data(130)
+    units = data(130)
     within, across = fitness.split(".")
-    found = match_fitness(**given, w=candidates(), fitness=fitness, estimand=estimand)
-    for row, w in zip(found, candidates(), strict=True):
-        matched = reference.pairs(given["treat"], given["X"], w, estimand=estimand)
-        apart = reference.distances(given["treat"], given["balance"], matched, WITHIN[within])
+    criteria = match_fitness(**units, w=candidates(), fitness=fitness, estimand=estimand)
+    for row, w in zip(criteria, candidates(), strict=True):
+        matched = reference.pairs(units["treat"], units["X"], w, estimand=estimand)
+        apart = reference.distances(units["treat"], units["balance"], matched, WITHIN[within])
         expected: Any = {
             "mean": [apart.mean()],
             "median": [np.median(apart)],
@@ -161,9 +161,9 @@ def test_distances_of_distributions_are_those_of_the_reference(fitness: str, est
 
 
 def test_the_bootstrap_is_that_of_the_seed_whoever_draws() -> None:
-    given = data(100)
+    units = data(100)
     once, twice, other = (
-        match_fitness(**given, w=candidates(), boot=60, seed=seed, threads=threads)
+        match_fitness(**units, w=candidates(), boot=60, seed=seed, threads=threads)
         for seed, threads in ((5, 1), (5, 2), (6, 1))
     )
     np.testing.assert_array_equal(once, twice)
@@ -171,21 +171,21 @@ def test_the_bootstrap_is_that_of_the_seed_whoever_draws() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_threads_and_company_change_nothing(way: str) -> None:
-    given, options = data(110), dict(WAYS[way])
+def test_threads_and_other_candidates_change_nothing(way: str) -> None:
+    units, options = data(110), dict(WAYS[way])
     if options.pop("weights", False):
         options["weights"] = np.random.default_rng(3).uniform(0.3, 2.5, 110)
     many = candidates(count=23)
-    one = match_fitness(**given, w=many, threads=1, **options)
-    np.testing.assert_array_equal(one, match_fitness(**given, w=many, threads=2, **options))
+    expected = match_fitness(**units, w=many, threads=1, **options)
+    np.testing.assert_array_equal(expected, match_fitness(**units, w=many, threads=2, **options))
     # What was guessed from one candidate must not show in the next.
-    turned = match_fitness(**given, w=many[::-1], threads=1, **options)[::-1]
-    np.testing.assert_array_equal(one, turned)
-    np.testing.assert_array_equal(one[11], match_fitness(**given, w=many[11], **options))
+    turned = match_fitness(**units, w=many[::-1], threads=1, **options)[::-1]
+    np.testing.assert_array_equal(expected, turned)
+    np.testing.assert_array_equal(expected[11], match_fitness(**units, w=many[11], **options))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_all_instructions_of_the_processor_judge_alike(way: str) -> None:
+def test_all_instructions_of_the_processor_give_the_same_fitness(way: str) -> None:
     options = dict(WAYS[way])
     if options.pop("weights", False):
         options["weights"] = np.random.default_rng(3).uniform(0.3, 2.5, 700)
@@ -202,49 +202,49 @@ def test_all_instructions_of_the_processor_judge_alike(way: str) -> None:
         np.testing.assert_array_equal(chosen.evaluate(candidates(count=6)), best)
 
 
-def test_a_problem_travels() -> None:
+def test_a_pickled_problem_gives_the_same_fitness() -> None:
     problem = fitness_problem(**data(70), estimand="ATE", caliper=1.0)
-    here = problem.evaluate(candidates())
-    there = pickle.loads(pickle.dumps(problem))
-    np.testing.assert_array_equal(there.evaluate(candidates()), here)
+    expected = problem.evaluate(candidates())
+    unpickled = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(unpickled.evaluate(candidates()), expected)
 
 
 def test_common_support_leaves_rows_out_of_everything() -> None:
-    given = data(90, discrete=False)
-    arms = [given["X"][given["treat"] == arm, 0] for arm in (0, 1)]
-    given["X"][:5, 0] += 20 * given["treat"][:5]
-    arms = [given["X"][given["treat"] == arm, 0] for arm in (0, 1)]
+    units = data(90, discrete=False)
+    arms = [units["X"][units["treat"] == arm, 0] for arm in (0, 1)]
+    units["X"][:5, 0] += 20 * units["treat"][:5]
+    arms = [units["X"][units["treat"] == arm, 0] for arm in (0, 1)]
     low, high = max(arm.min() for arm in arms), min(arm.max() for arm in arms)
-    kept = (given["X"][:, 0] >= low) & (given["X"][:, 0] <= high)
-    assert 0 < kept.sum() < 90
-    part = {name: values[kept] for name, values in given.items()}
+    in_support = (units["X"][:, 0] >= low) & (units["X"][:, 0] <= high)
+    assert 0 < in_support.sum() < 90
+    part = {name: values[in_support] for name, values in units.items()}
     np.testing.assert_array_equal(
-        match_fitness(**given, common_support=True), match_fitness(**part)
+        match_fitness(**units, common_support=True), match_fitness(**part)
     )
-    problem = fitness_problem(**given, common_support=True)
-    np.testing.assert_array_equal(problem.problem.rows, np.flatnonzero(kept))
+    problem = fitness_problem(**units, common_support=True)
+    np.testing.assert_array_equal(problem.problem.rows, np.flatnonzero(in_support))
 
 
 def test_weights_of_zero_measure_nothing() -> None:
-    given = data(80)
-    without = match_fitness(given["treat"], given["X"][:, :3], given["balance"], w=[3.0, 2.0, 1.0])
-    np.testing.assert_allclose(match_fitness(**given, w=[3.0, 2.0, 1.0, 0.0]), without, rtol=1e-12)
+    units = data(80)
+    without = match_fitness(units["treat"], units["X"][:, :3], units["balance"], w=[3.0, 2.0, 1.0])
+    np.testing.assert_allclose(match_fitness(**units, w=[3.0, 2.0, 1.0, 0.0]), without, rtol=1e-12)
 
 
 def test_without_any_weight_everybody_is_matched_with_everybody() -> None:
-    given = data(60)
-    found = match_fitness(**given, w=np.zeros(4))
-    matched = reference.pairs(given["treat"], given["X"], np.zeros(4))
-    assert len(matched) == (given["treat"] == 1).sum() * (given["treat"] == 0).sum()
-    expected = np.sort(reference.p_values(given["treat"], given["balance"], matched))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    units = data(60)
+    criteria = match_fitness(**units, w=np.zeros(4))
+    matched = reference.pairs(units["treat"], units["X"], np.zeros(4))
+    assert len(matched) == (units["treat"] == 1).sum() * (units["treat"] == 0).sum()
+    expected = np.sort(reference.p_values(units["treat"], units["balance"], matched))
+    np.testing.assert_allclose(criteria, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e9, 1e20])
 def test_the_scale_of_the_weights_decides_only_ties(scale: float) -> None:
-    given: dict[str, Any] = {**data(100, discrete=False), "distance_tolerance": 0.0}
-    found = match_fitness(**given, w=candidates() * scale)
-    np.testing.assert_allclose(found, match_fitness(**given, w=candidates()), rtol=1e-9)
+    units: dict[str, Any] = {**data(100, discrete=False), "distance_tolerance": 0.0}
+    criteria = match_fitness(**units, w=candidates() * scale)
+    np.testing.assert_allclose(criteria, match_fitness(**units, w=candidates()), rtol=1e-9)
 
 
 def test_more_ties_than_are_held_at_once_are_counted_all() -> None:
@@ -256,37 +256,37 @@ def test_more_ties_than_are_held_at_once_are_counted_all() -> None:
     # Everybody with everybody: the squares are those of both arms.
     variance = (arms[0].var() + arms[1].var()) / 1100
     expected = 2 * student.sf(abs(mean) / np.sqrt(variance), 1099)
-    found = match_fitness(treat, x, w=[0.0], ks=False)
-    assert found.tolist() == pytest.approx([expected], rel=1e-10)
+    criteria = match_fitness(treat, x, w=[0.0], ks=False)
+    assert criteria.tolist() == pytest.approx([expected], rel=1e-10)
 
 
 def test_a_fitness_function_sees_the_pairs_and_the_covariates() -> None:
-    given = data(70)
+    units = data(70)
 
-    def largest_difference(found: CandidateMatches, balance: Floats) -> float:
-        apart = balance[found.treated_index] - balance[found.control_index]
-        return float(np.abs(found.weights @ apart).max())
+    def largest_difference(matches: CandidateMatches, balance: Floats) -> float:
+        apart = balance[matches.treated_index] - balance[matches.control_index]
+        return float(np.abs(matches.weights @ apart).max())
 
-    found = match_fitness(**given, w=candidates(), fitness=largest_difference, estimand="ATE")
-    for row, w in zip(found, candidates(), strict=True):
-        matched = reference.pairs(given["treat"], given["X"], w, estimand="ATE")
+    criteria = match_fitness(**units, w=candidates(), fitness=largest_difference, estimand="ATE")
+    for row, w in zip(criteria, candidates(), strict=True):
+        matched = reference.pairs(units["treat"], units["X"], w, estimand="ATE")
         total = np.zeros(5)
         for i, j, weight in matched:
-            sign = 1 if given["treat"][i] == 1 else -1
-            total += weight * sign * (given["balance"][i] - given["balance"][j])
+            sign = 1 if units["treat"][i] == 1 else -1
+            total += weight * sign * (units["balance"][i] - units["balance"][j])
         assert row[0] == pytest.approx(np.abs(total).max(), rel=1e-9)
 
 
-def fails(found: CandidateMatches, balance: Floats) -> float:
+def fails(matches: CandidateMatches, balance: Floats) -> float:
     raise KeyError("nothing")
 
 
-def changes(found: CandidateMatches, balance: Floats) -> list[float]:
-    return [1.0] * len(found.weights)
+def changes(matches: CandidateMatches, balance: Floats) -> list[float]:
+    return [1.0] * len(matches.weights)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"fitness": "qqmedian.mean"}, "there is no fitness 'qqmedian.mean'"),
         ({"loss": 3}, "there is no loss 3"),
@@ -298,19 +298,19 @@ def changes(found: CandidateMatches, balance: Floats) -> list[float]:
         ({"w": [1.0, 1.0, np.nan, 1.0]}, "w, column 'x3' is nan"),
         ({"balance": np.ones((3, 2))}, "balance has 3 rows and X has 40"),
         ({"fitness": fails}, r"fitness raised KeyError: 'nothing', for w = \[1, 1, 1, 1\]"),
-        ({"fitness": lambda found, balance: np.nan}, r"fitness answered \[nan\] for w = \[1, 1"),
+        ({"fitness": lambda matches, balance: np.nan}, r"fitness answered \[nan\] for w = \[1, 1"),
         ({"loss": lambda values: [0.0, np.nan]}, r"loss answered \[ 0. nan\] for w = \[1, 1"),
         ({"fitness": changes, "w": [[1, 1, 1, 1], [0, 0, 0, 0]]}, "numbers for w ="),
     ],
 )
-def test_what_cannot_be_used_is_named(options: dict[str, Any], words: str) -> None:
-    given = {**data(40), **options}
-    with pytest.raises(UnusableInput, match=words):
-        match_fitness(**given)
+def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> None:
+    units = {**data(40), **options}
+    with pytest.raises(UnusableInput, match=message):
+        match_fitness(**units)
 
 
-def test_progress_hears_of_every_candidate() -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_reports_every_candidate() -> None:
+    reports: list[tuple[int, int]] = []
     problem = fitness_problem(**data(40), threads=1)
-    problem.evaluate(candidates(count=9), lambda done, of: told.append((done, of)))
-    assert told[-1] == (9, 9)
+    problem.evaluate(candidates(count=9), lambda done, of: reports.append((done, of)))
+    assert reports[-1] == (9, 9)

@@ -43,21 +43,21 @@ def test_a_shift_by_hand() -> None:
 
 
 def test_a_single_pair_has_no_p_value_and_counts_two() -> None:
-    found = match_fitness([1, 0, 0], [1.0, 2.0, 9.0], loss=lambda values: values)
-    assert found.tolist() == [2.0, 1.0]
+    criteria = match_fitness([1, 0, 0], [1.0, 2.0, 9.0], loss=lambda values: values)
+    assert criteria.tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize(("fitness", "worst"), [("pvals", -9999.0), ("qqmax.max", 9999.0)])
 def test_nobody_matched_is_the_worst_there_is(fitness: str, worst: float) -> None:
-    given: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0]}
-    found = match_fitness(**given, caliper=0.1, fitness=fitness)
-    assert set(found) == {worst}
+    units: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0]}
+    criteria = match_fitness(**units, caliper=0.1, fitness=fitness)
+    assert set(criteria) == {worst}
 
 
 def test_nobody_matched_is_the_worst_of_a_function_too() -> None:
-    given: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0], "caliper": 0.1}
-    assert match_fitness(**given, fitness=lambda found, balance: 1.0).tolist() == [9999.0]
-    assert match_fitness(**given, loss=lambda values: 1.0).tolist() == [-9999.0]
+    units: dict[str, Any] = {"treat": [1, 1, 0], "X": [1.0, 2.0, 9.0], "caliper": 0.1}
+    assert match_fitness(**units, fitness=lambda matches, balance: 1.0).tolist() == [9999.0]
+    assert match_fitness(**units, loss=lambda values: 1.0).tolist() == [-9999.0]
 
 
 def test_the_bootstrap_of_a_small_case_is_near_its_true_value() -> None:
@@ -70,8 +70,8 @@ def test_the_bootstrap_of_a_small_case_is_near_its_true_value() -> None:
         [(values[:3] <= at).sum(axis=0) - (values[3:] <= at).sum(axis=0) for at in balance]
     )
     share = np.mean(np.abs(apart).max(axis=0) >= observed)
-    found = match_fitness(treat, x, balance, boot=4000, loss=lambda values: values[1:])
-    assert found[0] == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 4000))
+    criteria = match_fitness(treat, x, balance, boot=4000, loss=lambda values: values[1:])
+    assert criteria[0] == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 4000))
 
 
 def test_all_splits_have_the_exact_p_value_of_their_share() -> None:
@@ -84,11 +84,15 @@ def test_all_splits_have_the_exact_p_value_of_their_share() -> None:
             max(abs((balance[rows] <= at).sum() - (balance[~rows] <= at).sum()) for at in balance)
         )
     treat = np.array([1, 0] * 4)
-    own = max(
+    observed = max(
         abs((balance[treat == 1] <= at).sum() - (balance[treat == 0] <= at).sum()) for at in balance
     )
-    found = match_fitness(treat, np.repeat(np.arange(4) * 10.0, 2), balance, loss=lambda v: v[1:])
-    assert found[0] == pytest.approx(np.mean([reach >= own for reach in reaches]), rel=1e-13)
+    criteria = match_fitness(
+        treat, np.repeat(np.arange(4) * 10.0, 2), balance, loss=lambda v: v[1:]
+    )
+    assert criteria[0] == pytest.approx(
+        np.mean([reach >= observed for reach in reaches]), rel=1e-13
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_unpaired_means_of_arms_that_do_not_vary(
     shift: float, r_compatible: bool, expected: float
 ) -> None:
     treat = np.repeat([1, 0], 7)
-    found = match_fitness(
+    criteria = match_fitness(
         treat,
         np.tile(np.arange(7.0), 2),
         0.3 + shift * treat,
@@ -106,4 +110,4 @@ def test_unpaired_means_of_arms_that_do_not_vary(
         ks=False,
         r_compatible=r_compatible,
     )
-    assert found.tolist() == [expected]
+    assert criteria.tolist() == [expected]

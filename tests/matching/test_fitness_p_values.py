@@ -25,8 +25,8 @@ def test_student_p_values_are_those_of_scipy_far_into_the_tails(t: float, freedo
         2 * stats.t.sf(abs(t), freedom) if abs(t) > 1e-4 else 1 - 2 * abs(t) * density(freedom)
     )
     # scipy's own error grows with the exponent of what it raises to a power.
-    found = _native.student_p_value(t, freedom)
-    assert found == pytest.approx(expected, rel=1e-12 * max(1.0, abs(np.log(expected))), abs=0)
+    p_value = _native.student_p_value(t, freedom)
+    assert p_value == pytest.approx(expected, rel=1e-12 * max(1.0, abs(np.log(expected))), abs=0)
 
 
 def test_student_p_values_at_the_ends() -> None:
@@ -48,14 +48,14 @@ def test_student_p_values_fall_as_t_grows(t: float, freedom: float) -> None:
     [0.0, 0.02, 0.05, 0.2, 0.3, 0.5, 0.7, 0.8, 0.999, 1.0, 1.3, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0],
 )
 def test_asymptotic_p_values_are_those_of_kolmogorovs_distribution(x: float) -> None:
-    found = _native.kolmogorov_p_value(x, False)
-    assert found == pytest.approx(stats.kstwobign.sf(x), rel=1e-12, abs=1e-300)
+    p_value = _native.kolmogorov_p_value(x, False)
+    assert p_value == pytest.approx(stats.kstwobign.sf(x), rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.parametrize("x", [0.3, 0.75, 0.99, 1.0, 1.6, 4.0])
 def test_r_ends_the_series_within_the_fourth_decimal(x: float) -> None:
-    found = _native.kolmogorov_p_value(x, True)
-    assert found == pytest.approx(stats.kstwobign.sf(x), abs=4e-5)
+    p_value = _native.kolmogorov_p_value(x, True)
+    assert p_value == pytest.approx(stats.kstwobign.sf(x), abs=4e-5)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40, 99])
@@ -66,8 +66,8 @@ def test_exact_p_values_without_ties_are_those_of_scipy(size: int) -> None:
         first = np.arange(size, dtype=float)
         expected = stats.ks_2samp(first, first + reach - 0.5, method="exact")
         assert expected.statistic == pytest.approx(reach / size)
-        found = _native.smirnov_p_value(reach * size, size, size, ends)
-        assert found == pytest.approx(expected.pvalue, rel=1e-10)
+        p_value = _native.smirnov_p_value(reach * size, size, size, ends)
+        assert p_value == pytest.approx(expected.pvalue, rel=1e-10)
 
 
 EVEN = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
@@ -82,15 +82,15 @@ def test_exact_p_values_with_ties_are_the_share_of_all_splits(rows: list[tuple[i
     ends = [sum(row <= value for row in pooled) for value in values]
 
     def reach(chosen: tuple[int, ...]) -> int:
-        apart = 0
+        largest = 0
         for value in values:
-            own = sum(pooled[row] <= value for row in chosen)
+            below = sum(pooled[row] <= value for row in chosen)
             all_rows = sum(row <= value for row in pooled)
-            apart = max(apart, abs(2 * own - all_rows))
-        return apart
+            largest = max(largest, abs(2 * below - all_rows))
+        return largest
 
     reaches = [reach(chosen) for chosen in combinations(range(2 * size), size)]
     for observed in set(reaches):
         share = sum(other >= observed for other in reaches) / len(reaches)
-        found = _native.smirnov_p_value(observed * size, size, size, ends)
-        assert found == pytest.approx(share, abs=1e-13)
+        p_value = _native.smirnov_p_value(observed * size, size, size, ends)
+        assert p_value == pytest.approx(share, abs=1e-13)

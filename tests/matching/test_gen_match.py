@@ -47,135 +47,137 @@ def test_the_published_example_is_balanced_and_comes_near_the_experiment(
         educ_re74=people["educ"] * people["re74"],
         educ_re75=people["educ"] * people["re75"],
     )
-    found = gen_match(people["treat"], x, balance, population=200, seed=seed)
-    smallest = found.balance().smallest_after
+    result = gen_match(people["treat"], x, balance, population=200, seed=seed)
+    smallest = result.balance().smallest_after
     assert smallest is not None
     assert smallest.value > 0.2
-    assert found.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
-    effect = match(people["re78"], people["treat"], x, metric=found.to_metric())
+    assert result.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
+    effect = match(people["re78"], people["treat"], x, metric=result.to_metric())
     assert effect.estimate is not None
     assert effect.se is not None
     assert abs(effect.estimate - EXPERIMENT) < 0.5 * effect.se
 
 
-def test_what_is_found_is_no_worse_than_the_start_and_what_match_fitness_says(
+def test_the_weights_are_no_worse_than_the_start_and_agree_with_match_fitness(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, seed=5, **QUICK)
+    result = gen_match(people["treat"], x, seed=5, **QUICK)
     start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]))
-    assert tuple(found.fitness) >= tuple(start)
-    again = match_fitness(people["treat"], x, None, found.weights)
-    assert found.fitness.tobytes() == again.tobytes()
+    assert tuple(result.fitness) >= tuple(start)
+    fitness = match_fitness(people["treat"], x, None, result.weights)
+    assert result.fitness.tobytes() == fitness.tobytes()
 
 
 def test_each_generation_is_no_worse_than_the_one_before(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, seed=5, **QUICK)
-    values = [tuple(generation.value) for generation in found.history]
+    result = gen_match(people["treat"], x, seed=5, **QUICK)
+    values = [tuple(generation.value) for generation in result.history]
     assert values == sorted(values)
-    assert values[-1] == tuple(found.fitness)
-    assert [generation.number for generation in found.history] == list(range(len(values)))
+    assert values[-1] == tuple(result.fitness)
+    assert [generation.number for generation in result.history] == list(range(len(values)))
 
 
 def test_the_matches_are_those_of_match_by_the_weights(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, estimand="ATE", m=2, seed=5, **QUICK)
-    expected = match(None, people["treat"], x, estimand="ATE", m=2, metric=found.to_metric())
-    assert found.matches.treated_index.tolist() == expected.treated_index.tolist()
-    assert found.matches.control_index.tolist() == expected.control_index.tolist()
+    result = gen_match(people["treat"], x, estimand="ATE", m=2, seed=5, **QUICK)
+    expected = match(None, people["treat"], x, estimand="ATE", m=2, metric=result.to_metric())
+    assert result.matches.treated_index.tolist() == expected.treated_index.tolist()
+    assert result.matches.control_index.tolist() == expected.control_index.tolist()
 
 
-def test_a_seed_gives_one_answer_and_a_drawn_one_is_told(
+def test_a_seed_gives_one_answer_and_the_result_has_the_drawn_seed(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    drawn = gen_match(people["treat"], x, **QUICK)
-    again = gen_match(people["treat"], x, seed=drawn.seed, **QUICK)
-    other = gen_match(people["treat"], x, seed=drawn.seed ^ 1, **QUICK)
-    assert drawn.weights.tobytes() == again.weights.tobytes()
-    assert drawn.weights.tobytes() != other.weights.tobytes()
+    first = gen_match(people["treat"], x, **QUICK)
+    repeated = gen_match(people["treat"], x, seed=first.seed, **QUICK)
+    other = gen_match(people["treat"], x, seed=first.seed ^ 1, **QUICK)
+    assert first.weights.tobytes() == repeated.weights.tobytes()
+    assert first.weights.tobytes() != other.weights.tobytes()
 
 
 @pytest.mark.parametrize("measure", ["qqmean.mean", "qqmean.max", "qqmax.max", mean_gap])
 def test_distances_are_made_small(
     people: pandas.DataFrame, x: pandas.DataFrame, measure: Any
 ) -> None:
-    found = gen_match(people["treat"], x, fitness=measure, seed=5, **QUICK)
+    result = gen_match(people["treat"], x, fitness=measure, seed=5, **QUICK)
     start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]), fitness=measure)
-    assert tuple(found.fitness) <= tuple(start)
-    assert found.fitness[0] < start[0]
+    assert tuple(result.fitness) <= tuple(start)
+    assert result.fitness[0] < start[0]
 
 
-def test_a_loss_of_ones_own_is_made_large(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
-    own = gen_match(people["treat"], x, loss=sorted_values, seed=5, **QUICK)
-    given = gen_match(people["treat"], x, loss=1, seed=5, **QUICK)
-    assert own.weights.tobytes() == given.weights.tobytes()
-    assert own.fitness.tobytes() == given.fitness.tobytes()
+def test_a_loss_function_of_the_caller_is_maximized(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    by_function = gen_match(people["treat"], x, loss=sorted_values, seed=5, **QUICK)
+    built_in = gen_match(people["treat"], x, loss=1, seed=5, **QUICK)
+    assert by_function.weights.tobytes() == built_in.weights.tobytes()
+    assert by_function.fitness.tobytes() == built_in.fitness.tobytes()
 
 
 def test_whole_weights_lie_in_their_domains(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
     domains = np.array([[2.0, 9.0]] * x.shape[1])
-    found = gen_match(people["treat"], x, integer=True, domains=domains, seed=5, **QUICK)
-    assert (found.weights == np.round(found.weights)).all()
-    assert ((found.weights >= 2) & (found.weights <= 9)).all()
+    result = gen_match(people["treat"], x, integer=True, domains=domains, seed=5, **QUICK)
+    assert (result.weights == np.round(result.weights)).all()
+    assert ((result.weights >= 2) & (result.weights <= 9)).all()
 
 
-def test_a_better_start_is_kept(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+def test_a_better_start_is_not_lost(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
     good = gen_match(people["treat"], x, seed=5, population=100, generations=8)
-    found = gen_match(people["treat"], x, starting_values=good.weights, seed=6, **QUICK)
-    assert tuple(found.fitness) >= tuple(good.fitness)
+    result = gen_match(people["treat"], x, starting_values=good.weights, seed=6, **QUICK)
+    assert tuple(result.fitness) >= tuple(good.fitness)
 
 
 def test_balance_is_judged_among_common_rows_only(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, common_support=True, seed=5, **QUICK)
-    smallest = found.balance().smallest_after
+    result = gen_match(people["treat"], x, common_support=True, seed=5, **QUICK)
+    smallest = result.balance().smallest_after
     assert smallest is not None
-    assert found.matches.n < found.matches.rows
-    assert found.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
+    assert result.matches.n < result.matches.rows
+    assert result.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
 
 
-def test_progress_tells_each_generation_and_how_many_there_are(
+def test_progress_reports_each_generation_and_the_limit(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    told: list[tuple[int, int]] = []
-    found = gen_match(
+    reports: list[tuple[int, int]] = []
+    result = gen_match(
         people["treat"],
         x,
         seed=5,
-        progress=lambda generation, most: told.append((generation.number, most)),
+        progress=lambda generation, limit: reports.append((generation.number, limit)),
         **QUICK,
     )
-    assert [number for number, _ in told] == list(range(found.generations + 1))
-    assert {most for _, most in told} == {QUICK["generations"]}
+    assert [number for number, _ in reports] == list(range(result.generations + 1))
+    assert {limit for _, limit in reports} == {QUICK["generations"]}
 
 
 def test_the_summary_names_the_weights_and_the_worst_balance(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, seed=5, **QUICK)
-    said = found.summary()
+    result = gen_match(people["treat"], x, seed=5, **QUICK)
+    summary = result.summary()
     for name in NAMES:
-        assert name in said
-    assert f"{found.fitness[0]:.5g}" in said
-    assert "Smallest p-value" in said
+        assert name in summary
+    assert f"{result.fitness[0]:.5g}" in summary
+    assert "Smallest p-value" in summary
 
 
 def test_the_plot_ends_with_the_balance_of_the_weights(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
-    found = gen_match(people["treat"], x, seed=5, **QUICK)
-    after = found.balance().after
+    result = gen_match(people["treat"], x, seed=5, **QUICK)
+    after = result.balance().after
     assert after is not None
-    worst = max(abs(one.sdiff) for one in after)
-    described = found.plot().to_dict()["description"]
+    worst = max(abs(column.sdiff) for column in after)
+    described = result.plot().to_dict()["description"]
     assert f"{worst:.1f} %" in described.rpartition("before matching")[2]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("options", "message"),
     [
         ({"domains": [[0, 1]]}, r"domains have shape \(1, 2\) and X has 2 columns"),
         ({"domains": [[0, 1], [5, 2]]}, r"domains, column 'b': .* between 5 and 2"),
@@ -195,14 +197,16 @@ def test_the_plot_ends_with_the_balance_of_the_weights(
         ({"exact": True}, r"no unit has a valid match"),
     ],
 )
-def test_what_cannot_be_used_is_named(given: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> None:
     x = pandas.DataFrame({"a": np.arange(8.0), "b": [2, 7, 1, 8, 2, 8, 1, 8]})
-    with pytest.raises(UnusableInput, match=told):
-        gen_match(np.array([1, 0, 1, 0, 0, 1, 0, 0]), x, **{**QUICK, **given})
+    with pytest.raises(UnusableInput, match=message):
+        gen_match(np.array([1, 0, 1, 0, 0, 1, 0, 0]), x, **{**QUICK, **options})
 
 
 def test_the_package_gives_the_function_and_not_its_file() -> None:
     """In a fresh interpreter: an import from the package, as the documentation shows it."""
-    asked = "from equipoise.matching import gen_match; print(callable(gen_match))"
-    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "True"
+    script = "from equipoise.matching import gen_match; print(callable(gen_match))"
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "True"

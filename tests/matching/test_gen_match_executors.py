@@ -24,17 +24,17 @@ from tests.matching.nsw import NAMES, lalonde
 def searched(**options: Any) -> GenMatchResult:
     people = lalonde()
     x = np.column_stack([people[name] for name in NAMES])
-    asked: dict[str, Any] = {"population": 60, "generations": 6, "seed": 20110614, "m": 2}
-    return gen_match(people["treat"], x, **{**asked, **options})
+    defaults: dict[str, Any] = {"population": 60, "generations": 6, "seed": 20110614, "m": 2}
+    return gen_match(people["treat"], x, **{**defaults, **options})
 
 
-def bits(found: GenMatchResult) -> tuple[bytes, ...]:
+def bits(result: GenMatchResult) -> tuple[bytes, ...]:
     """All that the search came to, generation after generation."""
     return (
-        found.weights.tobytes(),
-        found.fitness.tobytes(),
-        found.matches.control_index.tobytes(),
-        *(one.par.tobytes() + one.value.tobytes() for one in found.history),
+        result.weights.tobytes(),
+        result.fitness.tobytes(),
+        result.matches.control_index.tobytes(),
+        *(generation.par.tobytes() + generation.value.tobytes() for generation in result.history),
     )
 
 
@@ -78,7 +78,7 @@ def test_a_worker_of_a_cluster_that_is_killed_between_generations_changes_no_bit
 ) -> None:
     killed: list[int] = []
 
-    def kill_one(generation: Generation, most: int) -> None:
+    def kill_one(generation: Generation, limit: int) -> None:
         if generation.number == 2:
             victim = sorted(client.run(os.getpid).values())[0]
             os.kill(victim, signal.SIGKILL)
@@ -96,8 +96,8 @@ def test_a_worker_of_a_cluster_that_is_killed_over_a_candidate_changes_no_bit(
     assert (tmp_path / "died").exists()
 
 
-def test_lots_fall_alike_everywhere(client: Any) -> None:
+def test_lots_are_the_same_everywhere(client: Any) -> None:
     by_lot: dict[str, Any] = {"ties": False, "boot": 20, "population": 12, "generations": 2}
-    here = searched(threads=1, **by_lot)
-    assert bits(searched(threads=2, **by_lot)) == bits(here)
-    assert bits(searched(executor=client, **by_lot)) == bits(here)
+    expected = searched(threads=1, **by_lot)
+    assert bits(searched(threads=2, **by_lot)) == bits(expected)
+    assert bits(searched(executor=client, **by_lot)) == bits(expected)

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.matching.match import MatchResult, match
 from equipoise.model.errors import UnusableInput
-from tests.matching.golden import cases, columns, options
+from tests.matching.golden import answers, columns, options
 
 LOTS = ("replace", "ties")
 
@@ -18,7 +18,7 @@ def label(case: dict[str, Any]) -> str:
     return f"{case['id']}-{case['data']}"
 
 
-ALL = [case for case in cases() if case["x"] != "propensity"]
+ALL = [case for case in answers("match") if case["x"] != "propensity"]
 NONE_VALID = [case for case in ALL if "error" in case["result"]]
 SETTLED = [
     case
@@ -44,29 +44,29 @@ def pairs_of_r(answer: dict[str, Any]) -> list[tuple[int, int, float]]:
     return sorted(zip(treated, control, answer["weights"], strict=True))
 
 
-def numbers(found: object) -> list[float]:
-    return list(np.atleast_1d(np.asarray(found, dtype=np.float64)))
+def numbers(values: object) -> list[float]:
+    return list(np.atleast_1d(np.asarray(values, dtype=np.float64)))
 
 
 @pytest.mark.parametrize("case", SETTLED, ids=label)
 def test_pairs_and_numbers_are_those_of_r(case: dict[str, Any]) -> None:
-    found, answer = matched(case), case["result"]
+    result, answer = matched(case), case["result"]
     expected = pairs_of_r(answer)
-    assert [pair[:2] for pair in pairs(found)] == [pair[:2] for pair in expected]
+    assert [pair[:2] for pair in pairs(result)] == [pair[:2] for pair in expected]
     np.testing.assert_allclose(
-        [pair[2] for pair in pairs(found)], [pair[2] for pair in expected], rtol=1e-11
+        [pair[2] for pair in pairs(result)], [pair[2] for pair in expected], rtol=1e-11
     )
-    assert list(found.dropped_index) == [row - 1 for row in numbers(answer["index_dropped"])]
-    ours = [found.estimate, found.estimate_unadjusted, found.se, found.se_standard]
+    assert list(result.dropped_index) == [row - 1 for row in numbers(answer["index_dropped"])]
+    ours = [result.estimate, result.estimate_unadjusted, result.se, result.se_standard]
     theirs = [answer[name] for name in ("est", "est_noadj", "se", "se_standard")]
     np.testing.assert_allclose(numbers(ours), numbers(theirs), rtol=1e-8)
     # A difference of two variances: what it is exact to follows from theirs.
     np.testing.assert_allclose(
-        numbers(found.se_conditional)[0] ** 2, answer["se_cond"] ** 2, rtol=1e-8, atol=1e-13
+        numbers(result.se_conditional)[0] ** 2, answer["se_cond"] ** 2, rtol=1e-8, atol=1e-13
     )
-    assert found.n_weighted == pytest.approx(answer["wnobs"], rel=1e-12)
-    assert found.n == answer["orig_nobs"]
-    assert found.n_dropped == answer["ndrops"]
+    assert result.n_weighted == pytest.approx(answer["wnobs"], rel=1e-12)
+    assert result.n == answer["orig_nobs"]
+    assert result.n_dropped == answer["ndrops"]
 
 
 @pytest.mark.parametrize("case", NONE_VALID, ids=label)
@@ -81,12 +81,12 @@ def test_where_lots_decide_r_s_answer_is_among_ours(case: dict[str, Any]) -> Non
     answer = case["result"]
     expected = [pair[:2] for pair in pairs_of_r(answer)]
     for seed in range(64):
-        found = matched(case, seed=seed)
-        if [pair[:2] for pair in pairs(found)] == expected:
+        result = matched(case, seed=seed)
+        if [pair[:2] for pair in pairs(result)] == expected:
             break
     else:
         pytest.fail("no seed gave the pairs of R")
-    assert found.estimate == pytest.approx(answer["est"], rel=1e-8)
-    assert found.se_standard == pytest.approx(answer["se_standard"], rel=1e-8)
-    assert found.se is None
-    assert list(found.dropped_index) == [row - 1 for row in numbers(answer["index_dropped"])]
+    assert result.estimate == pytest.approx(answer["est"], rel=1e-8)
+    assert result.se_standard == pytest.approx(answer["se_standard"], rel=1e-8)
+    assert result.se is None
+    assert list(result.dropped_index) == [row - 1 for row in numbers(answer["index_dropped"])]

@@ -37,9 +37,9 @@ def test_the_exact_p_value_with_ties_is_the_share_of_all_splits(
     observed = distance(first, second)
     reaching = total = 0
     for chosen in combinations(range(len(pooled)), len(first)):
-        own = [pooled[k] for k in chosen]
+        sample = [pooled[k] for k in chosen]
         other = [pooled[k] for k in range(len(pooled)) if k not in chosen]
-        reaching += distance(own, other) >= observed - 1e-12
+        reaching += distance(sample, other) >= observed - 1e-12
         total += 1
     test = ks_boot(first, second, boot=0)
     assert test.statistic == pytest.approx(observed, abs=1e-15)
@@ -121,13 +121,13 @@ def test_order_and_scale_change_nothing(first: list[int], second: list[int], sca
     assert turned == plain
 
 
-def test_samples_that_are_one_constant_are_alike() -> None:
+def test_samples_of_one_constant_do_not_differ() -> None:
     test = ks_boot([0.1] * 7, [0.1] * 9, boot=20, seed=1)
     assert (test.statistic, test.p_value, test.boot_p_value) == (0.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (([1.0, math.nan, math.inf], [1.0]), "treated is missing or infinite in rows 1, 2"),
         (([1.0], [2.0, math.nan]), "control is missing in row 1"),
@@ -136,9 +136,9 @@ def test_samples_that_are_one_constant_are_alike() -> None:
     ],
 )
 def test_an_unusable_sample_is_named_with_its_rows(
-    arguments: tuple[list[float], list[float]], words: str
+    arguments: tuple[list[float], list[float]], message: str
 ) -> None:
-    with pytest.raises(UnusableInput, match=words):
+    with pytest.raises(UnusableInput, match=message):
         ks_boot(*arguments)
 
 
@@ -148,15 +148,15 @@ def test_too_few_bootstrap_samples_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("weights", "message"),
     [
         ([1.0], "1 weights for 2 values"),
         ([1.0, -1.0], "negative in row 1"),
         ([0.0, 0.0], "every weight is zero"),
     ],
 )
-def test_unusable_weights_are_refused(weights: list[float], words: str) -> None:
-    with pytest.raises(UnusableInput, match=words):
+def test_unusable_weights_are_refused(weights: list[float], message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
         ks_boot([1.0, 2.0], [2.0], weights_treated=weights)
 
 

@@ -36,22 +36,24 @@ estimands = st.sampled_from(["ATT", "ATC", "ATE"])
 metrics = st.sampled_from(["inverse_variance", "mahalanobis"])
 
 
-def pairs(found: MatchResult, renamed: Any = None) -> set[tuple[int, int]]:
-    name = np.arange(found.rows) if renamed is None else renamed
+def pairs(result: MatchResult, renamed: Any = None) -> set[tuple[int, int]]:
+    name = np.arange(result.rows) if renamed is None else renamed
     return set(
-        zip(name[found.treated_index].tolist(), name[found.control_index].tolist(), strict=True)
+        zip(name[result.treated_index].tolist(), name[result.control_index].tolist(), strict=True)
     )
 
 
-def assert_same_numbers(left: MatchResult, right: MatchResult) -> None:
-    assert left.estimate == pytest.approx(right.estimate, rel=1e-7, abs=1e-9)
-    assert left.se == pytest.approx(right.se, rel=1e-6, abs=1e-9)
+def assert_same_numbers(first: MatchResult, second: MatchResult) -> None:
+    assert first.estimate == pytest.approx(second.estimate, rel=1e-7, abs=1e-9)
+    assert first.se == pytest.approx(second.se, rel=1e-6, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=60)
 @given(data(), estimands, metrics, st.integers(1, 4))
-def test_the_order_of_rows_does_not_matter(drawn: Data, estimand: Any, metric: str, m: int) -> None:
-    y, treat, x = drawn
+def test_the_order_of_rows_does_not_matter(
+    sample: Data, estimand: Any, metric: str, m: int
+) -> None:
+    y, treat, x = sample
     order = np.random.default_rng(1).permutation(len(y))
     plain = match(y, treat, x, estimand=estimand, metric=metric, m=m)
     shuffled = match(y[order], treat[order], x[order], estimand=estimand, metric=metric, m=m)
@@ -62,9 +64,9 @@ def test_the_order_of_rows_does_not_matter(drawn: Data, estimand: Any, metric: s
 @settings(deadline=None, max_examples=60)
 @given(data(), estimands, metrics, st.sampled_from([1e-12, 0.37, 1e12]))
 def test_neither_the_order_nor_the_scale_of_columns_matters(
-    drawn: Data, estimand: Any, metric: str, scale: float
+    sample: Data, estimand: Any, metric: str, scale: float
 ) -> None:
-    y, treat, x = drawn
+    y, treat, x = sample
     changed = x[:, ::-1].copy()
     changed[:, 0] *= scale
     plain = match(y, treat, x, estimand=estimand, metric=metric)
@@ -74,9 +76,9 @@ def test_neither_the_order_nor_the_scale_of_columns_matters(
 
 
 def found_by(
-    method: Any, threads: int, drawn: Data, weights: Any = None, **more: Any
+    method: Any, threads: int, sample: Data, weights: Any = None, **more: Any
 ) -> tuple[Any, ...]:
-    units = units_of(*drawn, weights)
+    units = units_of(*sample, weights)
     options = MatchOptions(
         **{
             "estimand": "ATE",
@@ -96,9 +98,9 @@ def found_by(
     )
     matcher = _native.Matcher(units, options)
     assert method == "chosen" or matcher.uses_tree == (method == "tree")
-    found = matcher.pairs(None)
+    result = matcher.pairs(None)
     variances = matcher.variances(2.0).tobytes()
-    return found.query.tolist(), found.matched.tolist(), found.weights.tolist(), variances
+    return result.query.tolist(), result.matched.tolist(), result.weights.tolist(), variances
 
 
 @settings(deadline=None, max_examples=100)
@@ -118,22 +120,22 @@ def found_by(
     st.booleans(),
 )
 def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
-    drawn: Data, more: dict[str, Any], fenced: bool, weighted: bool
+    sample: Data, more: dict[str, Any], fenced: bool, weighted: bool
 ) -> None:
     if fenced:
-        caliper = np.full((1, drawn[2].shape[1]), np.inf)
+        caliper = np.full((1, sample[2].shape[1]), np.inf)
         caliper[0, 0] = 0.7
         more = more | {"caliper": caliper}
-    weights = np.random.default_rng(2).uniform(0.2, 3.0, len(drawn[0])) if weighted else None
-    expected = found_by("brute_force", 1, drawn, weights, **more)
-    assert found_by("tree", 1, drawn, weights, **more) == expected
-    assert found_by("tree", 3, drawn, weights, **more) == expected
-    assert found_by("brute_force", 2, drawn, weights, **more) == expected
+    weights = np.random.default_rng(2).uniform(0.2, 3.0, len(sample[0])) if weighted else None
+    expected = found_by("brute_force", 1, sample, weights, **more)
+    assert found_by("tree", 1, sample, weights, **more) == expected
+    assert found_by("tree", 3, sample, weights, **more) == expected
+    assert found_by("brute_force", 2, sample, weights, **more) == expected
 
 
-def available(instructions: str, drawn: Data) -> bool:
+def available(instructions: str, sample: Data) -> bool:
     try:
-        found_by("chosen", 1, drawn, instructions=instructions)
+        found_by("chosen", 1, sample, instructions=instructions)
     except ValueError as error:
         assert instructions in str(error)
         return False
@@ -149,12 +151,12 @@ def test_all_instructions_of_the_processor_find_the_same_pairs(
     generator = np.random.default_rng(rows)
     x = generator.normal(size=(rows, 7))
     treat = (generator.random(rows) < 0.4).astype(np.float64)
-    drawn = x.sum(axis=1), treat, x
-    *expected, expected_variances = found_by(method, 1, drawn, instructions="portable", **more)
+    sample = x.sum(axis=1), treat, x
+    *expected, expected_variances = found_by(method, 1, sample, instructions="portable", **more)
     for instructions in ("avx2", "avx512"):
-        if available(instructions, drawn):
-            *found, variances = found_by(method, 1, drawn, instructions=instructions, **more)
-            assert found == expected
+        if available(instructions, sample):
+            *result, variances = found_by(method, 1, sample, instructions=instructions, **more)
+            assert result == expected
             np.testing.assert_allclose(
                 np.frombuffer(variances), np.frombuffer(expected_variances), rtol=1e-12
             )
@@ -168,22 +170,22 @@ def test_a_tree_and_brute_force_find_the_same_among_thousands(
     generator = np.random.default_rng(columns)
     x = generator.normal(size=(3000, columns))
     treat = (generator.random(3000) < 0.3).astype(np.float64)
-    drawn = x.sum(axis=1), treat, x
-    expected = found_by("brute_force", 1, drawn, **more)
-    assert found_by("tree", 2, drawn, **more) == expected
-    assert found_by("chosen", 2, drawn, **more) == expected
+    sample = x.sum(axis=1), treat, x
+    expected = found_by("brute_force", 1, sample, **more)
+    assert found_by("tree", 2, sample, **more) == expected
+    assert found_by("chosen", 2, sample, **more) == expected
 
 
 def test_an_unknown_instruction_set_is_refused() -> None:
-    drawn = np.arange(4.0), np.array([1.0, 1, 0, 0]), np.eye(4)
+    sample = np.arange(4.0), np.array([1.0, 1, 0, 0]), np.eye(4)
     with pytest.raises(ValueError, match="abacus"):
-        found_by("chosen", 1, drawn, instructions="abacus")
+        found_by("chosen", 1, sample, instructions="abacus")
 
 
 @settings(deadline=None, max_examples=40)
 @given(data(), estimands, st.integers(2, 3))
-def test_duplicates_count_with_their_multiplicity(drawn: Data, estimand: Any, copies: int) -> None:
-    y, treat, x = drawn
+def test_duplicates_count_with_their_multiplicity(sample: Data, estimand: Any, copies: int) -> None:
+    y, treat, x = sample
     # N / (N - 1) is part of the scale: what just ties at one N may not do so at another.
     options: dict[str, Any] = {
         "estimand": estimand,
@@ -200,9 +202,9 @@ def test_duplicates_count_with_their_multiplicity(drawn: Data, estimand: Any, co
 @settings(deadline=None, max_examples=40)
 @given(data(), metrics, st.integers(1, 3))
 def test_the_effect_on_the_treated_mirrors_that_on_the_controls(
-    drawn: Data, metric: str, m: int
+    sample: Data, metric: str, m: int
 ) -> None:
-    y, treat, x = drawn
+    y, treat, x = sample
     m = min(m, int(treat.sum()), int((1 - treat).sum()))
     treated = match(y, treat, x, estimand="ATT", metric=metric, m=m)
     mirrored = match(y, 1 - treat, x, estimand="ATC", metric=metric, m=m)
@@ -213,30 +215,30 @@ def test_the_effect_on_the_treated_mirrors_that_on_the_controls(
 
 @settings(deadline=None, max_examples=40)
 @given(data(), estimands)
-def test_an_earlier_match_can_be_reused_for_another_outcome(drawn: Data, estimand: Any) -> None:
-    y, treat, x = drawn
+def test_an_earlier_match_can_be_reused_for_another_outcome(sample: Data, estimand: Any) -> None:
+    y, treat, x = sample
     earlier = match(None, treat, x, estimand=estimand)
-    again = match(y, treat, x, estimand=estimand, reuse=earlier)
-    assert_same_numbers(again, match(y, treat, x, estimand=estimand))
+    reused = match(y, treat, x, estimand=estimand, reuse=earlier)
+    assert_same_numbers(reused, match(y, treat, x, estimand=estimand))
 
 
 @settings(deadline=None, max_examples=40)
 @given(data(), st.integers(0, 99))
-def test_lots_fall_only_among_those_that_tie(drawn: Data, seed: int) -> None:
-    y, treat, x = drawn
+def test_lots_fall_only_among_those_that_tie(sample: Data, seed: int) -> None:
+    y, treat, x = sample
     tied = match(y, treat, x, m=2)
     drawn_by_lot = match(y, treat, x, m=2, ties=False, seed=seed)
     assert pairs(drawn_by_lot) <= pairs(tied)
-    wanted = min(2, int((1 - treat).sum()))
-    assert set(np.unique(drawn_by_lot.treated_index, return_counts=True)[1]) == {wanted}
+    expected_matches = min(2, int((1 - treat).sum()))
+    assert set(np.unique(drawn_by_lot.treated_index, return_counts=True)[1]) == {expected_matches}
 
 
 @settings(deadline=None, max_examples=40)
 @given(data(), estimands, st.integers(1, 3))
 def test_equal_rows_taken_together_or_one_by_one_give_the_same(
-    drawn: Data, estimand: Any, m: int
+    sample: Data, estimand: Any, m: int
 ) -> None:
-    y, treat, x = drawn
+    y, treat, x = sample
     together = match(y, treat, x, estimand=estimand, m=m)
     # With weights every row is searched for on its own.
     one_by_one = match(y, treat, x, estimand=estimand, m=m, weights=np.ones(len(y)))
@@ -247,9 +249,9 @@ def test_equal_rows_taken_together_or_one_by_one_give_the_same(
 @settings(deadline=None, max_examples=40)
 @given(data(), estimands, st.integers(1, 3), st.integers(0, 99))
 def test_a_row_of_weight_two_counts_as_two_equal_rows(
-    drawn: Data, estimand: Any, m: int, seed: int
+    sample: Data, estimand: Any, m: int, seed: int
 ) -> None:
-    y, treat, x = drawn
+    y, treat, x = sample
     times = np.random.default_rng(seed).integers(1, 4, len(y))
     m = min(m, int(treat.sum()), int((1 - treat).sum()))
     options: dict[str, Any] = {"estimand": estimand, "m": m, "metric": np.ones(x.shape[1])}

@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.matching.balance import match_balance
 from equipoise.matching.match import match
-from tests.matching.golden import METRICS, lalonde_cases
+from tests.matching.golden import METRICS, answers
 from tests.matching.nsw import NAMES, lalonde
 
 FOUR = ("age", "educ", "re74", "re75")
@@ -43,16 +43,16 @@ def test_the_stata_log_of_imbens(
 ) -> None:
     data = lalonde()
     x = table(data, names)
-    found = match(data["re78"] / 1000, data["treat"], x, r_compatible=True, **(SAMPLE | more))
-    assert found.estimate == pytest.approx(effect, rel=2e-5)
-    assert found.se == pytest.approx(error, rel=2e-5)
-    assert len(found.weights) == pairs
+    result = match(data["re78"] / 1000, data["treat"], x, r_compatible=True, **(SAMPLE | more))
+    assert result.estimate == pytest.approx(effect, rel=2e-5)
+    assert result.se == pytest.approx(error, rel=2e-5)
+    assert len(result.weights) == pairs
 
 
 def test_adjusting_for_other_covariates_than_those_matched_on() -> None:
     data = lalonde()
     z = table(data, ("married", "age"))
-    found = match(
+    result = match(
         data["re78"] / 1000,
         data["treat"],
         table(data, FOUR),
@@ -61,25 +61,25 @@ def test_adjusting_for_other_covariates_than_those_matched_on() -> None:
         r_compatible=True,
         **SAMPLE,
     )
-    assert found.estimate == pytest.approx(1.71968656670868, rel=2e-5)
-    assert found.se == pytest.approx(0.743608513017050, rel=2e-5)
+    assert result.estimate == pytest.approx(1.71968656670868, rel=2e-5)
+    assert result.se == pytest.approx(0.743608513017050, rel=2e-5)
 
 
 def test_observation_weights() -> None:
     data = lalonde()
     weights = np.exp((data["educ"] - 10.1) / 2)
     y, x = data["re78"] / 1000, table(data, FOUR)
-    found = match(y, data["treat"], x, weights=weights, r_compatible=True, **SAMPLE)
-    assert found.estimate == pytest.approx(3.14695956932726, rel=2e-5)
-    assert found.se == pytest.approx(1.070914907138643, rel=2e-5)
-    assert len(found.weights) == 1155
-    assert found.n_weighted == pytest.approx(661.147, abs=1e-3)
+    result = match(y, data["treat"], x, weights=weights, r_compatible=True, **SAMPLE)
+    assert result.estimate == pytest.approx(3.14695956932726, rel=2e-5)
+    assert result.se == pytest.approx(1.070914907138643, rel=2e-5)
+    assert len(result.weights) == 1155
+    assert result.n_weighted == pytest.approx(661.147, abs=1e-3)
 
 
 def test_everything_at_once_on_the_treated() -> None:
     data = lalonde()
     weights = np.exp((data["educ"] - 10.1) / 2)
-    found = match(
+    result = match(
         data["re78"] / 1000,
         data["treat"],
         table(data, FOUR),
@@ -92,16 +92,16 @@ def test_everything_at_once_on_the_treated() -> None:
         weights=weights,
         r_compatible=True,
     )
-    assert found.estimate == pytest.approx(3.16566014738572, rel=2e-5)
-    assert found.se == pytest.approx(0.265657268489384, rel=2e-5)
-    assert (len(found.weights), found.n_dropped) == (130, 152)
-    assert found.n_weighted == pytest.approx(60.015, abs=1e-3)
-    assert weights[found.dropped_index].sum() == pytest.approx(262.694, abs=1e-3)
+    assert result.estimate == pytest.approx(3.16566014738572, rel=2e-5)
+    assert result.se == pytest.approx(0.265657268489384, rel=2e-5)
+    assert (len(result.weights), result.n_dropped) == (130, 152)
+    assert result.n_weighted == pytest.approx(60.015, abs=1e-3)
+    assert weights[result.dropped_index].sum() == pytest.approx(262.694, abs=1e-3)
 
 
 def test_everything_at_once_on_all() -> None:
     data = lalonde()
-    found = match(
+    result = match(
         data["re78"] / 1000,
         data["treat"],
         table(data, ("age", "educ", "re74")),
@@ -115,15 +115,15 @@ def test_everything_at_once_on_all() -> None:
         variance="sample",
         r_compatible=True,
     )
-    assert found.estimate == pytest.approx(3.50457962724634, rel=2e-5)
-    assert found.se == pytest.approx(0.574613885901435, rel=2e-5)
-    assert (len(found.weights), found.n_dropped) == (305, 366)
+    assert result.estimate == pytest.approx(3.50457962724634, rel=2e-5)
+    assert result.se == pytest.approx(0.574613885901435, rel=2e-5)
+    assert (len(result.weights), result.n_dropped) == (305, 366)
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["match"], ids=str)
+@pytest.mark.parametrize("case", answers("lalonde")["match"], ids=str)
 def test_ten_covariates(case: dict[str, Any]) -> None:
     data = lalonde()
-    found = match(
+    result = match(
         data["re78"],
         data["treat"],
         table(data, NAMES),
@@ -132,26 +132,26 @@ def test_ten_covariates(case: dict[str, Any]) -> None:
         metric=METRICS[case["metric"]],
         r_compatible=True,
     )
-    assert found.estimate == pytest.approx(case["est"], rel=1e-8)
-    assert found.se == pytest.approx(case["se"], rel=1e-8)
-    assert found.se_standard == pytest.approx(case["se_standard"], rel=1e-8)
-    assert len(found.weights) == case["pairs"]
+    assert result.estimate == pytest.approx(case["est"], rel=1e-8)
+    assert result.se == pytest.approx(case["se"], rel=1e-8)
+    assert result.se_standard == pytest.approx(case["se_standard"], rel=1e-8)
+    assert len(result.weights) == case["pairs"]
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["stacked"], ids=str)
+@pytest.mark.parametrize("case", answers("lalonde")["stacked"], ids=str)
 def test_stacked_data(case: dict[str, Any]) -> None:
     data = lalonde()
     copies = case["copies"]
-    found = match(
+    result = match(
         np.tile(data["re78"], copies),
         np.tile(data["treat"], copies),
         np.tile(table(data, NAMES), (copies, 1)),
         estimand=case["estimand"],
         r_compatible=True,
     )
-    assert found.estimate == pytest.approx(case["est"], rel=1e-8)
-    assert found.se == pytest.approx(case["se"], rel=1e-8)
-    assert len(found.weights) == case["pairs"]
+    assert result.estimate == pytest.approx(case["est"], rel=1e-8)
+    assert result.se == pytest.approx(case["se"], rel=1e-8)
+    assert len(result.weights) == case["pairs"]
 
 
 def test_units_without_a_match_count_in_r_s_error_but_not_in_the_right_one() -> None:
@@ -171,7 +171,7 @@ def test_units_without_a_match_count_in_r_s_error_but_not_in_the_right_one() -> 
 
 def test_bias_adjustment_with_the_mahalanobis_metric() -> None:
     data = lalonde()
-    found = match(
+    result = match(
         data["re78"],
         data["treat"],
         table(data, NAMES),
@@ -179,8 +179,8 @@ def test_bias_adjustment_with_the_mahalanobis_metric() -> None:
         bias_adjust=True,
         r_compatible=True,
     )
-    assert found.estimate == pytest.approx(1676.78075041, rel=2e-5)
-    assert found.se == pytest.approx(822.79940547, rel=2e-5)
+    assert result.estimate == pytest.approx(1676.78075041, rel=2e-5)
+    assert result.se == pytest.approx(822.79940547, rel=2e-5)
 
 
 PUBLISHED_BY_R = [
@@ -213,13 +213,13 @@ def test_ten_covariates_as_r_printed_them_on_its_own_copy_of_the_data(
 ) -> None:
     data = lalonde()
     x = table(data, NAMES)
-    found = match(
+    result = match(
         data["re78"], data["treat"], x, estimand=estimand, m=m, metric=metric, r_compatible=True
     )
-    assert found.estimate == pytest.approx(effect, rel=2e-6)
-    assert found.se == pytest.approx(error, rel=2e-6)
-    assert found.se_standard == pytest.approx(error_of_pairs, rel=2e-6)
-    assert len(found.weights) == pairs
+    assert result.estimate == pytest.approx(effect, rel=2e-6)
+    assert result.se == pytest.approx(error, rel=2e-6)
+    assert result.se_standard == pytest.approx(error_of_pairs, rel=2e-6)
+    assert len(result.weights) == pairs
 
 
 def test_the_experiment_s_own_difference_and_its_error_by_least_squares() -> None:
@@ -234,21 +234,21 @@ def test_the_experiment_s_own_difference_and_its_error_by_least_squares() -> Non
 def test_exact_columns_drop_276_in_the_stata_log() -> None:
     data = lalonde()
     x = table(data, FOUR)
-    found = match(data["re78"], data["treat"], x, exact=True, r_compatible=True, **SAMPLE)
-    assert found.n_dropped == 276
+    result = match(data["re78"], data["treat"], x, exact=True, r_compatible=True, **SAMPLE)
+    assert result.n_dropped == 276
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["fitness"], ids=lambda case: str(case["pairs"]))
+@pytest.mark.parametrize("case", answers("lalonde")["fitness"], ids=lambda case: str(case["pairs"]))
 def test_the_balance_that_a_genetic_search_maximises(case: dict[str, Any]) -> None:
     """Paired t-tests and KS of 11 covariates; where a column has two values the t-test twice."""
     data = lalonde()
     x = table(data, NAMES)
-    found = match(None, data["treat"], x, estimand="ATE", metric=case["par"], r_compatible=True)
-    assert len(found.weights) == case["pairs"]
+    result = match(None, data["treat"], x, estimand="ATE", metric=case["par"], r_compatible=True)
+    assert len(result.weights) == case["pairs"]
     balanced = np.column_stack([x, data["re74"] * data["re75"]])
-    balance = match_balance(balanced, data["treat"], found, boot=0, r_compatible=True)
+    balance = match_balance(balanced, data["treat"], result, boot=0, r_compatible=True)
     assert balance.after is not None
     values = []
-    for one in balance.after:
-        values += [one.t_p_value, one.t_p_value if one.ks is None else one.ks.p_value]
+    for column in balance.after:
+        values += [column.t_p_value, column.t_p_value if column.ks is None else column.ks.p_value]
     assert sorted(values) == pytest.approx(case["fitness"], rel=1e-8)

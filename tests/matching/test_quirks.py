@@ -22,21 +22,21 @@ def both(**more: Any) -> tuple[MatchResult, MatchResult]:
     return match(**arguments), match(**arguments, r_compatible=True)
 
 
-def test_common_support_tells_rows_as_they_were_given_but_r_those_that_are_left() -> None:
+def test_common_support_reports_rows_of_the_input_but_r_remaining_rows() -> None:
     right, as_in_r = both(common_support=True)
     low = max(X[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
     high = min(X[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
-    left = np.flatnonzero((X[:, 0] >= low) & (X[:, 0] <= high))
-    assert len(left) < 80
-    assert list(left[as_in_r.treated_index]) == list(right.treated_index)
-    assert list(left[as_in_r.control_index]) == list(right.control_index)
-    assert right.n == as_in_r.n == len(left)
+    rows = np.flatnonzero((X[:, 0] >= low) & (X[:, 0] <= high))
+    assert len(rows) < 80
+    assert list(rows[as_in_r.treated_index]) == list(right.treated_index)
+    assert list(rows[as_in_r.control_index]) == list(right.control_index)
+    assert right.n == as_in_r.n == len(rows)
 
 
 def test_values_that_differ_by_less_than_the_tolerance_are_equal_only_in_r() -> None:
     x = np.where(TREAT == 1, 1.0, 1.0 + 1e-6)
-    found = match(Y, TREAT, x, exact=True, r_compatible=True)
-    assert found.n_dropped == 0
+    result = match(Y, TREAT, x, exact=True, r_compatible=True)
+    assert result.n_dropped == 0
     with pytest.raises(UnusableInput, match="no unit has a valid match"):
         match(Y, TREAT, x, exact=True)
 
@@ -72,8 +72,8 @@ def test_lots_never_drop_a_nearer_match_except_in_r() -> None:
     right, as_in_r = set(), set()
     for seed in range(40):
         right |= {1 in match(y, treat, x, m=2, ties=False, seed=seed).control_index}
-        found = match(y, treat, x, m=2, ties=False, seed=seed, r_compatible=True)
-        as_in_r |= {1 in found.control_index}
+        result = match(y, treat, x, m=2, ties=False, seed=seed, r_compatible=True)
+        as_in_r |= {1 in result.control_index}
     assert right == {True}
     assert as_in_r == {True, False}
 
@@ -91,7 +91,7 @@ def test_an_exhausted_pool_names_who_got_no_match_but_not_in_r() -> None:
     assert len(as_in_r.dropped_index) == 0
 
 
-def test_too_few_neighbours_within_the_caliper_mean_no_variance_only_in_r() -> None:
+def test_too_few_neighbours_within_the_caliper_give_no_variance_only_in_r() -> None:
     right, as_in_r = both(caliper=0.4, variance_neighbors=6)
     assert right.estimate == as_in_r.estimate
     assert (right.se or 0.0) > (as_in_r.se or 0.0)
@@ -123,7 +123,7 @@ def test_a_unit_that_restrictions_leave_without_a_match_is_named_but_not_by_r() 
     assert right.n_dropped == as_in_r.n_dropped == 1
 
 
-def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_left() -> None:
+def test_restrictions_name_rows_of_the_input_but_r_takes_remaining_rows() -> None:
     x = X.copy()
     x[1, 0] = 99.0  # a control beyond the common support: the rows after it move up
     treated = 40
@@ -132,12 +132,12 @@ def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_le
     forbidden = [(treated, partner, -1.0)]
     right, as_in_r = both(X=x, common_support=True, restrict=forbidden)
     assert partner not in right.control_index[right.treated_index == treated]
-    left = np.flatnonzero(np.isin(np.arange(80), kept_rows(x)))
-    of_treated = left[as_in_r.treated_index] == treated
-    assert list(left[as_in_r.control_index[of_treated]]) == [partner]
+    rows = np.flatnonzero(np.isin(np.arange(80), rows_in_support(x)))
+    of_treated = rows[as_in_r.treated_index] == treated
+    assert list(rows[as_in_r.control_index[of_treated]]) == [partner]
 
 
-def kept_rows(x: Any) -> Any:
+def rows_in_support(x: Any) -> Any:
     low = max(x[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
     high = min(x[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
     return np.flatnonzero((x[:, 0] >= low) & (x[:, 0] <= high))
@@ -166,9 +166,9 @@ def test_weights_count_in_the_mahalanobis_metric_but_r_sums_without_them() -> No
     scaled = (x - mean) / spread
     weighted = np.linalg.inv(scaled.T @ (scaled * WEIGHTS[:, np.newaxis]) / WEIGHTS.sum())
     plain = np.linalg.inv(scaled.T @ scaled / 80)
-    for found, metric in ((right, weighted), (as_in_r, plain)):
+    for result, metric in ((right, weighted), (as_in_r, plain)):
         same = match(Y, TREAT, x, metric=metric, weights=WEIGHTS, m=3)
-        assert list(found.control_index) == list(same.control_index)
+        assert list(result.control_index) == list(same.control_index)
     assert list(right.control_index) != list(as_in_r.control_index)
 
 
@@ -182,16 +182,16 @@ def test_variances_with_weights_are_unbiased_except_in_r() -> None:
 
 
 def test_too_few_units_for_the_regression_are_an_error_but_r_leaves_it_out() -> None:
-    few = np.zeros(80)
-    few[:2] = 1
+    two_treated = np.zeros(80)
+    two_treated[:2] = 1
     z = GENERATOR.normal(size=(80, 4))
     with pytest.raises(UnusableInput, match="too few"):
-        match(Y, few, X, bias_adjust=True, covariates=z)
-    as_in_r = match(Y, few, X, bias_adjust=True, covariates=z, r_compatible=True)
+        match(Y, two_treated, X, bias_adjust=True, covariates=z)
+    as_in_r = match(Y, two_treated, X, bias_adjust=True, covariates=z, r_compatible=True)
     assert as_in_r.estimate == as_in_r.estimate_unadjusted
 
 
-def test_the_caliper_of_an_exact_column_is_told_as_used_but_not_by_r() -> None:
+def test_the_caliper_of_an_exact_column_is_reported_as_used_but_not_by_r() -> None:
     x = np.column_stack([np.round(X[:, 0]), X[:, 1]])
     right, as_in_r = both(X=x, exact=[True, False])
     assert right.effective_caliper is not None
@@ -203,6 +203,6 @@ def test_the_caliper_of_an_exact_column_is_told_as_used_but_not_by_r() -> None:
 def test_fifteen_thirds_are_five_where_r_asks_whether_a_regression_has_enough_units() -> None:
     treat = np.repeat([1.0, 0.0], [5, 40])
     y, z = GENERATOR.normal(size=45), GENERATOR.normal(size=(45, 5))
-    found = match(y, treat, z[:, 0], m=3, bias_adjust=True, covariates=z, r_compatible=True)
-    assert len(found.weights) == 15
-    assert found.estimate != found.estimate_unadjusted
+    result = match(y, treat, z[:, 0], m=3, bias_adjust=True, covariates=z, r_compatible=True)
+    assert len(result.weights) == 15
+    assert result.estimate != result.estimate_unadjusted

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from equipoise.matching.match import match
-from tests.matching.golden import cases, columns
+from tests.matching.golden import answers, columns
 from tests.matching.nsw import lalonde
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,9 @@ def score(treat: Floats, covariates: list[Floats]) -> Floats:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in cases() if case["x"] == "propensity"], ids=lambda case: case["data"]
+    "case",
+    [case for case in answers("match") if case["x"] == "propensity"],
+    ids=lambda case: case["data"],
 )
 def test_the_score_of_r_gives_the_effect_of_r(case: dict[str, Any]) -> None:
     data = columns(case["data"])
@@ -36,10 +38,10 @@ def test_the_score_of_r_gives_the_effect_of_r(case: dict[str, Any]) -> None:
     fitted = score(data["treat"], [data[name] for name in names])
     answer = case["result"]
     assert fitted[:10] == pytest.approx(answer["pscore_head"], rel=1e-6)
-    found = match(data["y"], data["treat"], fitted, r_compatible=True)
-    assert found.estimate == pytest.approx(answer["est"], rel=1e-8)
-    assert found.se == pytest.approx(answer["se"], rel=1e-8)
-    assert found.n_weighted == pytest.approx(answer["wnobs"])
+    result = match(data["y"], data["treat"], fitted, r_compatible=True)
+    assert result.estimate == pytest.approx(answer["est"], rel=1e-8)
+    assert result.se == pytest.approx(answer["se"], rel=1e-8)
+    assert result.n_weighted == pytest.approx(answer["wnobs"])
 
 
 EIGHT = ("age", "educ", "black", "hisp", "married", "nodegr", "re74", "re75")
@@ -48,13 +50,13 @@ EIGHT = ("age", "educ", "black", "hisp", "married", "nodegr", "re74", "re75")
 def test_the_score_of_sekhon_2011() -> None:
     data = lalonde()
     fitted = score(data["treat"], [data[name] for name in EIGHT])
-    found = match(data["re78"], data["treat"], fitted, r_compatible=True)
-    assert found.estimate == pytest.approx(2624.279, rel=1e-5)
-    assert found.se == pytest.approx(802.1877, rel=1e-5)
-    assert found.se_standard == pytest.approx(638.1548, rel=1e-5)
-    assert found.t == pytest.approx(3.2714, abs=1e-4)
-    assert found.p_value == pytest.approx(0.0010702, abs=1e-6)
-    assert len(found.weights) == 344
+    result = match(data["re78"], data["treat"], fitted, r_compatible=True)
+    assert result.estimate == pytest.approx(2624.279, rel=1e-5)
+    assert result.se == pytest.approx(802.1877, rel=1e-5)
+    assert result.se_standard == pytest.approx(638.1548, rel=1e-5)
+    assert result.t == pytest.approx(3.2714, abs=1e-4)
+    assert result.p_value == pytest.approx(0.0010702, abs=1e-6)
+    assert len(result.weights) == 344
 
 
 def dehejia_wahba(data: dict[str, Floats]) -> Floats:
@@ -66,25 +68,25 @@ def dehejia_wahba(data: dict[str, Floats]) -> Floats:
 
 def test_the_score_of_dehejia_and_wahba() -> None:
     data = lalonde()
-    found = match(data["re78"], data["treat"], dehejia_wahba(data), r_compatible=True)
-    assert found.estimate == pytest.approx(2153.3060196911, rel=2e-5)
-    assert found.se == pytest.approx(825.3980679880, rel=2e-5)
-    assert found.se_standard == pytest.approx(678.0923848565, rel=2e-5)
-    assert found.p_value == pytest.approx(0.0090858, abs=1e-5)
-    assert len(found.weights) == 346
+    result = match(data["re78"], data["treat"], dehejia_wahba(data), r_compatible=True)
+    assert result.estimate == pytest.approx(2153.3060196911, rel=2e-5)
+    assert result.se == pytest.approx(825.3980679880, rel=2e-5)
+    assert result.se_standard == pytest.approx(678.0923848565, rel=2e-5)
+    assert result.p_value == pytest.approx(0.0090858, abs=1e-5)
+    assert len(result.weights) == 346
 
 
 def test_a_caliper_on_the_score_of_dehejia_and_wahba() -> None:
     data = lalonde()
     fitted = dehejia_wahba(data)
-    found = match(data["re78"], data["treat"], fitted, caliper=0.05, r_compatible=True)
-    assert found.estimate == pytest.approx(2240.07851817, rel=2e-5)
-    assert found.se == pytest.approx(797.50428214, rel=2e-5)
-    assert (found.n_dropped, len(found.weights)) == (12, 334)
+    result = match(data["re78"], data["treat"], fitted, caliper=0.05, r_compatible=True)
+    assert result.estimate == pytest.approx(2240.07851817, rel=2e-5)
+    assert result.se == pytest.approx(797.50428214, rel=2e-5)
+    assert (result.n_dropped, len(result.weights)) == (12, 334)
 
 
 def test_four_neighbours_for_the_variance_on_the_score_of_dehejia_and_wahba() -> None:
     data = lalonde()
     fitted = dehejia_wahba(data)
-    found = match(data["re78"], data["treat"], fitted, variance_neighbors=4, r_compatible=True)
-    assert found.se == pytest.approx(794.71642661, rel=2e-5)
+    result = match(data["re78"], data["treat"], fitted, variance_neighbors=4, r_compatible=True)
+    assert result.se == pytest.approx(794.71642661, rel=2e-5)

@@ -27,11 +27,11 @@ BY = GENERATOR.integers(0, 6, ROWS)
 WEIGHTS = GENERATOR.uniform(0.5, 2.0, ROWS)
 
 
-def pairs(found: Any) -> set[tuple[int, int, float]]:
+def pairs(result: Any) -> set[tuple[int, int, float]]:
     return {
         (int(treated), int(control), round(float(weight), 12))
         for treated, control, weight in zip(
-            found.treated_index, found.control_index, found.weights, strict=True
+            result.treated_index, result.control_index, result.weights, strict=True
         )
     }
 
@@ -64,12 +64,12 @@ def test_each_stratum_is_matched_as_if_it_were_alone(
         "r_compatible": r_compatible,
     }
     try:
-        found = match_by(Y, TREAT, X, BY, ties=True, weights=weights, **options)
+        result = match_by(Y, TREAT, X, BY, ties=True, weights=weights, **options)
     except UnusableInput:
         assert caliper is not None
         return
     together = set()
-    for place, stratum in enumerate(found.strata):
+    for place, stratum in enumerate(result.strata):
         rows = np.flatnonzero(stratum.values[0] == BY)
         of_stratum = None if weights is None else weights[rows]
         try:
@@ -83,34 +83,34 @@ def test_each_stratum_is_matched_as_if_it_were_alone(
         }
         assert stratum.estimate == pytest.approx(alone.estimate)
         assert stratum.n_dropped == alone.n_dropped
-        if found.effective_caliper is not None:
-            assert found.effective_caliper[place] == pytest.approx(alone.effective_caliper)
-    assert pairs(found) == together
+        if result.effective_caliper is not None:
+            assert result.effective_caliper[place] == pytest.approx(alone.effective_caliper)
+    assert pairs(result) == together
 
 
 @pytest.mark.parametrize("estimand", ["ATT", "ATC", "ATE"])
 def test_one_stratum_is_a_match_with_its_errors(estimand: Any) -> None:
-    one = match_by(
+    stratified = match_by(
         Y, TREAT, X, np.zeros(ROWS), estimand=estimand, variance_neighbors=2, caliper=0.5
     )
     plain = match(Y, TREAT, X, estimand=estimand, variance_neighbors=2, caliper=0.5)
     for name in ("estimate", "se", "se_standard", "se_conditional", "p_value", "n_dropped"):
-        assert getattr(one, name) == pytest.approx(getattr(plain, name)), name
-    assert pairs(one) == pairs(plain)
-    assert list(one.dropped_index) == list(plain.dropped_index)
+        assert getattr(stratified, name) == pytest.approx(getattr(plain, name)), name
+    assert pairs(stratified) == pairs(plain)
+    assert list(stratified.dropped_index) == list(plain.dropped_index)
 
 
-def test_strata_that_lack_an_arm_are_skipped_and_told() -> None:
+def test_strata_that_lack_an_arm_are_skipped_and_reported() -> None:
     by, treat = lonely()
-    found = match_by(Y, treat, X, by)
-    assert [one.values for one in found.skipped] == [(0,), (40,)]
-    assert {one.estimate for one in found.skipped} == {None}
-    assert list(found.dropped_index) == list(np.flatnonzero(by == 40))
-    assert found.n_dropped == len(found.dropped_index)
-    assert "2 (0, 40)" in found.summary()
+    result = match_by(Y, treat, X, by)
+    assert [stratum.values for stratum in result.skipped] == [(0,), (40,)]
+    assert {stratum.estimate for stratum in result.skipped} == {None}
+    assert list(result.dropped_index) == list(np.flatnonzero(by == 40))
+    assert result.n_dropped == len(result.dropped_index)
+    assert "2 (0, 40)" in result.summary()
     inside = ~np.isin(by, (0, 40))
     without = match_by(Y[inside], treat[inside], X[inside], by[inside])
-    assert (found.estimate, found.se) == (without.estimate, without.se)
+    assert (result.estimate, result.se) == (without.estimate, without.se)
 
 
 def test_r_counts_the_treated_of_skipped_strata_in_its_error() -> None:
@@ -128,16 +128,16 @@ def test_r_counts_the_treated_of_skipped_strata_in_its_error() -> None:
     common = 0.5 * np.average((difference - effect) ** 2, weights=weight)
     served = np.bincount(control, weight, ROWS)
     squares = np.bincount(control, weight**2, ROWS)
-    own = np.bincount(treated, weight * difference, ROWS)
+    effects = np.bincount(treated, weight * difference, ROWS)
     matched = np.unique(treated)
-    for rows, found in ((matched, right), (np.flatnonzero(treat == 1), as_in_r)):
-        variance = (common * (served**2 - squares)).sum() + ((own[rows] - effect) ** 2).sum()
-        assert found.se == pytest.approx(np.sqrt(variance) / len(rows))
+    for rows, result in ((matched, right), (np.flatnonzero(treat == 1), as_in_r)):
+        variance = (common * (served**2 - squares)).sum() + ((effects[rows] - effect) ** 2).sum()
+        assert result.se == pytest.approx(np.sqrt(variance) / len(rows))
     assert len(matched) < treat.sum()
 
 
 @pytest.mark.parametrize(
-    ("options", "here", "in_r"),
+    ("options", "has_error", "in_r"),
     [
         ({}, True, False),
         ({"ties": True}, True, True),
@@ -147,9 +147,9 @@ def test_r_counts_the_treated_of_skipped_strata_in_its_error() -> None:
     ],
 )
 def test_r_has_an_error_of_abadie_and_imbens_for_the_treated_with_all_ties_only(
-    options: dict[str, Any], here: bool, in_r: bool
+    options: dict[str, Any], has_error: bool, in_r: bool
 ) -> None:
-    assert (match_by(Y, TREAT, X, BY, **options).se is not None) == here
+    assert (match_by(Y, TREAT, X, BY, **options).se is not None) == has_error
     assert (match_by(Y, TREAT, X, BY, r_compatible=True, **options).se is not None) == in_r
 
 
@@ -189,7 +189,7 @@ def test_r_takes_0_for_the_neighbour_that_an_arm_lacks() -> None:
 
 def test_factors_together_are_their_interaction_however_they_are_given() -> None:
     first, second = BY % 2, np.array(["a", "b", "c"])[BY % 3]
-    one = match_by(Y, TREAT, X, BY)
+    single_factor = match_by(Y, TREAT, X, BY)
     frame = pandas.DataFrame({"first": first, "second": second})
     ways: list[Any] = [
         frame,
@@ -199,8 +199,8 @@ def test_factors_together_are_their_interaction_however_they_are_given() -> None
     ]
     for by in ways:
         several = match_by(Y, TREAT, X, by)
-        assert pairs(several) == pairs(one)
-        assert several.estimate == one.estimate
+        assert pairs(several) == pairs(single_factor)
+        assert several.estimate == single_factor.estimate
         assert {len(stratum.values) for stratum in several.strata} == {2}
     assert match_by(Y, TREAT, X, frame).by == ("first", "second")
 
@@ -208,10 +208,10 @@ def test_factors_together_are_their_interaction_however_they_are_given() -> None
 def test_the_order_of_rows_and_the_threads_change_nothing() -> None:
     once = match_by(Y, TREAT, X, BY, threads=1)
     order = GENERATOR.permutation(ROWS)
-    again = match_by(Y[order], TREAT[order], X[order], BY[order], threads=3)
-    back = {(int(order[t]), int(order[c]), w) for t, c, w in pairs(again)}
+    shuffled = match_by(Y[order], TREAT[order], X[order], BY[order], threads=3)
+    back = {(int(order[t]), int(order[c]), w) for t, c, w in pairs(shuffled)}
     assert back == pairs(once)
-    assert again.se == pytest.approx(once.se, rel=1e-12)
+    assert shuffled.se == pytest.approx(once.se, rel=1e-12)
 
 
 def test_strata_draw_lots_of_their_own() -> None:
@@ -219,52 +219,52 @@ def test_strata_draw_lots_of_their_own() -> None:
     copies = 40
     by = np.repeat(np.arange(copies), 3)
     treat = np.tile([1.0, 0.0, 0.0], copies)
-    found = match_by(None, treat, np.zeros(3 * copies), by, ties=False)
-    assert len(found.weights) == copies
-    assert len(np.unique(found.control_index % 3)) == 2
+    result = match_by(None, treat, np.zeros(3 * copies), by, ties=False)
+    assert len(result.weights) == copies
+    assert len(np.unique(result.control_index % 3)) == 2
 
 
 def test_a_covariate_that_is_constant_in_a_stratum_counts_for_nothing_there() -> None:
     x = X.copy()
     x[BY == 3, 1] = 0.1
-    found = match_by(Y, TREAT, x, BY)
+    result = match_by(Y, TREAT, x, BY)
     rows = np.flatnonzero(BY == 3)
     alone = match(Y[rows], TREAT[rows], x[rows, 0])
-    inside = {(t, c) for t, c, _ in pairs(found) if BY[t] == 3}
+    inside = {(t, c) for t, c, _ in pairs(result) if BY[t] == 3}
     assert inside == {(int(rows[t]), int(rows[c])) for t, c, _ in pairs(alone)}
 
 
 def test_the_frames_have_a_row_for_each_pair_and_for_each_stratum() -> None:
     by, treat = lonely()
-    found = match_by(Y, treat, X, {"n": by})
-    frame = found.to_frame()
+    result = match_by(Y, treat, X, {"n": by})
+    frame = result.to_frame()
     assert list(frame.columns) == ["treated_index", "control_index", "weight", "stratum"]
-    values = np.array([one.values[0] for one in found.strata])
+    values = np.array([stratum.values[0] for stratum in result.strata])
     assert (values[frame["stratum"]] == by[frame["treated_index"]]).all()
-    strata = found.strata_frame()
+    strata = result.strata_frame()
     assert list(strata.columns)[:2] == ["n", "n"]
-    assert strata["n_weighted"].sum() == pytest.approx(found.n_weighted)
+    assert strata["n_weighted"].sum() == pytest.approx(result.n_weighted)
     assert strata["skipped"].sum() == 2
 
 
 def test_balance_and_another_outcome_take_a_stratified_match() -> None:
-    found = match_by(Y, TREAT, X, BY)
-    balance = match_balance(X, TREAT, found, boot=0)
+    result = match_by(Y, TREAT, X, BY)
+    balance = match_balance(X, TREAT, result, boot=0)
     assert balance.after is not None
-    other = match(2 * Y, TREAT, X, reuse=found)
-    assert found.estimate is not None
-    assert other.estimate == pytest.approx(2 * found.estimate)
+    other = match(2 * Y, TREAT, X, reuse=result)
+    assert result.estimate is not None
+    assert other.estimate == pytest.approx(2 * result.estimate)
 
 
-def test_progress_is_told_up_to_the_end() -> None:
-    told: list[tuple[int, int]] = []
-    match_by(Y, TREAT, X, BY, threads=1, progress=lambda done, of: told.append((done, of)))
-    assert told[-1] == (ROWS, ROWS)
-    assert told == sorted(told)
+def test_progress_reports_up_to_the_end() -> None:
+    reports: list[tuple[int, int]] = []
+    match_by(Y, TREAT, X, BY, threads=1, progress=lambda done, of: reports.append((done, of)))
+    assert reports[-1] == (ROWS, ROWS)
+    assert reports == sorted(reports)
 
 
 @pytest.mark.parametrize(
-    ("by", "told"),
+    ("by", "message"),
     [
         (BY[:5], r"by, factor 'by' has 5 rows and X has 240"),
         (np.where(BY == 0, np.nan, BY), r"by, factor 'by' is missing in rows? \d+"),
@@ -274,8 +274,8 @@ def test_progress_is_told_up_to_the_end() -> None:
         (np.arange(ROWS), r"each of the 240 strata of by lacks treated units or controls"),
     ],
 )
-def test_strata_that_cannot_be_used_are_refused_with_factor_and_rows(by: Any, told: str) -> None:
-    with pytest.raises(UnusableInput, match=told):
+def test_strata_that_cannot_be_used_are_refused_with_factor_and_rows(by: Any, message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
         match_by(Y, TREAT, X, by)
 
 
@@ -283,27 +283,27 @@ def test_the_published_numbers_of_matchby() -> None:
     data = lalonde()
     by = {name: data[name] for name in ("age", "educ", "black")}
     x = np.column_stack(list(by.values()))
-    found = match_by(data["re78"], data["treat"], x, by, ties=True, r_compatible=True)
-    assert found.estimate == pytest.approx(1907.307353, rel=2e-5)
-    assert found.se == pytest.approx(598.0616018, rel=2e-5)
-    assert found.se_standard == pytest.approx(863.19, abs=0.02)
-    assert found.n_weighted == pytest.approx(119)
+    result = match_by(data["re78"], data["treat"], x, by, ties=True, r_compatible=True)
+    assert result.estimate == pytest.approx(1907.307353, rel=2e-5)
+    assert result.se == pytest.approx(598.0616018, rel=2e-5)
+    assert result.se_standard == pytest.approx(863.19, abs=0.02)
+    assert result.n_weighted == pytest.approx(119)
     # Without the 66 whom R counts as if their effect were 0.
     right = match_by(data["re78"], data["treat"], x, by)
-    assert right.estimate == pytest.approx(found.estimate)
+    assert right.estimate == pytest.approx(result.estimate)
     assert right.n_dropped == 185 - 119
-    assert (right.se or 0.0) > (found.se or 0.0)
+    assert (right.se or 0.0) > (result.se or 0.0)
 
 
 def in_r(script: str, folder: Path) -> dict[str, Any]:
     """What R prints as JSON; the data are in the folder."""
-    said = subprocess.run(
+    process = subprocess.run(
         ["Rscript", "-e", script], cwd=folder, capture_output=True, text=True, check=False
     )
-    if "no package called" in said.stderr:
+    if "no package called" in process.stderr:
         pytest.skip("misses Matching or jsonlite: apt-get install r-cran-matching r-cran-jsonlite")
-    assert said.returncode == 0, said.stderr
-    answer: dict[str, Any] = json.loads(said.stdout)
+    assert process.returncode == 0, process.stderr
+    answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 
 
@@ -325,9 +325,9 @@ def test_r_s_matchby_gives_the_same_numbers(tmp_path: Path) -> None:
     treat = np.where(by == 0, 0.0, np.where(by == 1, 1.0, data["treat"]))
     pandas.DataFrame(data).assign(treat=treat, by=by).to_csv(tmp_path / "data.csv", index=False)
     calls = [
-        f"{name}_{kind}=f({more + ',' if more else ''}{asked})"
+        f"{name}_{kind}=f({more + ',' if more else ''}{arguments})"
         for name, (more, _) in cases.items()
-        for kind, asked in (
+        for kind, arguments in (
             ("ai", "AI=TRUE"),
             ("ATC", "estimand='ATC',ties=TRUE"),
             ("ATE", "estimand='ATE',ties=TRUE"),
@@ -346,7 +346,7 @@ def test_r_s_matchby_gives_the_same_numbers(tmp_path: Path) -> None:
     for name, (_, options) in cases.items():
         for kind in ("ai", "ATC", "ATE"):
             estimand: Any = "ATT" if kind == "ai" else kind
-            found: MatchByResult = match_by(
+            result: MatchByResult = match_by(
                 data["y"], treat, x, by, estimand=estimand, ties=True, r_compatible=True, **options
             )
             answer = answers[f"{name}_{kind}"]
@@ -354,11 +354,11 @@ def test_r_s_matchby_gives_the_same_numbers(tmp_path: Path) -> None:
                 (int(t) - 1, int(c) - 1, round(float(w), 12))
                 for t, c, w in zip(answer["t"], answer["c"], answer["w"], strict=True)
             }
-            assert pairs(found) == theirs, (name, kind)
-            assert found.estimate == pytest.approx(answer["est"], rel=1e-8), (name, kind)
-            assert found.se_standard == pytest.approx(answer["std"], rel=1e-8), (name, kind)
-            assert found.n_dropped == pytest.approx(answer["drops"]), (name, kind)
+            assert pairs(result) == theirs, (name, kind)
+            assert result.estimate == pytest.approx(answer["est"], rel=1e-8), (name, kind)
+            assert result.se_standard == pytest.approx(answer["std"], rel=1e-8), (name, kind)
+            assert result.n_dropped == pytest.approx(answer["drops"]), (name, kind)
             if kind == "ai":
-                assert found.se == pytest.approx(answer["se"], rel=1e-8), (name, kind)
+                assert result.se == pytest.approx(answer["se"], rel=1e-8), (name, kind)
             else:
-                assert found.se is answer["se"] is None
+                assert result.se is answer["se"] is None

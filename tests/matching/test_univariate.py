@@ -17,37 +17,37 @@ VALUES = st.lists(st.integers(-50, 50), min_size=2, max_size=10)
 
 
 def test_unmatched_samples_by_hand() -> None:
-    found = balance_uv([1, 2, 3], [2, 4, 6, 8], ks=False)
-    assert (found.mean_treated, found.mean_control) == (2.0, 5.0)
-    assert found.variance_treated == pytest.approx(1.0)
-    assert found.variance_control == pytest.approx(20 / 3)
-    assert found.variance_ratio == pytest.approx(3 / 20)
-    assert found.sdiff == pytest.approx(-300.0)
-    assert found.sdiff_pooled == pytest.approx(-300 / math.sqrt((1 + 20 / 3) / 2))
+    balance = balance_uv([1, 2, 3], [2, 4, 6, 8], ks=False)
+    assert (balance.mean_treated, balance.mean_control) == (2.0, 5.0)
+    assert balance.variance_treated == pytest.approx(1.0)
+    assert balance.variance_control == pytest.approx(20 / 3)
+    assert balance.variance_ratio == pytest.approx(3 / 20)
+    assert balance.sdiff == pytest.approx(-300.0)
+    assert balance.sdiff_pooled == pytest.approx(-300 / math.sqrt((1 + 20 / 3) / 2))
     welch = stats.ttest_ind([1, 2, 3], [2, 4, 6, 8], equal_var=False)
-    assert found.t_p_value == pytest.approx(welch.pvalue, rel=1e-12)
-    assert found.ks is None
+    assert balance.t_p_value == pytest.approx(welch.pvalue, rel=1e-12)
+    assert balance.ks is None
 
 
 def test_pairs_by_hand() -> None:
-    found = balance_uv([1, 2, 4], [1, 4, 3], matched=True, ks=False)
+    balance = balance_uv([1, 2, 4], [1, 4, 3], matched=True, ks=False)
     # Differences 0, -2, 1: mean -1/3, sum of squares 14/3; over 3 and once more over 3.
     t = (-1 / 3) / math.sqrt(14 / 27)
-    assert found.t_p_value == pytest.approx(2 * stats.t.sf(abs(t), 2), rel=1e-12)
-    assert found.variance_treated == pytest.approx(14 / 9)
-    assert found.sdiff == pytest.approx(100 * (-1 / 3) / math.sqrt(14 / 6))
+    assert balance.t_p_value == pytest.approx(2 * stats.t.sf(abs(t), 2), rel=1e-12)
+    assert balance.variance_treated == pytest.approx(14 / 9)
+    assert balance.sdiff == pytest.approx(100 * (-1 / 3) / math.sqrt(14 / 6))
 
 
 def test_pairs_may_be_tested_as_two_samples() -> None:
     first, second = [1.0, 2.0, 4.0, 4.0], [1.0, 4.0, 3.0, 2.0]
-    found = balance_uv(first, second, matched=True, paired=False, ks=False)
+    balance = balance_uv(first, second, matched=True, paired=False, ks=False)
     welch = stats.ttest_ind(first, second, equal_var=False)
-    assert found.t_p_value == pytest.approx(welch.pvalue, rel=1e-12)
+    assert balance.t_p_value == pytest.approx(welch.pvalue, rel=1e-12)
 
 
 def test_the_controls_of_atc_have_the_standard_deviation() -> None:
-    found = balance_uv([1, 2, 3], [2, 4, 6, 8], estimand="ATC", ks=False)
-    assert found.sdiff == pytest.approx(-300 / math.sqrt(20 / 3))
+    balance = balance_uv([1, 2, 3], [2, 4, 6, 8], estimand="ATC", ks=False)
+    assert balance.sdiff == pytest.approx(-300 / math.sqrt(20 / 3))
 
 
 def test_r_pools_no_variances_of_pairs_and_we_do() -> None:
@@ -75,10 +75,10 @@ def test_r_takes_no_notice_of_weights_in_qq_and_ks_and_we_do() -> None:
 def test_a_treated_unit_with_tied_controls_counts_once() -> None:
     # One unit has two tied controls of weight 1/2 each; as single controls in two pairs of
     # weight 1/2 it must look the same as before by every weighted measure of the treated.
-    found = balance_uv([1, 1, 5], [1, 1, 5], matched=True, weights_treated=[0.5, 0.5, 1], boot=0)
-    assert found.mean_treated == 3.0
-    assert found.variance_treated == 4.0
-    assert found.qq.max == 0.0
+    balance = balance_uv([1, 1, 5], [1, 1, 5], matched=True, weights_treated=[0.5, 0.5, 1], boot=0)
+    assert balance.mean_treated == 3.0
+    assert balance.variance_treated == 4.0
+    assert balance.qq.max == 0.0
 
 
 def test_one_constant_is_balanced_and_two_are_infinitely_apart() -> None:
@@ -92,21 +92,21 @@ def test_one_constant_is_balanced_and_two_are_infinitely_apart() -> None:
 
 
 def test_one_treated_unit_has_no_spread_to_test_with() -> None:
-    found = balance_uv([3.0], [1.0, 2.0, 4.0], boot=0)
-    assert found.mean_treated == 3.0
-    assert math.isnan(found.t_p_value)
-    assert math.isnan(found.sdiff)
-    assert found.ks is not None and found.ks.p_value == 1.0
+    balance = balance_uv([3.0], [1.0, 2.0, 4.0], boot=0)
+    assert balance.mean_treated == 3.0
+    assert math.isnan(balance.t_p_value)
+    assert math.isnan(balance.sdiff)
+    assert balance.ks is not None and balance.ks.p_value == 1.0
     pair = balance_uv([3.0], [1.0], matched=True, boot=0)
     assert math.isnan(pair.t_p_value), "nor does the only pair"
 
 
-def assert_alike(one: UnivariateBalance, other: UnivariateBalance) -> None:
+def assert_alike(expected_balance: UnivariateBalance, balance: UnivariateBalance) -> None:
     for name in ("variance_ratio", "sdiff", "sdiff_pooled", "t_p_value"):
-        expected = getattr(one, name)
-        assert getattr(other, name) == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
-    assert other.qq == one.qq
-    assert other.ks == one.ks
+        expected = getattr(expected_balance, name)
+        assert getattr(balance, name) == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+    assert balance.qq == expected_balance.qq
+    assert balance.ks == expected_balance.ks
 
 
 @settings(max_examples=60, deadline=None)
@@ -121,13 +121,13 @@ def test_scale_and_order_change_nothing(first: list[int], second: list[int], sca
 @settings(max_examples=60, deadline=None)
 @given(VALUES, VALUES)
 def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list[int]) -> None:
-    one = balance_uv(first, second, boot=0)
-    other = balance_uv(second, first, estimand="ATC", boot=0)
-    assert other.sdiff == pytest.approx(-one.sdiff)
-    assert other.t_p_value == pytest.approx(one.t_p_value)
-    assert other.qq == one.qq
-    assert one.ks is not None and other.ks is not None
-    assert other.ks.p_value == pytest.approx(one.ks.p_value, abs=1e-12)
+    balance = balance_uv(first, second, boot=0)
+    exchanged = balance_uv(second, first, estimand="ATC", boot=0)
+    assert exchanged.sdiff == pytest.approx(-balance.sdiff)
+    assert exchanged.t_p_value == pytest.approx(balance.t_p_value)
+    assert exchanged.qq == balance.qq
+    assert balance.ks is not None and exchanged.ks is not None
+    assert exchanged.ks.p_value == pytest.approx(balance.ks.p_value, abs=1e-12)
 
 
 def test_unequal_lengths_are_no_pairs() -> None:

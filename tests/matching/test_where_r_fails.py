@@ -38,8 +38,8 @@ def test_r_stops_at_some_constant_columns(tmp_path: Path) -> None:
     (answer,) = asked_of_r(tmp_path, {"Y": y.tolist(), "Tr": treat.tolist(), "X": x.tolist()})
     assert "missing value" in answer["error"]
     for r_compatible in (False, True):
-        found = match(y, treat, x, r_compatible=r_compatible)
-        assert found.estimate == pytest.approx(y[treat == 1].mean() - y[treat == 0].mean())
+        result = match(y, treat, x, r_compatible=r_compatible)
+        assert result.estimate == pytest.approx(y[treat == 1].mean() - y[treat == 0].mean())
 
 
 def test_r_loses_the_digits_of_a_column_far_from_zero(tmp_path: Path) -> None:
@@ -58,10 +58,10 @@ def test_r_has_no_error_where_a_weight_is_zero(tmp_path: Path) -> None:
     (answer,) = asked_of_r(tmp_path, {"weights": weights.tolist()})
     assert answer["se"] == "NaN"
     for r_compatible in (False, True):
-        found = match(Y, TREAT, X, weights=weights, r_compatible=r_compatible)
-        assert found.estimate == pytest.approx(answer["est"], rel=1e-8)
-        assert found.se is not None
-        assert found.se > 0
+        result = match(Y, TREAT, X, weights=weights, r_compatible=r_compatible)
+        assert result.estimate == pytest.approx(answer["est"], rel=1e-8)
+        assert result.se is not None
+        assert result.se > 0
 
 
 def test_r_stops_where_restrictions_name_rows_that_common_support_takes(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_r_stops_where_restrictions_name_rows_that_common_support_takes(tmp_path
     assert as_in_r.estimate == unrestricted.estimate
 
 
-def test_r_tells_the_weight_of_those_dropped_and_we_their_number(tmp_path: Path) -> None:
+def test_r_reports_the_weight_of_dropped_units_and_we_their_number(tmp_path: Path) -> None:
     (answer,) = asked_of_r(tmp_path, {"weights": WEIGHTS.tolist(), "caliper": 0.3})
     for r_compatible in (False, True):
-        found = match(Y, TREAT, X, weights=WEIGHTS, caliper=0.3, r_compatible=r_compatible)
-        assert found.n_dropped == len(found.dropped_index) > 0
+        result = match(Y, TREAT, X, weights=WEIGHTS, caliper=0.3, r_compatible=r_compatible)
+        assert result.n_dropped == len(result.dropped_index) > 0
         if r_compatible:
-            assert WEIGHTS[found.dropped_index].sum() == pytest.approx(answer["ndrops"])
+            assert WEIGHTS[result.dropped_index].sum() == pytest.approx(answer["ndrops"])
 
 
 def test_a_column_that_says_nothing_new_does_not_move_the_slopes_but_r_s_a_little(
@@ -97,8 +97,8 @@ def test_a_column_that_says_nothing_new_does_not_move_the_slopes_but_r_s_a_littl
     # A ridge of 1.5e-8 on the diagonal: what is left of it hangs on rounding.
     assert singular["est"] == pytest.approx(regular["est"], rel=1e-5)
     for r_compatible in (False, True):
-        found = match(Y, TREAT, X, bias_adjust=True, covariates=copied, r_compatible=r_compatible)
-        assert found.estimate == pytest.approx(plain.estimate, rel=1e-10)
+        result = match(Y, TREAT, X, bias_adjust=True, covariates=copied, r_compatible=r_compatible)
+        assert result.estimate == pytest.approx(plain.estimate, rel=1e-10)
 
 
 def test_the_unit_of_a_column_does_not_move_the_slopes_but_r_s(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_the_unit_of_a_column_does_not_move_the_slopes_but_r_s(tmp_path: Path) -
     plain = match(Y, TREAT, X, bias_adjust=True, covariates=Z)
     assert answer["est"] != pytest.approx(plain.estimate, rel=1e-3)
     for r_compatible in (False, True):
-        found = match(Y, TREAT, X, bias_adjust=True, covariates=scaled, r_compatible=r_compatible)
-        assert found.estimate == pytest.approx(plain.estimate, rel=1e-8)
+        result = match(Y, TREAT, X, bias_adjust=True, covariates=scaled, r_compatible=r_compatible)
+        assert result.estimate == pytest.approx(plain.estimate, rel=1e-8)
 
 
 def test_r_stops_where_an_arm_weighs_less_than_the_matches_asked_for(tmp_path: Path) -> None:
@@ -116,5 +116,5 @@ def test_r_stops_where_an_arm_weighs_less_than_the_matches_asked_for(tmp_path: P
     (answer,) = asked_of_r(tmp_path, {"weights": light.tolist(), "M": 3})
     assert "dimension in Matrix" in answer["error"]
     for r_compatible in (False, True):
-        found = match(Y, TREAT, X, m=3, weights=light, r_compatible=r_compatible)
-        assert len(found.weights) == TREAT.sum() * (1 - TREAT).sum()
+        result = match(Y, TREAT, X, m=3, weights=light, r_compatible=r_compatible)
+        assert len(result.weights) == TREAT.sum() * (1 - TREAT).sum()

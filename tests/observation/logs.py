@@ -32,7 +32,7 @@ def loaded_log(rows: int = 400, *, seed: int = 1, days: int = 40) -> Log:
 
 def question(**changed: Any) -> Question:
     """Whether 2.0 is faster than 1.0, matched on the load by the quickest method."""
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "treatment": "version",
         "values": "2.0:1.0",
         "outcome": "wall_s",
@@ -40,4 +40,4 @@ def question(**changed: Any) -> Question:
         "method": "mahalanobis",
         "threads": 1,
     }
-    return Question(**{**given, **changed})
+    return Question(**{**defaults, **changed})

@@ -14,89 +14,94 @@ from equipoise.observation.analysis import observe
 from tests.observation.logs import EFFECT, Log, loaded_log, question
 
 
-def observed(log: Log, **asked: object) -> ObservationResult:
-    return observe(log, question(**asked), source="log")
+def observed(log: Log, **options: object) -> ObservationResult:
+    return observe(log, question(**options), source="log")
+
+
+def warning_codes(result: ObservationResult) -> list[str]:
+    return [warning.code for warning in result.warnings]
 
 
 def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() -> None:
-    found = observed(loaded_log())
-    assert found.naive.ratio_ci is not None
-    assert found.naive.ratio_ci[0] > 1.0
-    assert found.matched is not None
-    assert found.matched.effect.ratio_ci is not None
-    low, high = found.matched.effect.ratio_ci
+    result = observed(loaded_log())
+    assert result.naive.ratio_ci is not None
+    assert result.naive.ratio_ci[0] > 1.0
+    assert result.matched is not None
+    assert result.matched.effect.ratio_ci is not None
+    low, high = result.matched.effect.ratio_ci
     assert low < math.exp(EFFECT) < high < 1.0
-    assert found.matched.interval_by == "clusters"
-    assert [error.name for error in found.matched.errors] == ["abadie-imbens", "clusters"]
-    assert found.summary.startswith("Without matching, the log suggests that version 2.0 ")
-    assert "most of the raw difference comes from load" in found.summary
+    assert result.matched.interval_by == "clusters"
+    assert [error.name for error in result.matched.errors] == ["abadie-imbens", "clusters"]
+    assert result.summary.startswith("Without matching, the log suggests that version 2.0 ")
+    assert "most of the raw difference comes from load" in result.summary
 
 
 def test_the_same_seed_gives_the_same_document_whatever_the_threads() -> None:
     log = loaded_log(150)
-    one = observed(log, method="genetic", covariates=("load", "unmoved"), threads=1)
-    assert one == observed(log, method="genetic", covariates=("load", "unmoved"), threads=2)
+    expected = observed(log, method="genetic", covariates=("load", "unmoved"), threads=1)
+    assert expected == observed(log, method="genetic", covariates=("load", "unmoved"), threads=2)
 
 
 def test_exchanging_the_versions_turns_the_naive_answer_round() -> None:
     log = loaded_log()
-    one, other = observed(log), observed(log, values="1.0:2.0")
-    assert one.naive.ratio is not None
-    assert other.naive.ratio == pytest.approx(1.0 / one.naive.ratio)
+    result, exchanged = observed(log), observed(log, values="1.0:2.0")
+    assert result.naive.ratio is not None
+    assert exchanged.naive.ratio == pytest.approx(1.0 / result.naive.ratio)
 
 
 def test_what_cannot_be_balanced_is_refused_with_the_column_and_what_is_needed() -> None:
     log = loaded_log()
     log["load"] = log["load"] + np.where(log["version"] == "2.0", 50.0, 0.0)
-    found = observed(log)
-    assert found.refusal is not None
-    assert found.refusal.code == "unbalanced"
-    assert found.refusal.summary.startswith("load still differs by")
-    assert "rows of 1.0 with load between" in found.refusal.hint
-    (lacking,) = found.refusal.needed
-    assert lacking.baseline_rows == 0 or lacking.candidate_rows > lacking.baseline_rows
-    assert found.matched is None
-    assert found.hidden_bias is None
-    assert "No answer can be given" in found.summary
+    result = observed(log)
+    assert result.refusal is not None
+    assert result.refusal.code == "unbalanced"
+    assert result.refusal.summary.startswith("load still differs by")
+    assert "rows of 1.0 with load between" in result.refusal.hint
+    (missing,) = result.refusal.needed
+    assert missing.baseline_rows == 0 or missing.candidate_rows > missing.baseline_rows
+    assert result.matched is None
+    assert result.hidden_bias is None
+    assert "No answer can be given" in result.summary
 
 
 def test_fewer_than_ten_clusters_of_a_version_are_refused() -> None:
-    found = observed(loaded_log(days=6))
-    assert found.refusal is not None
-    assert found.refusal.code == "few-clusters"
-    assert "only 6 clusters (day)" in found.refusal.summary
-    assert found.matched is None
+    result = observed(loaded_log(days=6))
+    assert result.refusal is not None
+    assert result.refusal.code == "few-clusters"
+    assert "only 6 clusters (day)" in result.refusal.summary
+    assert result.matched is None
     assert observed(loaded_log(days=6), cluster=()).matched is not None
 
 
-def test_rows_taken_as_independent_are_warned_of() -> None:
-    found = observed(loaded_log(), cluster=())
-    assert found.clustering is None
-    assert found.matched is not None
-    assert found.matched.interval_by == "abadie-imbens"
-    assert "rows-independent" in [one.code for one in found.warnings]
+def test_independent_rows_have_a_warning() -> None:
+    result = observed(loaded_log(), cluster=())
+    assert result.clustering is None
+    assert result.matched is not None
+    assert result.matched.interval_by == "abadie-imbens"
+    assert "rows-independent" in warning_codes(result)
 
 
 def test_a_covariate_that_the_version_changes_is_warned_of() -> None:
     log = loaded_log()
     log["minor_faults"] = log["load"] + 1.0
     log["queue"] = log["load"] + 2.0
-    asked = {"covariates": ("load", "minor_faults", "queue"), "mediators": ("queue",)}
-    (warning,) = [one for one in observed(log, **asked).warnings if one.code == "mediator"]
+    options = {"covariates": ("load", "minor_faults", "queue"), "mediators": ("queue",)}
+    (warning,) = [entry for entry in observed(log, **options).warnings if entry.code == "mediator"]
     assert "changes minor_faults, queue" in warning.summary
 
 
-def test_whom_the_answer_is_about_is_told_where_rows_are_dropped() -> None:
+def test_the_scope_names_the_number_of_dropped_rows() -> None:
     log = loaded_log()
     new = np.flatnonzero(log["version"] == "2.0")
     log["load"] = log["load"].copy()
     log["load"][new[::4]] += 40.0
-    found = observed(log)
-    assert found.matching.candidate_dropped >= len(new[::4])
+    result = observed(log)
+    assert result.matching.candidate_dropped >= len(new[::4])
     assert (
-        f"the other {found.matching.candidate_dropped} have no comparable row of 1.0" in found.about
+        f"the other {result.matching.candidate_dropped} have no comparable row of 1.0"
+        in result.about
     )
-    (load,) = found.dropped
+    (load,) = result.dropped
     assert load.dropped > load.kept
 
 
@@ -105,11 +110,11 @@ def test_an_outcome_of_zero_has_a_difference_only() -> None:
     log["wall_s"] = log["wall_s"] - float(np.median(log["wall_s"]))
     with pytest.raises(UnusableInput, match="0 or less"):
         observed(log)
-    found = observed(log, ratio=False)
-    assert found.naive.ratio is None
-    assert found.matched is not None
-    assert found.matched.effect.ratio is None
-    assert found.matched.effect.difference_ci is not None
+    result = observed(log, ratio=False)
+    assert result.naive.ratio is None
+    assert result.matched is not None
+    assert result.matched.effect.ratio is None
+    assert result.matched.effect.difference_ci is not None
 
 
 def test_a_placebo_outcome_that_the_version_cannot_have_moved_shows_nothing() -> None:
@@ -120,8 +125,8 @@ def test_a_placebo_outcome_that_the_version_cannot_have_moved_shows_nothing() ->
 def test_a_placebo_outcome_that_differs_warns() -> None:
     log = loaded_log()
     log["unmoved"] = log["unmoved"] + np.where(log["version"] == "2.0", 1.0, 0.0)
-    found = observed(log, placebo_outcomes=("unmoved",))
-    assert "placebo-outcome" in [one.code for one in found.warnings]
+    result = observed(log, placebo_outcomes=("unmoved",))
+    assert "placebo-outcome" in warning_codes(result)
 
 
 def with_periods(effect_before: float) -> Log:
@@ -136,16 +141,16 @@ def with_periods(effect_before: float) -> Log:
 
 
 def test_a_placebo_period_takes_no_part_in_the_answer_and_shows_no_effect() -> None:
-    found = observed(with_periods(0.0), placebo_period=("period", "before"))
-    (placebo,) = found.placebos
+    result = observed(with_periods(0.0), placebo_period=("period", "before"))
+    (placebo,) = result.placebos
     assert placebo.shows_effect is False
-    assert found.rows.left_out == {"the placebo period period=before": 400}
-    assert found.rows.candidate + found.rows.baseline == 400
+    assert result.rows.left_out == {"the placebo period period=before": 400}
+    assert result.rows.candidate + result.rows.baseline == 400
 
 
 def test_an_effect_in_the_placebo_period_warns() -> None:
-    found = observed(with_periods(0.1), placebo_period=("period", "before"))
-    assert "placebo-period" in [one.code for one in found.warnings]
+    result = observed(with_periods(0.1), placebo_period=("period", "before"))
+    assert "placebo-period" in warning_codes(result)
 
 
 def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> None:
@@ -157,21 +162,21 @@ def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> Non
     assert placebo.summary.startswith("unknown: ")
 
 
-def test_an_effect_that_changes_in_time_is_told_by_stretches_and_warned_of() -> None:
+def test_an_effect_that_changes_in_time_is_reported_by_period_with_a_warning() -> None:
     log = loaded_log(800, days=80)
     late = (np.arange(800) >= 400) & (log["version"] == "2.0")
     log["wall_s"] = log["wall_s"] * np.where(late, 1.3, 1.0)
-    found = observed(log)
-    assert len(found.periods) == 4
-    first, last = found.periods[0], found.periods[-1]
+    result = observed(log)
+    assert len(result.periods) == 4
+    first, last = result.periods[0], result.periods[-1]
     assert first.ratio is not None
     assert last.ratio is not None
     assert first.ratio < 1.0 < last.ratio
-    assert "effect-changes" in [one.code for one in found.warnings]
-    assert sum(period.candidate_rows for period in found.periods) == found.rows.candidate
+    assert "effect-changes" in warning_codes(result)
+    assert sum(period.candidate_rows for period in result.periods) == result.rows.candidate
 
 
-def test_columns_that_no_option_names_rightly_are_refused() -> None:
+def test_unknown_columns_and_columns_with_two_roles_are_refused() -> None:
     with pytest.raises(UnusableInput, match="--covariates: there is no column lod"):
         observed(loaded_log(), covariates=("lod",))
     with pytest.raises(UnusableInput, match="wall_s is named by --outcome and by --covariates"):
@@ -188,6 +193,6 @@ def test_the_rows_of_another_version_are_counted() -> None:
 
 
 def test_the_document_is_frozen_data() -> None:
-    found = observed(loaded_log(150))
-    assert msgspec.structs.replace(found) == found
-    assert found.question.covariates == ("load",)
+    result = observed(loaded_log(150))
+    assert msgspec.structs.replace(result) == result
+    assert result.question.covariates == ("load",)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from equipoise.matching import match
+from equipoise.observation import effects
 from equipoise.observation.effects import (
     cluster_error,
+    cluster_moves,
     effect_over_pairs,
     estimate_by_clusters,
-    jackknife_error,
     regress,
     row_weights,
 )
@@ -32,27 +33,30 @@ ALONE = np.zeros(ROWS, dtype=np.int64)
 
 
 def test_the_effect_is_the_bias_adjusted_one_of_the_matching_engine() -> None:
-    found = effect_over_pairs(Y, X, ALONE, PAIRS)
-    assert found.effect == pytest.approx(
+    effect = effect_over_pairs(Y, X, ALONE, PAIRS)
+    assert effect.effect == pytest.approx(
         match(Y, TREATED, X, reuse=PAIRS, bias_adjust=True).estimate, rel=1e-10
     )
-    assert found.scores.sum() == pytest.approx(0.0, abs=1e-12)
+    assert effect.scores.sum() == pytest.approx(0.0, abs=1e-12)
 
 
 def test_without_covariates_it_is_the_mean_over_the_pairs() -> None:
-    found = effect_over_pairs(Y, X[:, :0], ALONE, PAIRS)
-    assert found.effect == pytest.approx(match(Y, TREATED, X, reuse=PAIRS).estimate, rel=1e-10)
+    effect = effect_over_pairs(Y, X[:, :0], ALONE, PAIRS)
+    assert effect.effect == pytest.approx(match(Y, TREATED, X, reuse=PAIRS).estimate, rel=1e-10)
 
 
-def test_the_clustered_error_is_that_of_statsmodels_for_the_mean_of_the_scores() -> None:
-    found = effect_over_pairs(Y, X, ALONE, PAIRS)
-    rows = found.rows
-    fitted = models.OLS(found.scores[rows] * len(rows), np.ones(len(rows))).fit(
+def test_the_error_of_many_clusters_is_that_of_statsmodels_for_the_mean_of_the_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(effects, "MANY_CLUSTERS", 0)
+    effect = effect_over_pairs(Y, X, ALONE, PAIRS)
+    rows = effect.rows
+    fitted = models.OLS(effect.scores[rows] * len(rows), np.ones(len(rows))).fit(
         cov_type="cluster",
         cov_kwds={"groups": CODE[rows], "use_correction": False},
     )
     groups = len(np.unique(CODE[rows]))
-    assert cluster_error(found, CODE) == pytest.approx(
+    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
         float(fitted.bse[0]) * math.sqrt(groups / (groups - 1))
     )
 
@@ -61,26 +65,29 @@ def test_the_clustered_error_is_that_of_statsmodels_for_the_mean_of_the_scores()
 def test_the_jackknife_is_that_of_leaving_each_cluster_out_by_hand(columns: int) -> None:
     x = X[:, :columns]
     treated, serving = row_weights(PAIRS, ROWS)
-    found = effect_over_pairs(Y, x, ALONE, PAIRS)
-    effects = []
+    effect = effect_over_pairs(Y, x, ALONE, PAIRS)
+    without_cluster = []
     for cluster in np.unique(CODE[(treated > 0) | (serving > 0)]):
-        own, others = treated * (CODE != cluster), serving * (CODE != cluster)
-        left = regress(Y, x, ALONE, others).residual
-        effects.append((own * left).sum() / own.sum() - (others * left).sum() / others.sum())
-    count = len(effects)
-    spread = ((np.array(effects) - found.effect) ** 2).sum()
-    assert jackknife_error(found, CODE) == pytest.approx(
+        candidates, baselines = treated * (CODE != cluster), serving * (CODE != cluster)
+        residual = regress(Y, x, ALONE, baselines).residual
+        without_cluster.append(
+            (candidates * residual).sum() / candidates.sum()
+            - (baselines * residual).sum() / baselines.sum()
+        )
+    count = len(without_cluster)
+    spread = ((np.array(without_cluster) - effect.effect) ** 2).sum()
+    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
         math.sqrt((count - 1) / count * spread), rel=1e-9
     )
 
 
 def test_degrees_of_freedom_are_those_of_the_version_with_fewer_clusters() -> None:
     code = np.where(TREATED, 0, 1 + CODE)
-    found = effect_over_pairs(Y, X, ALONE, PAIRS)
-    assert estimate_by_clusters(found, code).interval is None
+    effect = effect_over_pairs(Y, X, ALONE, PAIRS)
+    assert estimate_by_clusters(effect, code).interval is None
     code = np.where(TREATED, CODE % 12, 100 + CODE)
-    assert found.smaller_arm(code) == 12
-    assert estimate_by_clusters(found, code).interval is not None
+    assert effect.smaller_arm(code) == 12
+    assert estimate_by_clusters(effect, code).interval is not None
 
 
 def test_strata_have_means_of_their_own() -> None:
@@ -93,9 +100,9 @@ def test_strata_have_means_of_their_own() -> None:
 
 
 def test_several_intervals_that_hold_together_are_wider() -> None:
-    found = effect_over_pairs(Y, X, ALONE, PAIRS)
-    one = estimate_by_clusters(found, CODE).interval
-    five = estimate_by_clusters(found, CODE, intervals=5).interval
-    assert one is not None
+    effect = effect_over_pairs(Y, X, ALONE, PAIRS)
+    single = estimate_by_clusters(effect, CODE).interval
+    five = estimate_by_clusters(effect, CODE, intervals=5).interval
+    assert single is not None
     assert five is not None
-    assert five[0] < one[0] < one[1] < five[1]
+    assert five[0] < single[0] < single[1] < five[1]

@@ -31,7 +31,7 @@ def scripted(seed: int) -> Site:
 def test_the_log_misleads_and_comparable_rows_agree_with_the_experiment(seed: int) -> None:
     windows = conduct(scripted(seed), 100, seed, lambda _: None)
     assert set(windows.log["version"]) == {NEW, OLD}
-    found = held(windows, threads=1)
-    assert found.naive_is_wrong
-    assert found.interval_covers
-    assert found.experiment == pytest.approx(TRUTH, abs=5 * found.experiment_error)
+    outcome = held(windows, threads=1)
+    assert outcome.naive_is_wrong
+    assert outcome.interval_covers
+    assert outcome.experiment == pytest.approx(TRUTH, abs=5 * outcome.experiment_error)

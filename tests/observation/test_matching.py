@@ -14,21 +14,21 @@ from tests.observation.logs import Log, loaded_log, question
 
 def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) -> BalancedMatch:
     names = tuple(name for name in ("load", "unmoved") if name in log)
-    asked = question(covariates=names, exact=exact, method=method, seed=1)
+    request = question(covariates=names, exact=exact, method=method, seed=1)
     treated = log["version"] == "2.0"
-    return match_until_balanced(read_covariates(log, asked), treated, asked, lambda _: None)
+    return match_until_balanced(read_covariates(log, request), treated, request, lambda _: None)
 
 
 @pytest.mark.parametrize("method", ["genetic", "mahalanobis", "propensity"])
 def test_every_method_balances_what_overlaps_without_dropping_a_row(method: str) -> None:
-    found = matched(loaded_log(), method)
-    assert found.is_balanced
-    assert found.method == method
-    assert found.caliper is None
-    assert not len(found.pairs.dropped_index)
+    best = matched(loaded_log(), method)
+    assert best.is_balanced
+    assert best.method == method
+    assert best.caliper is None
+    assert not len(best.pairs.dropped_index)
 
 
-def without_likes() -> Log:
+def log_without_overlap() -> Log:
     """Half of the new version's rows lie where the old one never ran."""
     log = loaded_log()
     new = log["version"] == "2.0"
@@ -38,26 +38,26 @@ def without_likes() -> Log:
     return log
 
 
-def test_a_caliper_drops_what_has_no_like_where_nothing_else_balances() -> None:
-    log = without_likes()
-    found = matched(log)
-    assert found.is_balanced
-    assert found.caliper is not None
-    assert (log["load"][found.pairs.dropped_index] > 30.0).any()
-    kept = np.setdiff1d(np.flatnonzero(log["version"] == "2.0"), found.pairs.dropped_index)
-    assert (log["load"][kept] < 30.0).all()
+def test_a_caliper_drops_rows_without_a_similar_row_where_nothing_else_balances() -> None:
+    log = log_without_overlap()
+    best = matched(log)
+    assert best.is_balanced
+    assert best.caliper is not None
+    assert (log["load"][best.pairs.dropped_index] > 30.0).any()
+    matched_rows = np.setdiff1d(np.flatnonzero(log["version"] == "2.0"), best.pairs.dropped_index)
+    assert (log["load"][matched_rows] < 30.0).all()
 
 
-def test_what_no_caliper_balances_is_told_as_the_nearest_match() -> None:
+def test_without_balance_the_nearest_match_is_returned() -> None:
     draw = np.random.default_rng(1)
     new = np.arange(200) < 100
     log = {
         "version": np.where(new, "2.0", "1.0").astype(object),
         "load": np.where(new, 10.0, 0.0) + draw.random(200),
     }
-    found = matched(log)
-    assert not found.is_balanced
-    assert found.worst > 1.0
+    best = matched(log)
+    assert not best.is_balanced
+    assert best.worst > 1.0
 
 
 def test_exact_columns_keep_rows_apart() -> None:

@@ -32,7 +32,7 @@ def hidden_factor(of_treatment: float, of_outcome: float) -> Values:
     d = residual(TREATED.astype(float), covariates)
     y = residual(Y, np.column_stack([covariates, TREATED]))
     free = residual(DRAW.normal(size=ROWS), np.column_stack([covariates, TREATED, Y]))
-    d, y, free = (one / np.linalg.norm(one) for one in (d, y, free))
+    d, y, free = (column / np.linalg.norm(column) for column in (d, y, free))
     # Among what is orthogonal to the treatment, the share of the outcome is of_outcome.
     rest = np.sqrt(of_outcome) * y + np.sqrt(1.0 - of_outcome) * free
     made: Values = np.sqrt(of_treatment) * d + np.sqrt(1.0 - of_treatment) * rest
@@ -56,14 +56,14 @@ def test_the_published_value_of_the_study_of_darfur_is_met() -> None:
 
 
 def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing() -> None:
-    found = regression(Y, TREATED, X, OWNERS)
-    assert found.strongest == "load"
-    assert found.multiple is not None
+    fitted = regression(Y, TREATED, X, OWNERS)
+    assert fitted.strongest == "load"
+    assert fitted.multiple is not None
     fitted_y = models.OLS(Y, models.add_constant(np.column_stack([TREATED, X]))).fit()
     fitted_d = models.OLS(TREATED.astype(float), models.add_constant(X)).fit()
     r2_y = fitted_y.tvalues[2] ** 2 / (fitted_y.tvalues[2] ** 2 + fitted_y.df_resid)
     r2_d = fitted_d.tvalues[1] ** 2 / (fitted_d.tvalues[1] ** 2 + fitted_d.df_resid)
-    k = found.multiple
+    k = fitted.multiple
     of_treatment = k * r2_d / (1 - r2_d)
     shared = k * r2_d**2 / ((1 - k * r2_d) * (1 - r2_d))
     eta = (np.sqrt(k) + np.sqrt(shared)) / np.sqrt(1 - shared)
@@ -75,6 +75,6 @@ def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing
 
 
 def test_the_contributions_and_the_estimate_add_up_to_the_naive_difference() -> None:
-    found = regression(Y, TREATED, X, OWNERS)
+    fitted = regression(Y, TREATED, X, OWNERS)
     naive = Y[TREATED].mean() - Y[~TREATED].mean()
-    assert found.estimate + sum(found.contributions.values()) == pytest.approx(naive)
+    assert fitted.estimate + sum(fitted.contributions.values()) == pytest.approx(naive)

@@ -10,14 +10,16 @@ from equipoise.observation.sample import read_arms, read_outcomes
 from tests.observation.logs import question
 
 
-def arms_in(values: list[object], asked: str, **more: object) -> tuple[str, str, int, int]:
-    log = {"version": np.array(values, dtype=object)}
-    found = read_arms(log, question(values=asked, **more))
+def arms_in(
+    versions: list[object], values_option: str, **more: object
+) -> tuple[str, str, int, int]:
+    log = {"version": np.array(versions, dtype=object)}
+    arms = read_arms(log, question(values=values_option, **more))
     return (
-        found.candidate,
-        found.baseline,
-        int(found.is_candidate.sum()),
-        int(found.is_baseline.sum()),
+        arms.candidate,
+        arms.baseline,
+        int(arms.is_candidate.sum()),
+        int(arms.is_baseline.sum()),
     )
 
 
@@ -29,15 +31,15 @@ def test_names_may_hold_colons_where_only_one_split_names_two_values() -> None:
     assert arms_in(["img:2", "img:1"], "img:2:img:1")[:2] == ("img:2", "img:1")
 
 
-def test_a_split_that_could_be_meant_twice_is_refused() -> None:
+def test_an_ambiguous_split_is_refused() -> None:
     with pytest.raises(UnusableInput, match="several ways"):
         arms_in(["a", "b:c", "a:b", "c"], "a:b:c", leave_others_out=True)
 
 
 def test_whole_numbers_are_named_without_their_point() -> None:
     log = {"treat": np.array([0.0, 1.0, 1.0])}
-    found = read_arms(log, question(treatment="treat", values="1:0"))
-    assert found.is_candidate.tolist() == [False, True, True]
+    arms = read_arms(log, question(treatment="treat", values="1:0"))
+    assert arms.is_candidate.tolist() == [False, True, True]
 
 
 def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None:
@@ -48,12 +50,12 @@ def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("values_option", "message"),
     [("3.0:1.0", "no row has 3.0"), ("2.0", "not CANDIDATE:BASELINE"), ("1.0:1.0", "twice")],
 )
-def test_what_names_no_two_values_is_refused(asked: str, words: str) -> None:
-    with pytest.raises(UnusableInput, match=words):
-        arms_in(["1.0", "2.0"], asked)
+def test_what_names_no_two_values_is_refused(values_option: str, message: str) -> None:
+    with pytest.raises(UnusableInput, match=message):
+        arms_in(["1.0", "2.0"], values_option)
 
 
 def test_a_missing_version_is_refused_with_its_row() -> None:
@@ -64,7 +66,7 @@ def test_a_missing_version_is_refused_with_its_row() -> None:
 TIMES = np.random.default_rng(1).lognormal(0.0, 0.3, 400)
 
 
-def test_milliseconds_among_seconds_are_refused_and_may_be_insisted_on() -> None:
+def test_milliseconds_among_seconds_are_refused_unless_declared_as_one_unit() -> None:
     mixed = TIMES.copy()
     mixed[::5] *= 1000.0
     with pytest.raises(UnusableInput, match=r"mixed units: 320 values .* and 80 .* 1,000"):

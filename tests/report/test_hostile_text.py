@@ -21,9 +21,9 @@ from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.observation.analysis import observe
+from equipoise.report.builders.host import examination_document, extent_parts
 from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
-from equipoise.report.doctor import print_examination, print_extent
 from equipoise.report.renderers import html, terminal
 from tests.documents import document_of, explanation_of
 from tests.observation.logs import loaded_log, question
@@ -117,8 +117,8 @@ def test_what_other_processes_are_called_reaches_no_terminal(
 ) -> None:
     found = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
     examination = Examination(found, ("a",), {"b": "\x1b[2J"})
-    print_examination(examination, color=False)
-    print_extent(examination, color=False)
+    terminal.print_document(examination_document(examination), color=False)
+    terminal.print_parts(extent_parts(examination), color=False, stderr=True)
     shown = capsys.readouterr()
     assert obeyed(shown.out + shown.err) == []
     assert "[bold red]bold[/bold red]" in shown.out

@@ -19,9 +19,8 @@ from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
 from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.report import doctor
 from equipoise.report.builders import host
-from equipoise.report.renderers.terminal import print_document
+from equipoise.report.renderers.terminal import print_document, print_parts
 
 
 @click.command("doctor")
@@ -48,13 +47,14 @@ def _examine(arguments: dict[str, Any]) -> int:
     clearance = clear_leftovers()
     for removed in clearance.cleared:
         say(removed.describe())
-    for leftover in (*clearance.kept, *unproven_folders()):
+    for leftover in (*clearance.leftovers, *unproven_folders()):
         say(f"left alone: {leftover.path}: {leftover.reason}", leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
-    write_json(arguments["json_file"], lambda: doctor.to_json(examination, snapshot()))
+    write_json(arguments["json_file"], lambda: host.examination_json(examination, snapshot()))
     if _has_screen(arguments):
-        doctor.print_examination(examination, color=arguments["color"])
-        doctor.print_extent(examination, color=arguments["color"])
+        print_document(host.examination_document(examination), color=arguments["color"])
+        parts = host.extent_parts(examination)
+        print_parts(parts, color=arguments["color"], stderr=True)
     return 0
 
 
@@ -71,7 +71,7 @@ def _certify(arguments: dict[str, Any]) -> int:
             say("interrupted; no certificate was made")
             return EXIT_INTERRUPTED
         ledger.record_certificate(certificate)
-    write_json(arguments["json_file"], lambda: host.to_json(certificate))
+    write_json(arguments["json_file"], lambda: host.certificate_json(certificate))
     if _has_screen(arguments):
         print_document(host.certificate_document(certificate), color=arguments["color"])
     return 0

@@ -150,7 +150,7 @@ def report_of(
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
-    from equipoise.why.differences.pictures import can_be_drawn, flame_graph
+    from equipoise.why.differences.pictures import can_be_drawn, draw
     from equipoise.why.explanation import evidence_of_gap
     from equipoise.why.gap import choose_gap
 
@@ -162,7 +162,7 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     slower = gap.difference.slower
     if not can_be_drawn(gap.evidence.profile, slower):
         return None
-    return flame_graph(gap.evidence, names, slower)
+    return draw("flame-graph", gap.evidence, names, slower)
 
 
 def write_documents(path: Path, documents: Sequence[Document]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +33,20 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.differences.pictures import firefox_profile, flame_graph
+from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
 from equipoise.why.evidence.sources import (
     BY_DEFAULT,
     ON_REQUEST,
-    EvidenceSet,
-    Side,
     known_sources,
 )
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
-from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes_of_gap
+from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 from equipoise.why.interventions.own import user_command, user_variable
 
-Pictures = dict[Path, Callable[[EvidenceSet, tuple[str, str], Side], bytes]]
-"""Function that draws each file."""
+Pictures = dict[Path, Picture]
+"""Kind of picture in each file."""
 
 evidence_options = options.options_of(
     click.option(
@@ -192,8 +189,9 @@ def pictures_of(arguments: dict[str, Any]) -> Pictures:
     UnusableInput
         The folder of a file cannot be written to.
     """
-    named = ((arguments["flame_graph"], flame_graph), (arguments["firefox"], firefox_profile))
-    pictures: Pictures = {path: draw for path, draw in named if path is not None}
+    kinds: dict[str, Picture] = {"flame_graph": "flame-graph", "firefox": "firefox"}
+    paths = ((arguments[option], kind) for option, kind in kinds.items())
+    pictures: Pictures = {path: kind for path, kind in paths if path is not None}
     for path in pictures:
         check_folder(path)
     return pictures
@@ -208,8 +206,8 @@ def write_pictures(pictures: Pictures, gap: GapEvidence) -> None:
         There is no profile of both conditions, or a file cannot be written.
     """
     names = gap.gap.comparison.baseline, gap.gap.comparison.candidate
-    for path, draw in pictures.items():
-        write_file(path, draw(gap.evidence, names, gap.difference.slower))
+    for path, kind in pictures.items():
+        write_file(path, draw(kind, gap.evidence, names, gap.difference.slower))
 
 
 def say_that_none_is_drawn(pictures: Pictures) -> None:
@@ -264,7 +262,7 @@ def _show(
     gap = as_reported(gap, recorded, record)
     document = load_result(record, output, experiment)
     if gap.is_called:
-        document = with_causes_of_gap(document, record, gap, experiment)
+        document = with_causes(document, record, experiment, gap)
     write_files(CampaignResult(document, record, ()), output)
     if output.has_screen:
         _print(document, gap, output)

@@ -187,13 +187,7 @@ class Cluster:
         return batch_share(candidates, max(1, sum(int(count) for count in threads.values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch; another worker does those of a lost one again.
-
-        Raises
-        ------
-        UnusableInput
-            The scheduler or all workers are lost, or batch after batch kills its worker.
-        """
+        """Return the values of each batch; another worker does those of a lost one again."""
         done: dict[int, Floats | Failed] = {}
         with self._reaching_the_scheduler():
             for losses in itertools.count(1):

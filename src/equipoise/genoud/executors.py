@@ -94,16 +94,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         self.evaluations = 0
 
     def __call__(self, candidates: Floats) -> Floats:
-        """Return the values of the candidates, in their order.
-
-        Raises
-        ------
-        EvaluationFailed
-            The function raised or returned something that is no table of values, named with the
-            parameters.
-        UnusableInput
-            Workers were lost again and again, or the scheduler cannot be reached.
-        """
+        """Return the values of the candidates, in their order."""
         if not len(candidates):
             return np.empty((0, 0))
         self.evaluations += len(candidates)
@@ -169,13 +160,7 @@ class Pool:
         return batch_share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch; a new pool does those that a broken one lost.
-
-        Raises
-        ------
-        UnusableInput
-            The pool is broken and no new one can be made, or new ones break too.
-        """
+        """Return the values of each batch; a new pool does those that a broken one lost."""
         done: dict[int, Floats | Failed] = {}
         without_evaluator: set[int] = set()
         losses = 0

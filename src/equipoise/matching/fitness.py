@@ -147,23 +147,29 @@ def fitness_problem(
     problem = match_problem(units, **pairing)
     if problem.rows is not None:
         balanced = np.ascontiguousarray(balanced[problem.rows])
-    measure = measure_of(fitness, loss, boot)
-    criteria = FitnessCriteria(balanced, measure, ks, boot if boot >= 10 else 0, paired)
     return FitnessProblem(
         problem=problem,
-        criteria=criteria,
+        balance=balanced,
+        measure=measure_of(fitness, loss, boot),
+        ks=ks,
+        boot=boot if boot >= 10 else 0,
+        paired=paired,
         fitness=fitness if callable(fitness) else None,
         loss=loss if callable(loss) else None,
         maximize=fitness == "pvals",
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FitnessCriteria:
-    """What makes one candidate better than another, as the native engine reads it.
+@dataclass(frozen=True, eq=False)
+class FitnessProblem:
+    """Checked data and options, as the native engine reads them.
+
+    A problem can be pickled; each process builds its engine once.
 
     Parameters
     ----------
+    problem
+        The units that take part, and how they are matched.
     balance
         Shape (rows, b), the covariates to balance, of the units that take part.
     measure
@@ -171,25 +177,6 @@ class FitnessCriteria:
         and across columns, each "mean", "median" or "max".
     ks, boot, paired
         As in ``fitness_problem``; ``boot`` is 0 for none.
-    """
-
-    balance: Floats
-    measure: str | tuple[str, str]
-    ks: bool
-    boot: int
-    paired: bool
-
-
-@dataclass(frozen=True, eq=False)
-class FitnessProblem:
-    """Checked data and options. It can be pickled; each process builds its engine once.
-
-    Parameters
-    ----------
-    problem
-        The units that take part, and how they are matched.
-    criteria
-        What the native engine computes of each candidate.
     fitness, loss
         The caller's function, else ``None``.
     maximize
@@ -197,7 +184,11 @@ class FitnessProblem:
     """
 
     problem: MatchProblem
-    criteria: FitnessCriteria
+    balance: Floats
+    measure: str | tuple[str, str]
+    ks: bool
+    boot: int
+    paired: bool
     fitness: FitnessFunction | None
     loss: LossFunction | None
     maximize: bool
@@ -215,7 +206,7 @@ class FitnessProblem:
     @cached_property
     def engine(self) -> _native.FitnessEngine:
         """The native engine, built at the first use."""
-        return _native.FitnessEngine(self.problem.units, self.problem.options, self.criteria)
+        return _native.FitnessEngine(self.problem.units, self.problem.options, self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the engine, which each process builds for itself."""
@@ -224,20 +215,9 @@ class FitnessProblem:
     def evaluate(
         self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
     ) -> Floats:
-        """Return the criteria of candidates, shape (candidates, criteria).
+        """Return the criteria (candidates, criteria) of candidates (candidates, columns).
 
-        Parameters
-        ----------
-        weights
-            Shape (candidates, columns), or (columns,) for a single one.
-        progress
-            Called with the number of candidates that are done, and of all; may be called by any
-            thread.
-
-        Raises
-        ------
-        UnusableInput
-            If a weight cannot be used, or a function of the caller fails.
+        Any thread may call ``progress`` with the number of candidates that are done, and of all.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:
@@ -287,7 +267,7 @@ class FitnessProblem:
             name, matches = "fitness", self.matches(candidate)
             if not len(matches.weights):
                 return None
-            call = partial(self.fitness, matches, self.criteria.balance)
+            call = partial(self.fitness, matches, self.balance)
         else:
             assert self.loss is not None
             (values,) = self.engine.evaluate(candidate[np.newaxis], None)

@@ -181,7 +181,7 @@ distance_tolerance, r_compatible
         maximize=problem.maximize,
         measure=fitness if isinstance(fitness, str) else "a function",
         history=best.history,
-        balance_names=names_of(balanced, problem.criteria.balance.shape[1], "b"),
+        balance_names=names_of(balanced, problem.balance.shape[1], "b"),
         problem=problem,
     )
 
@@ -250,12 +250,12 @@ class GenMatchResult:
 
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
-            dict(zip(self.balance_names, self.problem.criteria.balance.T, strict=True)),
+            dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
             units.treated,
             self.problem.matches(self.weights if weights is None else weights),
             boot=boot,
             ks=ks,
-            paired=self.problem.criteria.paired,
+            paired=self.problem.paired,
             weights=units.weights,
             seed=self.seed,
             estimand=options.estimand,

@@ -12,12 +12,10 @@ from equipoise.matching.univariate import Moments
 from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,
     Clustering,
-    Contribution,
     MatchingSummary,
     ObservationQuestion,
     ObservationResult,
     Refusal,
-    Robustness,
     RowCounts,
 )
 from equipoise.model.record import CampaignWarning
@@ -92,13 +90,7 @@ def observe(
 
 
 def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
-    """Match the rows, and estimate the effect over the pairs on each scale.
-
-    Raises
-    ------
-    UnusableInput
-        No pair of rows is comparable.
-    """
+    """Match the rows, and estimate the effect over the pairs on each scale."""
     covariates, treated = sample.covariates, sample.treated
     matched = match_until_balanced(covariates, treated, sample.question, progress)
     progress("estimating the effect and its errors")
@@ -152,7 +144,7 @@ def _describe(
             Moments.of(values[treated], None), Moments.of(values[~treated], None)
         )
     )
-    own_warnings = sample_warnings(question, clustering, matched.method, dropped / rows)
+    more_warnings = sample_warnings(question, clustering, matched.method, dropped / rows)
     return ObservationResult(
         schema=OBSERVED_SCHEMA,
         summary="",
@@ -172,7 +164,7 @@ def _describe(
         placebos=(),
         periods=(),
         strata=None,
-        warnings=(*warnings, *own_warnings),
+        warnings=(*warnings, *more_warnings),
     )
 
 
@@ -203,10 +195,9 @@ def _answer(
     progress("bounding the influence of a hidden factor")
     bias = hidden_bias(sample, matched, effects)
     fitted = regressions(sample)
-    parts: tuple[Contribution, ...] = ()
-    robustness: Robustness | None = None
+    parts = () if fitted is None else contributions(fitted)
+    robustness = None
     if fitted is not None:
-        parts = contributions(fitted)
         robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
     progress("checking placebos and periods of time")
     placebos = tuple(placebos_of(sample, matched, progress))
@@ -220,8 +211,5 @@ def _answer(
         robustness=robustness,
         placebos=placebos,
         periods=periods,
-        warnings=(
-            *result.warnings,
-            *answer_warnings(placebos, len(periods), chance_of_equality),
-        ),
+        warnings=(*result.warnings, *answer_warnings(placebos, len(periods), chance_of_equality)),
     )

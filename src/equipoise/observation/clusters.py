@@ -72,14 +72,9 @@ def time_of(log: Log) -> tuple[str, Values] | None:
 def choose_clusters(log: Log, question: Question, treated: Flags) -> Clusters | None:
     """Return the requested clusters, or the coarsest known ones with enough in each version.
 
-    The result is ``None`` if no column is known, or none is wanted. If no known column has
-    enough clusters, the one with the most is returned: the answer is then refused rather than
-    given with a wrong error.
-
-    Raises
-    ------
-    UnusableInput
-        Two columns overlap, or a value is missing.
+    The result is ``None`` if no column is known or the question excludes clusters. If no known
+    column has enough clusters, the one with the most is returned: the answer is then refused
+    rather than given with a wrong error.
     """
     if question.cluster == ():
         return None

@@ -53,17 +53,9 @@ _IDENTIFIERS = frozenset(
 class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
-    Attributes
-    ----------
-    names, owners
-        Name of each matrix column, and the column of the log that it comes from: a column of
-        texts gives an indicator column for each text but the first.
-    matrix
-        Shape (rows, columns).
-    exact
-        Shape (rows, exact columns); equal numbers stand for equal values.
-    exact_names
-        Names of the columns of ``exact``.
+    ``names`` and ``owners`` are the name of each column of ``matrix`` (rows, columns), and the
+    column of the log that it comes from: a column of texts gives an indicator column for each text
+    but the first. In ``exact`` (rows, exact columns) equal numbers stand for equal values.
     """
 
     names: tuple[str, ...]
@@ -81,14 +73,7 @@ class Covariates(Struct, frozen=True):
 
 
 def read_covariates(log: Log, question: Question) -> Covariates:
-    """Read the covariates and the exact columns of a question as numbers.
-
-    Raises
-    ------
-    UnusableInput
-        There is no column to match on; or a column, which the error names, has a missing or
-        infinite value or too many distinct texts.
-    """
+    """Read the covariates and the exact columns of a question as numbers."""
     exact = question.exact
     if not question.matched_on and not exact:
         raise UnusableInput(
@@ -147,10 +132,9 @@ def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:
 def _is_usable(column: NDArray[Any]) -> bool:
     if column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
-        if not np.isfinite(numbers).all() or np.ptp(numbers) == 0.0:
-            return False
         is_row_number = column.dtype.kind in "iu" and bool((np.diff(numbers) == 1.0).all())
-        return not is_row_number
+        is_complete = bool(np.isfinite(numbers).all())
+        return is_complete and bool(np.ptp(numbers) > 0.0) and not is_row_number
     values = column.tolist()
     if column.dtype.kind not in "OUS" or not all(isinstance(value, str) for value in values):
         return False

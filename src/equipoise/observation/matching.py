@@ -17,6 +17,7 @@ from equipoise.matching.frames import Covariates as TreatedCovariates
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.propensity import score_of
+from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates
@@ -46,18 +47,11 @@ Progress = Callable[[str], object]
 
 
 class BalancedMatch(Struct, frozen=True):
-    """The pairs that were kept, and how they were found.
+    """The pairs of the best match, and how they were found.
 
-    Attributes
-    ----------
-    points
-        Shape (rows, columns): the values that rows were matched on.
-    options
-        Options of ``match`` that give these pairs.
-    caliper, caliper_on
-        Caliper in standard deviations, and the columns that it limits; ``None`` without one.
-    weights
-        Weight of each column of ``points``, where a search found weights.
+    Rows were matched on ``points`` (rows, columns) by ``options`` of ``match``. The caliper is in
+    standard deviations and limits the columns ``caliper_on``. ``weights`` has the weight of each
+    column of ``points``, where a search found weights.
     """
 
     method: str
@@ -70,15 +64,15 @@ class BalancedMatch(Struct, frozen=True):
     balance: Balance
 
     @property
-    def differences(self) -> list[float]:
-        """Difference of each covariate after matching, in standard deviations."""
+    def after(self) -> tuple[UnivariateBalance, ...]:
+        """Balance of each covariate after matching."""
         assert self.balance.after is not None
-        return [abs(column.sdiff) / 100.0 for column in self.balance.after]
+        return self.balance.after
 
     @property
     def worst(self) -> float:
         """Largest difference after matching, in standard deviations."""
-        return max(self.differences, default=0.0)
+        return max((abs(column.sdiff) / 100.0 for column in self.after), default=0.0)
 
     @property
     def is_balanced(self) -> bool:
@@ -87,14 +81,13 @@ class BalancedMatch(Struct, frozen=True):
 
     def unbalanced(self) -> list[int]:
         """Return the positions of the unbalanced covariates, the worst first."""
-        differences = self.differences
+        differences = [abs(column.sdiff) / 100.0 for column in self.after]
         places = [place for place, size in enumerate(differences) if size > MAX_DIFFERENCE]
         return sorted(places, key=lambda place: -differences[place])
 
     def column_balance(self) -> tuple[ColumnBalance, ...]:
         """Return the means of every covariate before and after matching."""
-        assert self.balance.after is not None
-        columns = zip(self.balance.variables, self.balance.before, self.balance.after, strict=True)
+        columns = zip(self.balance.variables, self.balance.before, self.after, strict=True)
         return tuple(
             ColumnBalance(
                 name,
@@ -113,9 +106,9 @@ class BalancedMatch(Struct, frozen=True):
         dropped = self.pairs.dropped_index
         if not len(dropped):
             return ()
-        kept = np.setdiff1d(np.flatnonzero(treated), dropped)
+        matched = np.setdiff1d(np.flatnonzero(treated), dropped)
         return tuple(
-            DroppedMean(name, float(column[kept].mean()), float(column[dropped].mean()))
+            DroppedMean(name, float(column[matched].mean()), float(column[dropped].mean()))
             for name, column in zip(covariates.names, covariates.matrix.T, strict=True)
         )
 
@@ -125,11 +118,10 @@ class BalancedMatch(Struct, frozen=True):
         It reaches from the mean of the matched baseline rows to the end of the candidate's rows
         on the other side of their mean, without their last 5 %.
         """
-        assert self.balance.after is not None
         matrix = covariates.matrix if covariates.names else covariates.exact
         missing = []
         for place in self.unbalanced():
-            after, column = self.balance.after[place], matrix[:, place]
+            after, column = self.after[place], matrix[:, place]
             is_higher = after.mean_treated >= after.mean_control
             end = float(np.percentile(column[treated], _REACH if is_higher else 100.0 - _REACH))
             low, high = sorted((after.mean_control, end))
@@ -157,12 +149,8 @@ def match_until_balanced(
     """Return the first match that balances every covariate, or the best balanced one.
 
     The requested method and then the genetic search are tried without a caliper, then with
-    the ``CALIPERS``, which drop candidate rows that have no similar baseline row.
-
-    Raises
-    ------
-    UnusableInput
-        No pair of rows is comparable.
+    the ``CALIPERS``, which drop candidate rows that have no similar baseline row. If no pair of
+    rows is comparable, ``UnusableInput`` is raised.
     """
     best: BalancedMatch | None = None
     first_error: UnusableInput | None = None
@@ -214,14 +202,11 @@ def _match(
     columns, exact_count = (*names, *covariates.exact_names), len(covariates.exact_names)
     options: dict[str, Any] = {
         "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
-        "caliper": (
-            [caliper if name in caliper_on else math.inf for name in columns]
-            if caliper_on
-            else None
-        ),
         "seed": question.seed,
         "threads": question.threads,
     }
+    if caliper_on:
+        options["caliper"] = [caliper if name in caliper_on else math.inf for name in columns]
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:

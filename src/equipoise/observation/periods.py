@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from msgspec.structs import astuple
 
 from equipoise.matching.stratified import plain
 from equipoise.model.extras import require
@@ -29,15 +30,11 @@ MIN_ROWS = 20
 def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ...], float | None]:
     """Estimate the effect in each period, from the pairs of its candidate rows.
 
-    Returns
-    -------
-    tuple
-        The periods, and the p-value of Cochran's Q for one common effect; ``None`` where a
-        period has no error.
+    The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
+    a period has no error.
     """
-    rows, matrix = len(sample.treated), sample.covariates.matrix
-    code: Indices = np.arange(rows) if sample.clusters is None else sample.clusters.code
-    strata = sample.covariates.exact_strata()
+    matrix, strata = sample.covariates.matrix, sample.covariates.exact_strata()
+    code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
     def estimate(pairs: PairSubset, outcome: Values) -> Estimate:
         return estimate_by_clusters(effect_over_pairs(outcome, matrix, strata, pairs), code)
@@ -47,28 +44,16 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
     for begins, ends, pairs in _split(sample.log, matched):
         scales = sample.outcomes.map(partial(estimate, pairs))
         estimates.append(scales.main)
-        effect = to_effect(scales)
-        periods.append(
-            Period(
-                begins,
-                ends,
-                len(np.unique(pairs.treated_index)),
-                effect.ratio,
-                effect.ratio_ci,
-                effect.difference,
-                effect.difference_ci,
-            )
-        )
+        rows = len(np.unique(pairs.treated_index))
+        periods.append(Period(begins, ends, rows, *astuple(to_effect(scales))))
     return tuple(periods), _chance_of_equality(estimates)
 
 
 def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]]:
     """Split the pairs at equal shares of the candidate's rows in time.
 
-    Returns
-    -------
-    list
-        First time, last time and pairs of each period; empty without times or with too few rows.
+    A period has its first time, its last time and its pairs. There is none without times or with
+    too few rows.
     """
     pairs, timed = matched.pairs, time_of(log)
     rows = np.unique(pairs.treated_index)
@@ -89,8 +74,8 @@ def _split(log: Log, matched: BalancedMatch) -> list[tuple[str, str, PairSubset]
         part = PairSubset(
             pairs.treated_index[inside], pairs.control_index[inside], pairs.weights[inside]
         )
-        own = np.unique(part.treated_index)
-        order = own[np.argsort(time[own], kind="stable")]
+        rows = np.unique(part.treated_index)
+        order = rows[np.argsort(time[rows], kind="stable")]
         periods.append((_time_text(log, name, order[0]), _time_text(log, name, order[-1]), part))
     return periods
 

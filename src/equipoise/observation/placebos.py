@@ -18,13 +18,7 @@ from equipoise.observation.sample import Sample, Scales
 
 
 def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> Iterator[Placebo]:
-    """Estimate the effect on every placebo outcome, then in the placebo period.
-
-    Raises
-    ------
-    UnusableInput
-        A placebo outcome holds something other than numbers.
-    """
+    """Estimate the effect on every placebo outcome, then in the placebo period."""
     names = sample.question.placebo_outcomes
     for name in names:
         effects = _scales(numbers_of(sample.log[name], name), sample.question).map(

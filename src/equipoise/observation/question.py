@@ -84,13 +84,7 @@ class Question(Struct, frozen=True):
 
 
 def check_question(log: Log, question: Question) -> None:
-    """Check that every named column exists, and that no column has two roles.
-
-    Raises
-    ------
-    UnusableInput
-        A column is missing or has two roles; the error names the option and the column.
-    """
+    """Check that every named column exists, and that no column has two roles."""
     named = {
         "--treatment": (question.treatment,),
         "--outcome": (question.outcome,),
@@ -114,13 +108,7 @@ def check_question(log: Log, question: Question) -> None:
 
 
 def column_of(log: Log, name: str, option: str) -> NDArray[Any]:
-    """Return the column that an option names.
-
-    Raises
-    ------
-    UnusableInput
-        The log has no such column; the hint lists the columns.
-    """
+    """Return the column that an option names."""
     if name not in log:
         raise UnusableInput(
             f"{option}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
@@ -139,13 +127,7 @@ def select_rows(log: Log, rows: Flags) -> dict[str, NDArray[Any]]:
 
 
 def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
-    """Return the distinct values as text, and for each row the position of its value.
-
-    Raises
-    ------
-    UnusableInput
-        A value is missing.
-    """
+    """Return the distinct values as text, and for each row the position of its value."""
     code = levels_of(column, name)
     _, first = np.unique(code, return_index=True)
     return [text_of(plain(value)) for value in column[first]], code

@@ -21,10 +21,7 @@ _UNLIKELY = 0.01
 def unbalanced_refusal(missing: Sequence[MissingRows], arms: Arms) -> Refusal:
     """Refuse an effect because a covariate stays unbalanced.
 
-    Parameters
-    ----------
-    missing
-        Rows that the log lacks, for each unbalanced covariate, the worst first.
+    ``missing`` are the rows that the log lacks, by unbalanced covariate, the worst first.
     """
     worst = missing[0]
     others = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
@@ -67,12 +64,8 @@ def sample_warnings(
 ) -> Iterator[CampaignWarning]:
     """Warn of the columns, the clusters and the match, whatever the answer.
 
-    Parameters
-    ----------
-    method
-        The method that was used.
-    dropped
-        Share of the candidate's rows without a match.
+    ``method`` is the one that was used, ``dropped`` the share of the candidate's rows without a
+    match.
     """
     mediators = [
         name
@@ -119,10 +112,7 @@ def answer_warnings(
 ) -> Iterator[CampaignWarning]:
     """Warn of placebos that show an effect, and of an effect that changes.
 
-    Parameters
-    ----------
-    chance_of_equality
-        P-value for one common effect in all periods.
+    ``chance_of_equality`` is the p-value for one common effect in all periods.
     """
     for placebo in placebos:
         if placebo.shows_effect:

@@ -71,12 +71,8 @@ def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
 def robustness_of(fitted: Regression, effect: float) -> Robustness:
     """Return the robustness value, if the regression has the sign of the matched effect."""
     if fitted.estimate * effect <= 0.0:
-        return Robustness(
-            None,
-            None,
-            None,
-            "unknown: the regression over all rows has the opposite sign of the matched effect",
-        )
+        why = "the regression over all rows has the opposite sign of the matched effect"
+        return Robustness(None, None, None, f"unknown: {why}")
     summary = (
         "to remove the effect, a hidden factor must explain "
         f"{100.0 * fitted.robustness:.2g} % of the remaining variance of both version and outcome"
@@ -91,12 +87,7 @@ def regression(
 ) -> Regression:
     """Fit the regression, and compute the strength that a hidden factor needs.
 
-    Parameters
-    ----------
-    outcome, treated, matrix
-        Shape (rows,), (rows,) and (rows, columns).
-    owners
-        The covariate that each column of the matrix belongs to.
+    ``owners`` are the covariates that the columns of the matrix (rows, columns) belong to.
     """
     columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
     spread = columns.std(axis=0)
@@ -110,21 +101,25 @@ def regression(
         for name in dict.fromkeys(owners)
     }
     slopes = _slopes(cross, [0, *places], last) * spread[last] / spread[:last]
-    outcome_left = _left(cross, [0, *places], last)
-    treatment_left = _left(cross, places, 0)
-    f_squared = _ratio(_left(cross, places, last) - outcome_left, outcome_left)
+    outcome_residual = _residual_squares(cross, [0, *places], last)
+    treatment_residual = _residual_squares(cross, places, 0)
+    f_squared = _ratio(_residual_squares(cross, places, last) - outcome_residual, outcome_residual)
     strongest, multiple = None, None
-    for name, own in places_of.items():
-        rest = [place for place in places if place not in own]
-        f_outcome = _ratio(_left(cross, [0, *rest], last) - outcome_left, outcome_left)
-        f_treatment = _ratio(_left(cross, rest, 0) - treatment_left, treatment_left)
+    for name, members in places_of.items():
+        rest = [place for place in places if place not in members]
+        f_outcome = _ratio(
+            _residual_squares(cross, [0, *rest], last) - outcome_residual, outcome_residual
+        )
+        f_treatment = _ratio(
+            _residual_squares(cross, rest, 0) - treatment_residual, treatment_residual
+        )
         needed = _multiple(f_squared, f_outcome, f_treatment)
         if needed is not None and (multiple is None or needed < multiple):
             strongest, multiple = name, needed
     means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
     explained = {
-        name: float(sum(slopes[place] * means[place - 1] for place in own))
-        for name, own in places_of.items()
+        name: float(sum(slopes[place] * means[place - 1] for place in members))
+        for name, members in places_of.items()
     }
     return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
 
@@ -177,12 +172,12 @@ def _slopes(cross: Values, on: list[int], of: int) -> Values:
     return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_SINGULAR) @ cross[on, of])
 
 
-def _left(cross: Values, on: list[int], of: int) -> float:
+def _residual_squares(cross: Values, on: list[int], of: int) -> float:
     """Return the residual sum of squares of one column after the regression on others."""
     return max(0.0, float(cross[of, of] - cross[on, of] @ _slopes(cross, on, of)))
 
 
-def _ratio(gained: float, left: float) -> float:
-    if left <= 0.0:
-        return math.inf if gained > 0.0 else 0.0
-    return max(0.0, gained) / left
+def _ratio(explained: float, residual: float) -> float:
+    if residual <= 0.0:
+        return math.inf if explained > 0.0 else 0.0
+    return max(0.0, explained) / residual

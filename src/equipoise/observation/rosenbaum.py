@@ -70,17 +70,8 @@ def _summary(gamma: float | None, number: int, unit: str, pair: str) -> str:
 def interval_at(differences: Values, gamma: float) -> tuple[float | None, float | None]:
     """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
 
-    Parameters
-    ----------
-    differences
-        Shape (pairs,), independent pairs, candidate minus baseline.
-    gamma
-        1 or more.
-
-    Returns
-    -------
-    tuple
-        Both ends; ``None`` where there are too few pairs for an end.
+    ``differences`` (pairs,) are those of independent pairs, candidate minus baseline. An end is
+    ``None`` where there are too few pairs for it.
     """
     high = _lower_end(-differences, gamma)
     return _lower_end(differences, gamma), None if high is None else -high
@@ -107,13 +98,9 @@ def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values
 
     Within a cluster the rows went to a version together, so each cluster gives one difference:
     the mean over its pairs with the one cluster that it shares most pairs with. No baseline
-    cluster serves twice, so the differences come from independent pairs.
-
-    Parameters
-    ----------
-    residual
-        Shape (rows,), outcomes minus what the covariates explain (Rosenbaum 2002, Statistical
-        Science 17(3): ranks of residuals).
+    cluster serves twice, so the differences come from independent pairs. ``residual`` (rows,) is
+    the outcome minus what the covariates explain (Rosenbaum 2002, Statistical Science 17(3): ranks
+    of residuals).
     """
     treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
     differences = residual[pairs.treated_index] - residual[pairs.control_index]
@@ -122,7 +109,7 @@ def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values
     sizes = np.bincount(place)
     means = np.bincount(place, differences) / sizes
     used_treated, used_control = set[int](), set[int]()
-    kept: list[float] = []
+    cluster_means: list[float] = []
     # Combinations of the same size are taken in the order of the clusters.
     for which in np.argsort(-sizes, kind="stable").tolist():
         treated, control = divmod(int(combined[which]), count)
@@ -130,8 +117,8 @@ def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values
             continue
         used_treated.add(treated)
         used_control.add(control)
-        kept.append(float(means[which]))
-    return np.array(kept)
+        cluster_means.append(float(means[which]))
+    return np.array(cluster_means)
 
 
 def _lower_end(differences: Values, gamma: float) -> float | None:

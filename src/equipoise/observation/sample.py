@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -60,6 +60,12 @@ class Scales(Struct, Generic[T], frozen=True):
         on_log = None if self.on_log is None else function(self.on_log)
         return Scales(on_log, function(self.plain))
 
+    @staticmethod
+    def together(parts: Sequence[Scales[T]], function: Callable[[list[T]], U]) -> Scales[U]:
+        """Apply a function to several quantities at once on each scale."""
+        logs = [part.on_log for part in parts if part.on_log is not None]
+        return Scales(function(logs) if logs else None, function([part.plain for part in parts]))
+
 
 class Arms(Struct, frozen=True):
     """The two versions, and for each row whether it ran one of them."""
@@ -71,24 +77,11 @@ class Arms(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """The rows that take part, and those of the placebo period.
+    """The rows that take part, and those of the placebo period, if there is one.
 
-    Attributes
-    ----------
-    log
-        Columns of the rows that take part.
-    question
-        The question with its covariates chosen.
-    treated
-        Shape (rows,): whether the candidate ran.
-    outcomes
-        Shape (rows,) each.
-    placebo_log, placebo_treated
-        Rows of the placebo period; ``None`` without one.
-    left_out
-        Number of rows that take no part, by reason.
-    rows_read
-        Number of rows in the log.
+    The question has its covariates chosen; ``log`` has only the rows that take part. ``treated``
+    and each outcome have shape (rows,). ``left_out`` has the number of rows that take no part, by
+    reason, and ``rows_read`` that of the whole log.
     """
 
     log: Log
@@ -107,15 +100,8 @@ class Sample(Struct, frozen=True):
 def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
     """Check the question, and read the columns that it names.
 
-    Parameters
-    ----------
-    left_out
-        Number of rows that were left out before, by reason.
-
-    Raises
-    ------
-    UnusableInput
-        The question does not fit the log; the error names the option, column and rows.
+    ``left_out`` has the number of rows that were left out before, by reason. Errors name the
+    option, column and rows.
     """
     check_question(log, question)
     rows_read = row_count(log) + sum(left_out.values())
@@ -125,13 +111,13 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     is_either = arms.is_candidate | arms.is_baseline
     if not is_either.all():
         left_out = {**left_out, "another version": int(np.count_nonzero(~is_either))}
-    in_placebo = _in_placebo_period(log, question) & is_either
-    placebo_log, placebo_treated = None, None
+    placebo_log, placebo_treated, taking_part = None, None, is_either
     if question.placebo_period is not None:
+        in_placebo = _in_period(log, *question.placebo_period) & is_either
         placebo_log, placebo_treated = select_rows(log, in_placebo), arms.is_candidate[in_placebo]
         period = "=".join(question.placebo_period)
         left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
-    taking_part = is_either & ~in_placebo
+        taking_part = is_either & ~in_placebo
     rows = log if taking_part.all() else select_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
@@ -156,41 +142,24 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
 
 
 def read_arms(log: Log, question: Question) -> Arms:
-    """Read which rows ran the candidate and which the baseline.
-
-    Raises
-    ------
-    UnusableInput
-        The two values are missing, ambiguous, or not the only ones; or a row has no value.
-    """
+    """Read which rows ran the candidate and which the baseline."""
     name = question.treatment
     values, code = distinct_texts(column_of(log, name, "--treatment"), name)
-    candidate, baseline = _split_values(question.values, values, f"{name} has {_some(values)}")
+    arms = _split_values(question.values, values, f"{name} has {_listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
-            f"{name} has {len(values)} values: {_some(values)}; the question names two",
+            f"{name} has {len(values)} values: {_listed(values)}; the question names two",
             hint="--leave-others-out leaves out the rows with other values",
         )
-    return Arms(
-        candidate,
-        baseline,
-        np.asarray(code == values.index(candidate)),
-        np.asarray(code == values.index(baseline)),
-    )
+    return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
 
 
 def read_outcomes(log: Log, question: Question) -> Scales[Values]:
-    """Read the outcome of every row, and its logarithm where a ratio is wanted.
-
-    Raises
-    ------
-    UnusableInput
-        A value is missing, is no number, has another unit than the others, or has no logarithm.
-    """
+    """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
     name = question.outcome
     column = column_of(log, name, "--outcome")
     if column.dtype.kind not in "biuf":
-        cells = [_WITH_UNIT.match(str(value or "")) for value in column.tolist()]
+        cells = (_WITH_UNIT.match(str(value or "")) for value in column.tolist())
         units = sorted({cell[1] for cell in cells if cell})
         if units:
             mixed = "mixed units" if len(units) > 1 else "a unit in each cell"
@@ -201,17 +170,13 @@ def read_outcomes(log: Log, question: Question) -> Scales[Values]:
     values = numbers_of(column, name)
     if not question.one_unit:
         _refuse_mixed_units(log, name, values)
-    return Scales(_logarithms(values, name) if question.ratio else None, values)
-
-
-def _logarithms(values: Values, name: str) -> Values:
-    wrong = values <= 0.0
-    if wrong.any():
+    has_no_log = values <= 0.0
+    if question.ratio and has_no_log.any():
         raise UnusableInput(
-            f"{name}: 0 or less in {row_numbers(wrong)}: a ratio needs values above 0",
+            f"{name}: 0 or less in {row_numbers(has_no_log)}: a ratio needs values above 0",
             hint="leave out rows without a measurement, or give --difference",
         )
-    return np.asarray(np.log(values), dtype=np.float64)
+    return Scales(np.log(values) if question.ratio else None, values)
 
 
 def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
@@ -221,7 +186,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
             units, _ = distinct_texts(log[column], column)
             if len(units) > 1:
                 raise UnusableInput(
-                    f"{name} is in mixed units: column {column} has {_some(units)}", hint=hint
+                    f"{name} is in mixed units: column {column} has {_listed(units)}", hint=hint
                 )
     step = _unit_step(values)
     if step is not None:
@@ -274,19 +239,16 @@ def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
     raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=known)
 
 
-def _in_placebo_period(log: Log, question: Question) -> Flags:
+def _in_period(log: Log, name: str, value: str) -> Flags:
     """Return for each row whether it belongs to the placebo period."""
-    if question.placebo_period is None:
-        return np.zeros(row_count(log), dtype=np.bool_)
-    name, value = question.placebo_period
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(
-            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {_some(values)}"
+            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {_listed(values)}"
         )
     return np.asarray(code == values.index(value))
 
 
-def _some(values: list[str]) -> str:
+def _listed(values: list[str]) -> str:
     more = f" and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
     return ", ".join(values[:_NAMED]) + more

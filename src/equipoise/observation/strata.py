@@ -9,9 +9,12 @@ the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))²
 from __future__ import annotations
 
 import math
-from collections import Counter
+import operator
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,6 +41,7 @@ from equipoise.observation.effects import (
     ABADIE_IMBENS,
     BY_CLUSTERS,
     Estimate,
+    cluster_error,
     naive_estimate,
     t_quantile,
     to_effect,
@@ -66,16 +70,8 @@ _NAMED = 3
 class StratifiedLog(Struct, frozen=True):
     """A log of which one stratum is read at a time.
 
-    Attributes
-    ----------
-    column
-        The column whose values are the strata.
-    names
-        Names of the strata, in order.
-    versions
-        The treatment column alone, each value once.
-    read
-        Function that returns the columns of a stratum by its name.
+    The values of ``column`` are the strata, ``names`` in order; ``read`` returns the columns of a
+    stratum by its name. ``versions`` is the treatment column alone, each value once.
     """
 
     column: str
@@ -165,13 +161,7 @@ def observe_strata(
 
 
 def check_strata(column: str, question: Question) -> None:
-    """Check that the question means the same in every stratum.
-
-    Raises
-    ------
-    UnusableInput
-        An option is missing or not possible with strata; the error names it.
-    """
+    """Check that the question means the same in every stratum."""
     if question.covariates is None and not question.exact:
         raise UnusableInput(
             "--strata: the default covariates could differ between the strata",
@@ -201,14 +191,8 @@ def _naive(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
     """Compare all rows of both versions, whatever their stratum."""
     candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
     baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
-
-    def estimate(scale: Callable[[Scales[Moments]], Moments | None]) -> Estimate | None:
-        arms = [[found for part in arm if (found := scale(part))] for arm in (candidate, baseline)]
-        return naive_estimate(_pool(arms[0]), _pool(arms[1])) if all(arms) else None
-
-    plain = estimate(lambda part: part.plain)
-    assert plain is not None
-    return Scales(estimate(lambda part: part.on_log), plain)
+    arms = [Scales.together(parts, _pool) for parts in (candidate, baseline)]
+    return Scales.together(arms, lambda moments: naive_estimate(*moments))
 
 
 def _pool(parts: Sequence[Moments]) -> Moments:
@@ -226,8 +210,9 @@ def _clustering(answers: Sequence[StratumAnswer]) -> Clustering | None:
     by = answers[0].clusters_by
     if by is None:
         return None
-    candidate = frozenset[ClusterLabel]().union(*(one.candidate_clusters for one in answers))
-    baseline = frozenset[ClusterLabel]().union(*(one.baseline_clusters for one in answers))
+    empty = frozenset[ClusterLabel]()
+    candidate = empty.union(*(answer.candidate_clusters for answer in answers))
+    baseline = empty.union(*(answer.baseline_clusters for answer in answers))
     return Clustering(by, len(candidate | baseline), len(candidate), len(baseline))
 
 
@@ -248,11 +233,11 @@ def _matched_effect(
 ) -> MatchedEffect:
     """Return the effect over all strata on both scales with its errors."""
     weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
-    plain = _estimates([answer.effects.plain for answer in answers], weights, clustering)
-    logs = [answer.effects.on_log for answer in answers if answer.effects.on_log is not None]
-    on_log = _estimates(logs, weights, clustering) if logs else None
-    main = ABADIE_IMBENS if clustering is None else BY_CLUSTERS
-    return to_matched_effect(Scales(on_log, plain), main)
+    estimates = Scales.together(
+        [answer.effects for answer in answers],
+        lambda effects: _estimates(effects, weights, clustering),
+    )
+    return to_matched_effect(estimates, ABADIE_IMBENS if clustering is None else BY_CLUSTERS)
 
 
 def _estimates(
@@ -263,18 +248,18 @@ def _estimates(
     errors = [part.error for part in parts if part.error is not None]
     by = {ABADIE_IMBENS: Estimate(effect)}
     if len(errors) == len(parts):
-        error = math.hypot(*(weight * own for weight, own in zip(weights, errors, strict=True)))
+        error = math.hypot(*map(operator.mul, weights, errors))
         by[ABADIE_IMBENS] = with_error(effect, error, t_quantile(math.inf))
     if clustering is None:
         return by
     by[BY_CLUSTERS] = Estimate(effect)
     fewest = min(clustering.with_candidate, clustering.with_baseline)
     if fewest >= MIN_CLUSTERS:
-        moves: dict[ClusterLabel, float] = {}
+        moves = defaultdict[ClusterLabel, float](float)
         for weight, part in zip(weights, parts, strict=True):
             for label, move in part.moves.items():
-                moves[label] = moves.get(label, 0.0) + weight * move
-        error = math.sqrt((len(moves) - 1) / len(moves)) * math.hypot(*moves.values())
+                moves[label] += weight * move
+        error = cluster_error(np.array([*moves.values()]))
         by[BY_CLUSTERS] = with_error(effect, error, t_quantile(fewest - 1))
     return by
 
@@ -282,10 +267,7 @@ def _estimates(
 def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
     """Return the matches of all strata together; each stratum has its own weights of columns.
 
-    Parameters
-    ----------
-    method
-        The requested method; the summary names another one if a stratum needed it.
+    The summary names another method than the requested one if a stratum needed it.
     """
     parts = [answer.matching for answer in answers]
     if len(parts) == 1:
@@ -305,43 +287,33 @@ def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
 
 def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
     """Return every column on average over the strata that have it."""
-    columns: dict[str, list[tuple[int, ColumnBalance]]] = {}
+    columns = defaultdict[str, list[tuple[int, ColumnBalance]]](list)
     for answer in answers:
         for column in answer.balance:
-            columns.setdefault(column.column, []).append((answer.weight, column))
-
-    def mean(parts: list[tuple[int, ColumnBalance]], field: str) -> float | None:
-        return _mean((weight, getattr(column, field)) for weight, column in parts)
-
-    return tuple(
-        ColumnBalance(
-            name,
-            mean(parts, "candidate_before") or 0.0,
-            mean(parts, "baseline_before") or 0.0,
-            mean(parts, "difference_before"),
-            mean(parts, "candidate_after"),
-            mean(parts, "baseline_after"),
-            mean(parts, "difference_after"),
-        )
+            columns[column.column].append((answer.weight, column))
+    means: dict[str, dict[str, Any]] = {
+        name: {
+            field: _mean((weight, getattr(column, field)) for weight, column in parts)
+            for field in ColumnBalance.__struct_fields__
+            if field != "column"
+        }
         for name, parts in columns.items()
-    )
+    }
+    return tuple(ColumnBalance(name, **fields) for name, fields in means.items())
 
 
 def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
     """Return every column among matched and dropped rows, over the strata that dropped some."""
-    columns: dict[str, list[tuple[StratumAnswer, DroppedMean]]] = {}
+    matched = defaultdict[str, list[tuple[int, float]]](list)
+    dropped = defaultdict[str, list[tuple[int, float]]](list)
     for answer in answers:
         for column in answer.dropped:
-            columns.setdefault(column.column, []).append((answer, column))
-    means = []
-    for name, parts in columns.items():
-        kept = _mean((answer.weight, column.kept) for answer, column in parts)
-        dropped = _mean(
-            (answer.matching.candidate_dropped, column.dropped) for answer, column in parts
-        )
-        if kept is not None and dropped is not None:
-            means.append(DroppedMean(name, kept, dropped))
-    return tuple(means)
+            matched[column.column].append((answer.weight, column.kept))
+            dropped[column.column].append((answer.matching.candidate_dropped, column.dropped))
+    return tuple(
+        DroppedMean(name, _mean(matched[name]) or 0.0, _mean(dropped[name]) or 0.0)
+        for name in matched
+    )
 
 
 def _mean(pieces: Iterable[tuple[int, float | None]]) -> float | None:

@@ -32,10 +32,7 @@ def answer_sentences(
 ) -> str:
     """Return the naive difference, the matched effect, the reason why they differ, and its limit.
 
-    Parameters
-    ----------
-    hidden_bias
-        ``None`` leaves out the strength of a hidden factor.
+    Without ``hidden_bias`` the strength of a hidden factor is left out.
     """
     sentences = [
         f"Without matching, the log suggests that {effect_clause(naive, question)}.",
@@ -136,13 +133,7 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
 
 
 def scope_sentence(rows: int, matched: int, candidate: str, baseline: str) -> str:
-    """Return the candidate rows that the answer is about.
-
-    Parameters
-    ----------
-    rows, matched
-        Number of candidate rows in all, and of those that the answer is about.
-    """
+    """Return which of the candidate's ``rows`` the answer is about: the ``matched`` ones."""
     if matched == rows:
         return f"the {rows:,} rows of {candidate}"
     return (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from equipoise.model.host import Disturbance
 from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ UNKNOWN = "–"
 MOST_CLAIMS = 3
 """Number of claims that are told in sentences; more of them stand in a table."""
 ALIKE_SHOWN = 3
-"""Number of warnings of one code that the terminal and text forms show."""
+"""Number of lines of one kind that the terminal and text forms show."""
 
 Number = str | float | None
 """Value of a cell in the table of numbers (CSV)."""
@@ -137,6 +138,11 @@ class Facts(Struct, frozen=True):
     """A value of several texts has a line for each."""
     forms: Forms = EVERYWHERE
 
+    def texts(self, joint: str) -> Iterator[tuple[str, str]]:
+        """Yield the names and values as plain text, with the lines of a value joined."""
+        for name, value in self.pairs:
+            yield text_of(name), value if isinstance(value, str) else joint.join(value)
+
 
 class Command(Struct, frozen=True):
     """Command line to copy."""
@@ -152,18 +158,25 @@ class Warnings(Struct, frozen=True):
     """Warnings, each with its hint."""
 
     kind: ClassVar[str] = "warnings"
-    warnings: tuple[CampaignWarning, ...]
+    warnings: tuple[CampaignWarning | Disturbance, ...]
+    badge: str = "warning"
+    """Word before each warning on a terminal; also the name of its style."""
+    most_alike: int = ALIKE_SHOWN
+    """Number of warnings of one code that the terminal and text forms show."""
     forms: Forms = EVERYWHERE
 
     @property
-    def first_of_each_code(self) -> tuple[CampaignWarning, ...]:
-        """At most ``ALIKE_SHOWN`` warnings of each code."""
-        codes = dict.fromkeys(warning.code for warning in self.warnings)
-        return tuple(
-            warning
-            for code in codes
-            for warning in [one for one in self.warnings if one.code == code][:ALIKE_SHOWN]
-        )
+    def first_of_each_code(self) -> tuple[CampaignWarning | Disturbance, ...]:
+        """At most ``most_alike`` warnings of each code."""
+        by_code: dict[str, list[CampaignWarning | Disturbance]] = {}
+        for warning in self.warnings:
+            by_code.setdefault(warning.code, []).append(warning)
+        return tuple(one for alike in by_code.values() for one in alike[: self.most_alike])
+
+    @property
+    def more(self) -> int:
+        """Number of warnings that the terminal and text forms leave out."""
+        return len(self.warnings) - len(self.first_of_each_code)
 
 
 class Figures(Struct, frozen=True):
@@ -286,17 +299,12 @@ class Document(Struct, frozen=True):
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
     """Return the parts that a form shows, in order; a section without any is left out."""
-    return tuple(_parts_in(parts, form))
-
-
-def _parts_in(parts: Iterable[Part], form: Form) -> Iterator[Part]:
-    for part in parts:
-        if form not in part.forms:
-            continue
-        if not isinstance(part, Section):
-            yield part
-        elif within := parts_in(part.parts, form):
-            yield replace(part, parts=within)
+    shown = (
+        replace(part, parts=parts_in(part.parts, form)) if isinstance(part, Section) else part
+        for part in parts
+        if form in part.forms
+    )
+    return tuple(part for part in shown if not isinstance(part, Section) or part.parts)
 
 
 def figures_of(document: Document) -> Iterator[Figure]:

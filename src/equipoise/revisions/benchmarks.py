@@ -7,7 +7,6 @@ What it reports of each benchmark is a metric of that trial, and its repetitions
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from equipoise.design.commands import split_command
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 
@@ -94,17 +94,11 @@ def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
 
 
 def _split_command(line: Any, where: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(line)) if isinstance(line, str) else line
-    except ValueError as error:
-        raise UnusableInput(
-            f"{where}: cannot split {line!r} into words: {str(error).lower()}",
-            hint="close the quote, or escape it with a backslash",
-        ) from error
-    listed = words if isinstance(words, tuple | list) else ()
-    if not listed or not all(isinstance(word, str) and "\0" not in word for word in listed):
+    words = split_command(line, f"{where}: cannot split") if isinstance(line, str) else line
+    is_list = isinstance(words, list) and words
+    if not is_list or not all(isinstance(word, str) and "\0" not in word for word in words):
         raise UnusableInput(f"{where} is not a command", hint="give a line, or a list of words")
-    return tuple(listed)
+    return tuple(words)
 
 
 READER = "equipoise.helpers.benchmark_tool"
@@ -130,13 +124,6 @@ class BenchmarkTool(Struct, frozen=True):
         # -P: no module of the repository stands in for one of ours.
         return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
 
-    def environment_in(self, tree: str, *, instead_of: str) -> dict[str, str]:
-        """Return the variables that are set in the working tree of a revision."""
-        return {
-            key: value.replace("{tree}", tree).replace("{own}", instead_of)
-            for key, value in self.environment.items()
-        }
-
 
 TOOLS = {
     tool.name: tool
@@ -156,10 +143,7 @@ TOOLS = {
         BenchmarkTool(
             "pytest",
             command=("pytest", "-q", "-p", "no:cacheprovider"),
-            environment={
-                "EQUIPOISE_GATE_TREE": "{tree}",
-                "EQUIPOISE_GATE_INSTEAD_OF": "{own}",
-            },
+            environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
         ),
     )
 }

@@ -39,75 +39,44 @@ class GapEvidence(Struct, frozen=True):
 
 
 def with_causes(
-    document: ResultDocument, record: RunRecord, experiment: RunRecord | None
+    document: ResultDocument,
+    record: RunRecord,
+    experiment: RunRecord | None,
+    gap: Gap | None = None,
 ) -> ResultDocument:
-    """Return the document with the causes of the gap that was observed last.
+    """Return the document of a campaign with the causes of a gap: by default the last observed one.
 
-    Parameters
-    ----------
-    document
-        The result of the campaign.
-    record
-        The campaign.
-    experiment
-        The campaign that tested the causes, if there is one.
+    ``experiment`` is the campaign that tested the causes, if there is one.
     """
-    evidence = latest_evidence(record)
-    return _with(document, evidence, _causes(record, evidence, experiment))
-
-
-def with_causes_of_gap(
-    document: ResultDocument, record: RunRecord, gap: Gap, experiment: RunRecord | None = None
-) -> ResultDocument:
-    """Return the document with the causes of this gap, of several that were observed.
-
-    Parameters
-    ----------
-    document
-        The result of the campaign.
-    record
-        The campaign.
-    gap
-        The gap to explain.
-    experiment
-        The campaign that tested the causes, if there is one; the document knows it, too.
-    """
-    extra, comparison = document.extra_time, gap.comparison
-    pair = (comparison.baseline, comparison.candidate)
-    if extra is not None and (extra.baseline, extra.candidate) == pair:
-        return document
-    evidence = evidence_of_gap(record, gap)
-    spread = tuple(one for one in document.why if one.kind == SPREAD)
-    return _with(replace(document, why=spread), evidence, _causes(record, evidence, experiment))
+    if gap is None:
+        evidence = latest_evidence(record)
+    else:
+        extra, names = document.extra_time, (gap.comparison.baseline, gap.comparison.candidate)
+        if extra is not None and (extra.baseline, extra.candidate) == names:
+            return document
+        evidence = evidence_of_gap(record, gap)
+        document = replace(document, why=tuple(one for one in document.why if one.kind == SPREAD))
+    extra_time = None if evidence is None else _extra_time(evidence)
+    why = (*document.why, *_causes(record, evidence, experiment))
+    return replace(document, why=why, extra_time=extra_time)
 
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:
     """Return what the observations of the gap that was observed last say; ``None`` without one."""
     conditions = latest_conditions(record.observations)
-    gaps = gaps_of(record) if conditions else ()
-    for gap in gaps:
-        if gap.is_called and conditions <= {gap.contrast.baseline, gap.contrast.candidate}:
+    for gap in gaps_of(record) if conditions else ():
+        if gap.is_called and conditions <= {*gap.pair}:
             return evidence_of_gap(record, gap)
     return None
 
 
 def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
     """Return what the observations of a gap say; without any, what its trials' accounts say."""
-    baseline, candidate = gap.contrast.baseline, gap.contrast.candidate
+    baseline, candidate = gap.pair
     observations = observations_of_pair(record.observations, baseline, candidate)
     evidence = decode_evidence(observations, baseline, candidate)
     conditions = (record.plan.conditions[baseline], record.plan.conditions[candidate])
     return GapEvidence(gap, evidence, difference_between(gap.trials, evidence, conditions))
-
-
-def _with(
-    document: ResultDocument, evidence: GapEvidence | None, explanations: tuple[Explanation, ...]
-) -> ResultDocument:
-    return replace(
-        document,
-        why=(*document.why, *explanations),
-        extra_time=None if evidence is None else _extra_time(evidence),
-    )
 
 
 def _causes(
@@ -126,12 +95,11 @@ def _causes(
 def _extra_time(evidence: GapEvidence) -> ExtraTime:
     """Return where the extra time goes."""
     comparison, difference = evidence.gap.comparison, evidence.difference
-    names = {"baseline": comparison.baseline, "candidate": comparison.candidate}
     gap_s = difference.gap.extra
     return ExtraTime(
-        baseline=names["baseline"],
-        candidate=names["candidate"],
-        slower=names[difference.slower],
+        baseline=comparison.baseline,
+        candidate=comparison.candidate,
+        slower=getattr(comparison, difference.slower),
         gap_s=gap_s,
         gap_s_ci=difference.gap.extra_ci,
         parts=tuple(

@@ -17,7 +17,6 @@ from equipoise.model.result import Comparison
 from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")
-SEVERAL = 2
 
 
 class Gap(Struct, frozen=True):
@@ -32,6 +31,11 @@ class Gap(Struct, frozen=True):
     """Sentence that says why this gap of several."""
     judged_by: str = PRIMARY_METRIC
     """The campaign's own primary metric."""
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Indices of the baseline and the candidate in the plan's conditions."""
+        return self.contrast.baseline, self.contrast.candidate
 
     @property
     def is_called(self) -> bool:
@@ -69,7 +73,7 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
             hint="build both, compare them with equipoise compare, and explain that",
         )
-    names = [one.name for one in plan.conditions]
+    names = [condition.name for condition in plan.conditions]
     for name in (baseline, candidate):
         if name not in (None, *names):
             raise UnusableInput(
@@ -82,20 +86,20 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             hint=f"go on with it: equipoise resume {record.id}",
         )
     matching = [
-        one
-        for one in gaps
-        if baseline in (None, one.comparison.baseline)
-        and candidate in (None, one.comparison.candidate)
+        gap
+        for gap in gaps
+        if baseline in (None, gap.comparison.baseline)
+        and candidate in (None, gap.comparison.candidate)
     ]
     if not matching:
-        pairs = [f"{one.comparison.candidate} with {one.comparison.baseline}" for one in gaps]
+        pairs = [f"{gap.comparison.candidate} with {gap.comparison.baseline}" for gap in gaps]
         more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
             hint=f"it compares {'; '.join(pairs[:5])}{more}",
         )
-    return matching[0] if len(matching) < SEVERAL else _largest(matching)
+    return _largest(matching)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
@@ -117,19 +121,14 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
 def largest_gap(record: RunRecord) -> Gap | None:
     """Return the gap that `choose_gap` returns without names; ``None`` if nothing is compared."""
     gaps = () if record.plan.imported is not None else gaps_of(record)
-    if len(gaps) < SEVERAL:
-        return gaps[0] if gaps else None
-    return _largest(gaps)
+    return _largest(gaps) if gaps else None
 
 
 def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
     """Return the same gap of the reported record, whose conditions may have other names."""
     if reported is recorded:
         return gap
-    pair = (gap.contrast.baseline, gap.contrast.candidate)
-    same = next(
-        one for one in gaps_of(reported) if (one.contrast.baseline, one.contrast.candidate) == pair
-    )
+    same = next(other for other in gaps_of(reported) if other.pair == gap.pair)
     return replace(same, chosen_because=gap.chosen_because)
 
 
@@ -142,10 +141,10 @@ def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -
 
 def nothing_to_explain(gap: Gap) -> str:
     """Return the sentence that says why a gap that was not called is not explained."""
-    one = gap.comparison
-    if one.verdict == "mixed":
-        return f"which of the two is slower depends on what counts: {one.summary}"
-    sentence = f"there is nothing to explain: {one.summary}"
+    comparison = gap.comparison
+    if comparison.verdict == "mixed":
+        return f"which of the two is slower depends on what counts: {comparison.summary}"
+    sentence = f"there is nothing to explain: {comparison.summary}"
     if gap.judged_by == PRIMARY_METRIC:
         return sentence
     return (
@@ -155,8 +154,10 @@ def nothing_to_explain(gap: Gap) -> str:
 
 
 def _largest(gaps: Sequence[Gap]) -> Gap:
-    called = [one for one in gaps if one.is_called]
-    ranked = called or list(gaps)
+    """Return the largest gap that was called, or the largest; of several it says why."""
+    if len(gaps) == 1:
+        return gaps[0]
+    called = [gap for gap in gaps if gap.is_called]
     which = "the largest gap that was called" if called else "the largest gap; none was called"
     because = f"of {len(gaps)} comparisons this is {which}"
 
@@ -164,13 +165,11 @@ def _largest(gaps: Sequence[Gap]) -> Gap:
         ratio = gap.comparison.ratio
         return abs(math.log(ratio)) if ratio else math.inf
 
-    return replace(max(ranked, key=size), chosen_because=because)
+    return replace(max(called or gaps, key=size), chosen_because=because)
 
 
 def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
     pair = (contrast.baseline, contrast.candidate)
-    both = [block for block in blocks.values() if {*pair} <= {one.condition for one in block}]
-    baseline, candidate = (
-        tuple(trial for block in both for trial in block if trial.condition == one) for one in pair
-    )
-    return Runs(baseline, candidate)
+    both = [block for block in blocks.values() if {*pair} <= {trial.condition for trial in block}]
+    trials = [trial for block in both for trial in block]
+    return Runs(*(tuple(trial for trial in trials if trial.condition == side) for side in pair))

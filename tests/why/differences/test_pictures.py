@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.pictures import firefox_profile, flame_graph
-from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
+from equipoise.why.differences.pictures import Picture, draw
+from equipoise.why.evidence.sources import EvidenceSet, Runs
 from tests.payloads import PAYLOADS
 from tests.why.differences.made import sampled
 
@@ -22,43 +21,43 @@ PROFILES = EvidenceSet(
         (sampled({"main": 0.25, "main;work;mmap@kernel": 0.75}),),
     )
 )
-Draw = Callable[[EvidenceSet, tuple[str, str], Side], bytes]
 
 
 def elements(svg: bytes, name: str) -> list[str]:
     """The texts of the elements of that name; fails if the picture is no well-formed XML."""
     tree = ElementTree.fromstring(svg)
-    return [found.text or "" for found in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
+    return [element.text or "" for element in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
 
-def firefox(gathered: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:
+def firefox(evidence: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:
     """The profile, read."""
-    document: dict[str, Any] = json.loads(firefox_profile(gathered, names, "candidate"))
+    document: dict[str, Any] = json.loads(draw("firefox", evidence, names, "candidate"))
     return document
 
 
 def test_widths_are_of_the_slower_one_and_the_difference_is_of_functions_themselves() -> None:
-    svg = flame_graph(PROFILES, ("before", "after"), "candidate")
+    svg = draw("flame-graph", PROFILES, ("before", "after"), "candidate")
     assert elements(svg, "title") == [
         "all (1,000,000 µs, 100%)",
         "main (1,000,000 µs, 100.00%; -25.00%)",
         "work (750,000 µs, 75.00%; -20.00%)",
         "mmap (750,000 µs, 75.00%; +75.00%)",
     ]
-    turned = flame_graph(PROFILES, ("before", "after"), "baseline")
+    turned = draw("flame-graph", PROFILES, ("before", "after"), "baseline")
     assert elements(turned, "title")[0] == "all (700,000 µs, 100%)"
 
 
 def test_the_same_profiles_give_the_same_bytes() -> None:
-    for draw in (flame_graph, firefox_profile):
-        names = ("before", "after")
-        assert draw(PROFILES, names, "candidate") == draw(PROFILES, names, "candidate")
+    kinds: tuple[Picture, ...] = ("flame-graph", "firefox")
+    for kind in kinds:
+        first, second = (draw(kind, PROFILES, ("before", "after"), "candidate") for _ in "12")
+        assert first == second
 
 
 def test_a_hostile_name_stays_text_in_the_flame_graph() -> None:
     profile = sampled({HOSTILE: 1.0})
     both = EvidenceSet(profile=Runs((profile,), (profile,)))
-    svg = flame_graph(both, (HOSTILE, HOSTILE), "candidate")
+    svg = draw("flame-graph", both, (HOSTILE, HOSTILE), "candidate")
     assert [told.partition(" (")[0] for told in elements(svg, "title")] == [
         "all",
         '<script>alert("x")</script>&amp',
@@ -75,7 +74,7 @@ def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute()
     for functions in (names, [f"function {place}" for place in range(len(names))]):
         profile = sampled(dict.fromkeys(functions, 1.0))
         both = EvidenceSet(profile=Runs((profile,), (profile,)))
-        svg = flame_graph(both, ("no text \udcff", functions[0]), "candidate")
+        svg = draw("flame-graph", both, ("no text \udcff", functions[0]), "candidate")
         tree = ElementTree.fromstring(svg)
         kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in tree.iter()})
     assert kinds[0] == kinds[1]
@@ -133,9 +132,9 @@ def test_the_firefox_profile_is_whole() -> None:
     assert after["processName"] == HOSTILE
 
 
-@pytest.mark.parametrize("draw", [flame_graph, firefox_profile])
-def test_without_a_profile_of_both_there_is_nothing_to_draw(draw: Draw) -> None:
+@pytest.mark.parametrize("picture", ["flame-graph", "firefox"])
+def test_without_a_profile_of_both_there_is_nothing_to_draw(picture: Picture) -> None:
     one = EvidenceSet(profile=Runs((sampled({"main": 1.0}),), ()))
     for nothing in (EvidenceSet(), one, EvidenceSet(profile=Runs((sampled({}),), (sampled({}),)))):
         with pytest.raises(UnusableInput, match="no profile of both"):
-            draw(nothing, ("a", "b"), "candidate")
+            draw(picture, nothing, ("a", "b"), "candidate")

@@ -1,17 +1,57 @@
-"""The certificate of a host: as a document, and as JSON."""
+"""What disturbs measurements on a host, and its certificate: as documents, and as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
 
-from equipoise.model.host import Certificate
-from equipoise.report.document import Document, Facts
+from equipoise.model.host import SEVERITIES, Certificate, Examination
+from equipoise.report.document import Bullets, Document, Facts, Paragraph, Part, Warnings
 from equipoise.report.units import duration
 
-SCHEMA = "equipoise.certificate/1"
+EXAMINATION_SCHEMA = "equipoise.doctor/1"
+CERTIFICATE_SCHEMA = "equipoise.certificate/1"
+
+
+def examination_document(examination: Examination) -> Document:
+    """Build the document of an examination: the disturbances, worst first, each with its hint."""
+    by_severity = (
+        (severity, tuple(one for one in examination.disturbances if one.severity == severity))
+        for severity in SEVERITIES
+    )
+    parts = (
+        Warnings(disturbances, badge=severity, most_alike=len(disturbances))
+        for severity, disturbances in by_severity
+        if disturbances
+    )
+    return Document("doctor", _extent(examination), tuple(parts))
+
+
+def extent_parts(examination: Examination) -> tuple[Part, ...]:
+    """Build what an examination looked for, and what it could not look for."""
+    unchecked = (
+        f"  not checked: {name}: {reason}" for name, reason in examination.unchecked.items()
+    )
+    return (Paragraph(_extent(examination), "dim"), Bullets(tuple(unchecked), "dim"))
+
+
+def _extent(examination: Examination) -> str:
+    """Return how many checks were made, and how many things they found."""
+    checks = len(examination.checked) + len(examination.unchecked)
+    count = sum(one.severity != "lacks" for one in examination.disturbances)
+    disturb = {0: "nothing disturbs", 1: "1 thing disturbs"}.get(count, f"{count} things disturb")
+    return f"{disturb} measurements here ({len(examination.checked)} of {checks} checks could look)"
+
+
+def examination_json(examination: Examination, environment: Mapping[str, Any]) -> bytes:
+    """Write an examination and the host's environment as one line of JSON."""
+    return msgspec.json.encode(
+        {"schema": EXAMINATION_SCHEMA, **asdict(examination), "environment": environment}
+    )
 
 
 def certificate_document(certificate: Certificate) -> Document:
@@ -44,9 +84,9 @@ def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     )
 
 
-def to_json(certificate: Certificate) -> bytes:
+def certificate_json(certificate: Certificate) -> bytes:
     """Write a certificate as one line of JSON."""
-    return msgspec.json.encode({"schema": SCHEMA, **asdict(certificate)})
+    return msgspec.json.encode({"schema": CERTIFICATE_SCHEMA, **asdict(certificate)})
 
 
 def _effect(percent: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
-from equipoise.report.units import interval_text, metric_formatter, percent_change
+from equipoise.report.units import change_text, interval_text, metric_formatter, percent_change
 
 _CHANGED_SHOWN = 6
 """Rows that the answer names, those that changed most."""
@@ -78,8 +78,8 @@ def _largest(rows: Sequence[ReferenceRow], verb: str, sign: float) -> str:
 def _row(row: ReferenceRow) -> tuple[Cell, ...]:
     show = metric_formatter(row.metric)
     there, here = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
-    ratio = UNKNOWN if row.ratio is None else percent_change(row.ratio)
-    interval = UNKNOWN if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci)
+    ratio = change_text(row.ratio, UNKNOWN)
+    interval = interval_text(row.ratio_ci, UNKNOWN)
     changed = Styled("", "strong")
     if row.changed is None:
         changed = Styled(row.unknown or "", "caution")
@@ -99,7 +99,7 @@ def _sentences(against: ReferenceComparison) -> Iterator[str]:
         yield (
             f"Geometric mean over {against.geometric_mean_rows} rows: "
             f"{percent_change(against.geometric_mean)} "
-            f"({interval_text(*against.geometric_mean_ci)}). "
+            f"({interval_text(against.geometric_mean_ci)}). "
             "It weighs every row alike, as no program does: it ranks no machine."
         )
     yield f"Scope: {against.scope}."

@@ -40,6 +40,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     capitalized,
+    change_text,
     interval_text,
     metric_formatter,
     percent_change,
@@ -180,7 +181,7 @@ def steady_sentence(steady: SteadyComparison) -> str:
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
     change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(*compared.ratio_ci)
+    interval = interval_text(compared.ratio_ci)
     return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
 
 
@@ -214,7 +215,7 @@ def levels_of(document: ResultDocument) -> Iterator[Levelled]:
 
 def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
     """Return a ratio with its variance by level."""
-    return Levelled(name, True, by_level, percent_change, lambda ends: interval_text(*ends))
+    return Levelled(name, True, by_level, percent_change, interval_text)
 
 
 def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
@@ -238,8 +239,8 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
-    yield capitalized(by_level.these), interval_text(*by_level.these_ci)
-    yield capitalized(by_level.across), interval_text(*by_level.across_ci)
+    yield capitalized(by_level.these), interval_text(by_level.these_ci)
+    yield capitalized(by_level.across), interval_text(by_level.across_ci)
     for component in by_level.components:
         yield f"Variance: {component.level}", _component(component)
     if by_level.advice_summary is not None:
@@ -285,7 +286,7 @@ def _statistics(comparison: Comparison) -> Section:
     rows = tuple(
         (
             STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
-            UNKNOWN if answer.ratio is None else percent_change(answer.ratio),
+            change_text(answer.ratio, UNKNOWN),
             answer.says,
         )
         for answer in comparison.answers

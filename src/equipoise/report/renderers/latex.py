@@ -78,8 +78,7 @@ def to_latex(document: Document) -> str:
 
 def text(plain: str) -> str:
     """Return text as LaTeX sets it letter by letter, whatever it holds."""
-    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
-    return _LIGATURE.sub(r"\1{}", shown.translate(_COMMANDS))
+    return _LIGATURE.sub(r"\1{}", visible(plain).translate(_COMMANDS))
 
 
 def _flat(parts: Iterable[Part]) -> Iterator[Part]:
@@ -89,10 +88,8 @@ def _flat(parts: Iterable[Part]) -> Iterator[Part]:
             yield part
             continue
         for inner in _flat(part.parts):
-            if isinstance(inner, Table) and not inner.title:
-                yield replace(inner, title=part.title)
-            else:
-                yield inner
+            untitled = isinstance(inner, Table) and not inner.title
+            yield replace(inner, title=part.title) if untitled else inner
 
 
 def _sentences(parts: Sequence[Part]) -> Iterator[str]:
@@ -122,9 +119,8 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
             case Warnings():
                 for warning in part.first_of_each_code:
                     yield f"Warning: {text(warning.summary)} {text(warning.hint)}"
-                more = len(part.warnings) - len(part.first_of_each_code)
-                if more:
-                    yield f"And {more} warnings more like these."
+                if part.more:
+                    yield f"And {part.more} warnings more like these."
             case Command():
                 yield rf"{text(part.purpose)} \texttt{{{text(part.line)}}}"
 

@@ -45,8 +45,7 @@ def to_markdown(document: Document) -> str:
 
 def text(plain: str) -> str:
     """Return text as Markdown shows it letter by letter, whatever it holds."""
-    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
-    escaped = _SPECIAL.sub(r"\\\g<0>", shown)
+    escaped = _SPECIAL.sub(r"\\\g<0>", visible(plain))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCE.sub(_NOTHING, escaped)
 
@@ -58,8 +57,8 @@ def line(plain: str) -> str:
 
 def code_block(plain: str) -> str:
     """Return text as a block of code, whatever it holds."""
-    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    shown = visible(plain)
+    longest = max(map(len, re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{shown}\n{fence}"
 
@@ -99,20 +98,16 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
 
 def facts_sentence(facts: Facts) -> str:
     """Return facts as plain text in one line."""
-    return "; ".join(
-        f"{text_of(name)}: {value if isinstance(value, str) else ', '.join(value)}"
-        for name, value in facts.pairs
-    )
+    return "; ".join(f"{name}: {value}" for name, value in facts.texts(", "))
 
 
 def claim_note(claim: Claim) -> str:
     """Return the estimate of a claim and what is known of it as plain text; empty if nothing is."""
-    known = [part for part in (claim.estimate, claim.interval) if part]
-    estimate = ", ".join(known)
+    estimate = ", ".join(filter(None, (claim.estimate, claim.interval)))
     if claim.subject and estimate:
         estimate = f"{claim.subject}: {estimate}"
     facts = (f"{name[:1].lower()}{name[1:]}: {value}" for name, value in claim.facts)
-    return "; ".join([*([estimate] if estimate else []), *facts])
+    return "; ".join(filter(None, (estimate, *facts)))
 
 
 def _answer(answer: Answer) -> Iterator[str]:
@@ -153,6 +148,5 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"- {line(warning.summary)}{hint}"
-    more = len(part.warnings) - len(part.first_of_each_code)
-    if more:
-        yield f"- and {more} more like these; `--json` has all"
+    if part.more:
+        yield f"- and {part.more} more like these; `--json` has all"

@@ -6,6 +6,7 @@ No colour is set, so that a notebook's own hold; no script and no style sheet.
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.model.safe_text import visible
@@ -26,7 +27,6 @@ from equipoise.report.document import (
 from equipoise.report.renderers.markdown import claim_note
 
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
-_CELL = "padding:.2em .6em"
 
 
 def to_html(document: Document) -> str:
@@ -41,31 +41,16 @@ def parts_to_html(parts: Iterable[Part]) -> str:
 
 def text(plain: str) -> str:
     """Return text as HTML, between tags or within an attribute, whatever it holds."""
-    return html.escape(visible(plain.encode("utf-8", "backslashreplace").decode("utf-8")))
+    return html.escape(visible(plain))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
-    """Write a table under headings.
-
-    Parameters
-    ----------
-    names
-        Number of columns of names, set to the left; the others are numbers, to the right.
-    """
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table under headings: names in the first column, numbers in the others."""
     head = "".join(
-        f'<th scope="col" style="{_LINE};{_CELL};text-align:{_side(place, names)}">'
-        f"{text(heading)}</th>"
+        f'<th scope="col" style="{_LINE};{_cell_style(place)}">{text(heading)}</th>'
         for place, heading in enumerate(headings)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL};text-align:{_side(place, names)}">{text(cell)}</td>'
-            for place, cell in enumerate(cells)
-        )
-        + "</tr>"
-        for cells in rows
-    )
+    body = "".join(f"<tr>{''.join(map(_cell, itertools.count(), cells))}</tr>" for cells in rows)
     return (
         '<div style="overflow-x:auto"><table style="border-collapse:collapse">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -75,8 +60,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
     """Write names and their values, a line each."""
     body = "".join(
-        f'<tr><th scope="row" style="{_CELL};text-align:left">{text(name)}</th>'
-        f'<td style="{_CELL};text-align:left">{text(str(value))}</td></tr>'
+        f'<tr><th scope="row" style="{_cell_style(0)}">{text(name)}</th>{_cell(0, str(value))}</tr>'
         for name, value in pairs
     )
     return f'<table style="border-collapse:collapse"><tbody>{body}</tbody></table>'
@@ -111,10 +95,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
             case Bullets():
                 yield _listed(part.items)
             case Facts():
-                yield facts(
-                    (text_of(name), value if isinstance(value, str) else "; ".join(value))
-                    for name, value in part.pairs
-                )
+                yield facts(part.texts("; "))
             case Command():
                 yield f"<p>{text(part.purpose)} <code>{text(part.line)}</code></p>"
             case Warnings():
@@ -133,10 +114,13 @@ def _warnings(part: Warnings) -> Iterator[str]:
     for warning in part.first_of_each_code:
         hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
         yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
-    more = len(part.warnings) - len(part.first_of_each_code)
-    if more:
-        yield f"<p>And {more} warnings more like these.</p>"
+    if part.more:
+        yield f"<p>And {part.more} warnings more like these.</p>"
 
 
-def _side(place: int, names: int) -> str:
-    return "left" if place < names else "right"
+def _cell(place: int, content: str) -> str:
+    return f'<td style="{_cell_style(place)}">{text(content)}</td>'
+
+
+def _cell_style(place: int) -> str:
+    return f"padding:.2em .6em;text-align:{'right' if place else 'left'}"

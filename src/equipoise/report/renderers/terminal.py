@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -43,10 +44,14 @@ STYLES = {
     "undecided": "bold",
     "confirmed": "bold green",
     "refuted": "dim",
+    "warning": "yellow",
+    "disturbs": "bold red",
+    "weakens": "yellow",
+    "lacks": "dim",
 }
 BARS = " ▁▂▃▄▅▆▇█"
-_LINES = (Paragraph, Bullets, Facts)
-"""Parts that follow one another without an empty line."""
+_TOGETHER = ((Paragraph, Bullets, Facts), (Warnings,))
+"""Kinds of parts that follow one another without an empty line."""
 _WIDTH_OF_A_PIPE = 160
 _UNBOUNDED = 10_000
 
@@ -73,30 +78,30 @@ def print_document(document: Document, *, color: bool) -> None:
     print_to(console_for(color), parts_in(document.parts, "screen"))
 
 
-def print_parts(parts: Iterable[Part], *, color: bool) -> None:
-    """Print some parts of a document to stdout."""
-    print_to(console_for(color), parts_in(parts, "screen"))
+def print_parts(parts: Iterable[Part], *, color: bool, stderr: bool = False) -> None:
+    """Print some parts of a document to stdout, or to stderr."""
+    print_to(console_for(color, stderr=stderr), parts_in(parts, "screen"))
 
 
 def print_to(console: Console, parts: Iterable[Part]) -> None:
     """Print the parts of a terminal's document to a console."""
     before: Part | None = None
     for part in parts:
-        if before is not None and not (isinstance(part, _LINES) and isinstance(before, _LINES)):
+        together = any(isinstance(before, kinds) and isinstance(part, kinds) for kinds in _TOGETHER)
+        if before is not None and not together:
             console.print()
         _print_part(console, part)
         before = part
 
 
-def console_for(color: bool) -> Console:
-    """Return a console that prints plain text to stdout."""
-    # A pipe has no width: without a generous one, long names would be wrapped into the data.
-    console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
-    if console.is_terminal:
-        return console
-    return Console(
-        no_color=not color, highlight=False, markup=False, emoji=False, width=_WIDTH_OF_A_PIPE
-    )
+def console_for(color: bool, *, stderr: bool = False) -> Console:
+    """Return a console that prints plain text to stdout, or to stderr."""
+    plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+    console = Console(no_color=not color, stderr=stderr, **plain)
+    if not console.is_terminal:
+        # A pipe has no width: without a generous one, long names would be wrapped into the data.
+        console.width = _WIDTH_OF_A_PIPE
+    return console
 
 
 def text_histogram(values: Sequence[float], low: float, high: float, width: int = 20) -> str:
@@ -137,9 +142,8 @@ def _print_part(console: Console, part: Part) -> None:
                 console.print(Text(visible(item), STYLES.get(part.style, "")))
             _print_more(console, len(part.items) - most)
         case Facts():
-            for name, value in part.pairs:
-                lines = (value,) if isinstance(value, str) else value
-                console.print(Text(visible(f"{text_of(name)}: {'; '.join(lines)}")))
+            for name, value in part.texts("; "):
+                console.print(Text(visible(f"{name}: {value}")))
         case Command():
             console.print(Text(f"{part.purpose} {visible(part.line)}"), soft_wrap=True)
         case Warnings():
@@ -172,10 +176,12 @@ def _claim(claim: Claim) -> Text:
 
 def _print_warnings(console: Console, part: Warnings) -> None:
     for warning in part.first_of_each_code:
-        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.summary)))
+        badge = (f"{part.badge}: ", STYLES[part.badge])
+        console.print(Text.assemble(badge, visible(warning.summary)))
         if warning.hint:
-            console.print(Text(f"  hint: {visible(warning.hint)}"))
-    _print_more(console, len(part.warnings) - len(part.first_of_each_code))
+            # A command to copy must not be broken into lines.
+            console.print(Text(f"  hint: {visible(warning.hint)}"), soft_wrap=True)
+    _print_more(console, part.more)
 
 
 def _print_more(console: Console, more: int) -> None:

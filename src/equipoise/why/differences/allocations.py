@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 
 from equipoise.why.differences.changes import (
     AllocationsChange,
@@ -28,7 +30,9 @@ Bounds = tuple[int, int]
 
 def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChange | None:
     """Return the allocations; ``None`` unless both conditions have a recorded run."""
-    recorded = Runs(_recorded(runs.baseline), _recorded(runs.candidate))
+    recorded = Runs(
+        *(tuple(run for run in side if run.processes) for side in (runs.baseline, runs.candidate))
+    )
     if not recorded.both:
         return None
     return AllocationsChange(
@@ -41,11 +45,6 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
     )
 
 
-def _recorded(runs: tuple[Allocations, ...]) -> tuple[Allocations, ...]:
-    """Return the runs without those that were not recorded."""
-    return tuple(run for run in runs if run.processes)
-
-
 def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
     def values(value_of: Callable[[Allocations, SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
         return runs.map(lambda run: {_bounds(size): value_of(run, size) for size in run.classes})
@@ -56,7 +55,14 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     classes = []
     for bounds, change in count.items():
         more = runs.candidate if change.candidate >= change.baseline else runs.baseline
-        typical_bytes, typical_share = _typical(more, bounds)
+        of_runs = [(run, size) for run in more for size in run.classes if _bounds(size) == bounds]
+        sizes: Counter[int] = Counter()
+        for _, size in of_runs:
+            sizes[size.typical_bytes] += size.typical_at_least
+        typical_bytes = max(sizes, key=lambda size: (sizes[size], -size))
+        blocks = sum(size.allocations for _, size in of_runs)
+        # The longest over the runs: their clocks need not have the same speed.
+        lifetime_s = max(_usual_lifetime_s(run, size) for run, size in of_runs)
         classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
@@ -65,8 +71,8 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
                 count=change,
                 bytes=in_bytes[bounds],
                 short_lived=short_lived[bounds],
-                usual_lifetime_s=_usual_lifetime_s(more, bounds),
-                typical_share=typical_share,
+                usual_lifetime_s=lifetime_s if math.isfinite(lifetime_s) else None,
+                typical_share=sizes[typical_bytes] / blocks if blocks else 0.0,
             )
         )
     return tuple(sorted(classes, key=lambda one: -max(one.count.baseline, one.count.candidate)))
@@ -81,35 +87,12 @@ def _short_lived(run: Allocations, size: SizeClass) -> float:
     return sum(size.lifetimes[:within])
 
 
-def _typical(runs: Sequence[Allocations], bounds: Bounds) -> tuple[int, float]:
-    """Return the most frequent size of a class, and its share of the blocks of the class."""
-    sizes: Counter[int] = Counter()
-    blocks = 0
-    for run in runs:
-        for size in run.classes:
-            if _bounds(size) == bounds:
-                sizes[size.typical_bytes] += size.typical_at_least
-                blocks += size.allocations
-    typical = max(sizes, key=lambda size: (sizes[size], -size))
-    return typical, sizes[typical] / blocks if blocks else 0.0
-
-
-def _usual_lifetime_s(runs: Sequence[Allocations], bounds: Bounds) -> float | None:
-    """Return the longest lifetime over the runs: their clocks need not have the same speed."""
-    lifetimes = [
-        _usual_of_run(run, size) for run in runs for size in run.classes if _bounds(size) == bounds
-    ]
-    known = [lifetime_s for lifetime_s in lifetimes if lifetime_s is not None]
-    return max(known) if known and len(known) == len(lifetimes) else None
-
-
-def _usual_of_run(run: Allocations, size: SizeClass) -> float | None:
-    freed = 0
-    for bound_s, count in zip(run.lifetime_bounds_s, size.lifetimes, strict=True):
-        freed += count
+def _usual_lifetime_s(run: Allocations, size: SizeClass) -> float:
+    """Return the bound below which most blocks of one run ended; infinite if they did not."""
+    for bound_s, freed in zip(run.lifetime_bounds_s, accumulate(size.lifetimes), strict=True):
         if freed >= MOST * size.allocations > 0:
             return bound_s
-    return None
+    return math.inf
 
 
 def _requester(place: Place) -> Iterator[Function]:

@@ -16,12 +16,9 @@ import numpy as np
 from msgspec import Struct, field
 
 from equipoise.model.interval import Interval
-from equipoise.stats.arrays import FloatArray
 from equipoise.stats.two_samples import (
     NO_SPREAD,
-    SampleDifference,
-    paired_difference,
-    welch_difference,
+    sample_difference,
 )
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
@@ -218,17 +215,17 @@ def is_more(change: Change | None) -> bool:
 
 def counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that each run counted exactly, by Welch's interval."""
-    return _change(runs, _exact(welch_difference(*_arrays(runs), level=LEVEL)), slower)
+    return _change(runs, slower, paired=False, is_count=True)
 
 
 def measured(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that was timed or sampled, by Welch's interval."""
-    return _change(runs, welch_difference(*_arrays(runs), level=LEVEL), slower)
+    return _change(runs, slower, paired=False)
 
 
 def paired_counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of a count in trials of the same blocks, by Student's t."""
-    return _change(runs, _exact(paired_difference(*_arrays(runs), level=LEVEL)), slower)
+    return _change(runs, slower, paired=True, is_count=True)
 
 
 def paired_measured(runs: Runs[float], slower: Side) -> Change:
@@ -236,7 +233,7 @@ def paired_measured(runs: Runs[float], slower: Side) -> Change:
 
     It is a change of means, not of medians: means of parts add up to the mean of the whole.
     """
-    return _change(runs, paired_difference(*_arrays(runs), level=LEVEL), slower)
+    return _change(runs, slower, paired=True)
 
 
 def changes(
@@ -249,8 +246,11 @@ def changes(
     if not runs.both:
         return {}
     keys = dict.fromkeys(key for run in runs.every for key in run)
-    by_key = {key: compute(runs.map(_value_of(key)), slower) for key in keys}
-    return dict(sorted(by_key.items(), key=lambda item: -item[1].extra))
+
+    def change(key: Key) -> Change:
+        return compute(runs.map(lambda run: run.get(key, 0.0)), slower)
+
+    return dict(sorted(zip(keys, map(change, keys), strict=True), key=lambda item: -item[1].extra))
 
 
 def sum_of(parts: Iterable[Change]) -> Change:
@@ -266,27 +266,13 @@ def sum_of(parts: Iterable[Change]) -> Change:
     )
 
 
-def _value_of(key: Key) -> Callable[[Mapping[Key, float]], float]:
-    return lambda run: run.get(key, 0.0)
-
-
-def _arrays(runs: Runs[float]) -> tuple[FloatArray, FloatArray]:
-    return np.array(runs.baseline, dtype=np.float64), np.array(runs.candidate, dtype=np.float64)
-
-
-def _exact(difference: SampleDifference) -> SampleDifference:
-    if difference.unknown != NO_SPREAD:
-        return difference
-    return SampleDifference(
-        difference.difference, (difference.difference, difference.difference), None
-    )
-
-
-def _change(runs: Runs[float], difference: SampleDifference, slower: Side) -> Change:
-    baseline, candidate = _arrays(runs)
-    low, high = difference.difference_ci
-    extra = difference.difference
+def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool = False) -> Change:
+    baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
+    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = result.difference, result.difference_ci
+    if is_count and result.unknown == NO_SPREAD:
+        low = high = extra
     if slower == "baseline":
         extra = -extra
         low, high = (None if high is None else -high, None if low is None else -low)
-    return Change(float(np.mean(baseline)), float(np.mean(candidate)), extra, (low, high))
+    return Change(float(baseline.mean()), float(candidate.mean()), extra, (low, high))

@@ -10,73 +10,34 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.process import evidence_program
+from equipoise.why.evidence.process import EVIDENCE_PROGRAM, native_file
 from equipoise.why.evidence.sources import EvidenceSet, Runs, Side
 from equipoise.why.evidence.stacks import Frame, Sampled
 
 Picture = Literal["flame-graph", "firefox"]
 
 
-def flame_graph(evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
-    """Draw both profiles as one differential flame graph in SVG.
+def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
+    """Return a file with the profiles of both conditions: mean seconds of each stack.
 
-    Widths are of the slower condition. Red is a function in which itself, without what it calls,
-    the slower condition spends more; blue is one in which it spends less. Frames narrower than a
-    thousandth of the whole are left out.
+    ``flame-graph`` is one differential flame graph in SVG. Widths are of the slower condition. Red
+    is a function in which itself, without what it calls, the slower condition spends more; blue is
+    one in which it spends less. Frames narrower than a thousandth of the whole are left out.
 
-    Parameters
-    ----------
-    evidence
-        The evidence that holds the profiles.
-    names
-        The names of the baseline and the candidate.
-    slower
-        The slower condition.
+    ``firefox`` is one profile for https://profiler.firefox.com, with a process for each condition.
+    Weights are milliseconds of the mean run. The samples of a condition follow each other, the
+    heaviest stack first: their order says nothing of when they were taken.
+
+    ``names`` are those of the baseline and the candidate.
 
     Raises
     ------
     UnusableInput
         There is no profile of both conditions, or the native observer is missing.
     """
-    return _picture("flame-graph", evidence.profile, names, slower)
-
-
-def firefox_profile(evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
-    """Write both profiles as two processes of one profile for https://profiler.firefox.com.
-
-    Weights are milliseconds of the mean run. The samples of a condition stand one after another,
-    the heaviest stack first: their order says nothing of when they were taken.
-
-    Parameters
-    ----------
-    evidence, names, slower
-        As for `flame_graph`.
-
-    Raises
-    ------
-    UnusableInput
-        There is no profile of both conditions, or the native observer is missing.
-    """
-    return _picture("firefox", evidence.profile, names, slower)
-
-
-def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
-    """Return whether both conditions have a run, and the slower one has a stack."""
-    return runs.both and any(run.stacks.stacks for run in runs.of(slower))
-
-
-class _Condition(Struct, frozen=True):
-    name: str
-    frames: tuple[Frame, ...]
-    stacks: tuple[dict[str, object], ...]
-    """Each with its ``frames``, and its mean ``seconds``."""
-
-
-def _picture(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side) -> bytes:
-    """Return a file of the mean seconds of each stack over the runs of each condition."""
+    runs = evidence.profile
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
@@ -90,7 +51,7 @@ def _picture(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slow
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
         stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
         stacks.write_bytes(msgspec.json.encode(conditions))
-        command = (evidence_program(), picture, "--output", file, "--", stacks)
+        command = (native_file(EVIDENCE_PROGRAM), picture, "--output", file, "--", stacks)
         ended = subprocess.run(
             command,
             check=False,
@@ -107,7 +68,12 @@ def _picture(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slow
     )
 
 
-def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:
+def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
+    """Return whether both conditions have a run, and the slower one has a stack."""
+    return runs.both and any(run.stacks.stacks for run in runs.of(slower))
+
+
+def _condition(name: str, runs: Sequence[Sampled]) -> dict[str, object]:
     """Return means over the runs: a run that did not see a stack has 0 seconds of it."""
     places: dict[Frame, int] = {}
     sums: dict[tuple[int, ...], float] = defaultdict(float)
@@ -117,9 +83,9 @@ def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:
             key = tuple(places.setdefault(frames[place], len(places)) for place in stack.frames)
             sums[key] += stack.weight
     stacks = sorted(sums.items(), key=lambda item: -item[1])
-    return _Condition(
+    return {
         # A command line may hold bytes that are no text.
-        name.encode("utf-8", "backslashreplace").decode("utf-8"),
-        tuple(places),
-        tuple({"frames": frames, "seconds": weight / len(runs)} for frames, weight in stacks),
-    )
+        "name": name.encode("utf-8", "backslashreplace").decode("utf-8"),
+        "frames": tuple(places),
+        "stacks": [{"frames": frames, "seconds": weight / len(runs)} for frames, weight in stacks],
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
@@ -36,15 +36,13 @@ def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -
     An argument has its place in the candidate, or, where the candidate lacks it, in the baseline.
     """
     yield Setting(f"{prefix}program", *(next(iter(one), None) for one in (baseline, candidate)))
-    ours, theirs = baseline[1:], candidate[1:]
-    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
-    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        pairs = zip_longest(ours[begin:end], theirs[other_begin:other_end])
-        for step, (one, other) in enumerate(pairs):
+    arguments, others = baseline[1:], candidate[1:]
+    matcher = SequenceMatcher(None, arguments, others, autojunk=False)
+    for _, begin, end, other_begin, other_end in matcher.get_opcodes():
+        pairs = zip_longest(arguments[begin:end], others[other_begin:other_end])
+        for step, (argument, other) in enumerate(pairs):
             place = 1 + (begin if other is None else other_begin) + step
-            yield Setting(f"{prefix}argument {place}", one, other)
+            yield Setting(f"{prefix}argument {place}", argument, other)
 
 
 def _environment(
@@ -56,14 +54,19 @@ def _environment(
 
 
 def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
-    shown: dict[str, Callable[[Process], str | None]] = {
-        "working folder": lambda process: process.working_folder,
-        "cpus": lambda process: None if process.cpus is None else ",".join(map(str, process.cpus)),
-        "huge pages": lambda process: _on_or_off(process.huge_pages),
-        "random addresses": lambda process: _on_or_off(process.random_addresses),
+    others = _described(candidate)
+    for name, value in _described(baseline).items():
+        yield Setting(f"{prefix}{name}", value, others[name])
+
+
+def _described(process: Process) -> dict[str, str | None]:
+    on_or_off = {None: None, True: "on", False: "off"}
+    return {
+        "working folder": process.working_folder,
+        "cpus": None if process.cpus is None else ",".join(map(str, process.cpus)),
+        "huge pages": on_or_off[process.huge_pages],
+        "random addresses": on_or_off[process.random_addresses],
     }
-    for name, show in shown.items():
-        yield Setting(f"{prefix}{name}", show(baseline), show(candidate))
 
 
 def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setting]:
@@ -75,7 +78,3 @@ def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setti
     yield from _arguments(prefix, baseline.start, candidate.start)
     yield from _environment(prefix, baseline.environment, candidate.environment)
     yield from _process(prefix, baseline.process, candidate.process)
-
-
-def _on_or_off(value: bool | None) -> str | None:
-    return None if value is None else "on" if value else "off"

@@ -7,7 +7,7 @@ Student's t interval over the blocks: means, because then the parts of the gap a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import attrgetter
+from operator import attrgetter, methodcaller, sub
 from statistics import median
 from typing import TypeVar
 
@@ -57,7 +57,8 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
             hint="run a campaign that ends with a verdict, and explain that one",
         )
     walls = paired.map(_wall_s)
-    slower = _slower(walls)
+    differences = list(map(sub, walls.candidate, walls.baseline))
+    slower: Side = "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
     splits = paired.map(
         lambda trial: split(
             _wall_s(trial),
@@ -91,15 +92,14 @@ def trials_difference(trials: Runs[Trial]) -> Difference:
 class Split(Struct, frozen=True):
     """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
 
-    wall_s: float
     user_s: float | None
     system_s: float | None
-    waiting_s: float | None
+    waiting_s: float | None = None
     """Wall time in which no thread ran, without ``queueing_s``."""
-    queueing_s: float | None
+    queueing_s: float | None = None
     """Wall time in which the main thread could have run, and waited for a processor; ``None`` where
     that was not read: then ``waiting_s`` holds it."""
-    unseen: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
     """Sentences about what could not be seen."""
 
 
@@ -116,79 +116,61 @@ def split(
     for a processor; while it waits for another thread, that thread's delay is waiting time.
     """
     if user_s is None or system_s is None:
-        return Split(wall_s, user_s, system_s, None, None, ("user and system time: not accounted",))
+        return Split(user_s, system_s, unseen=("user and system time: not accounted",))
     waiting_s = wall_s - user_s - system_s
     if waiting_s < 0:
         several = "waiting time: several threads or processes ran at the same time"
-        return Split(wall_s, user_s, system_s, None, None, (several,))
+        return Split(user_s, system_s, unseen=(several,))
     if run_delay_s is None:
-        return Split(wall_s, user_s, system_s, waiting_s, None, ())
+        return Split(user_s, system_s, waiting_s)
     queueing_s = min(run_delay_s, waiting_s)
-    return Split(wall_s, user_s, system_s, waiting_s - queueing_s, queueing_s, ())
+    return Split(user_s, system_s, waiting_s - queueing_s, queueing_s)
 
 
 def _paired(trials: Runs[Trial]) -> Runs[Trial]:
     """Return one trial of each condition for each block that has both, in the order of blocks."""
-
-    def known(side: tuple[Trial, ...]) -> dict[int, Trial]:
-        return {
+    baseline, candidate = (
+        {
             trial.block: trial
             for trial in side
             if trial.phase == "measured"
             and not trial.washout
             and trial.accounting.wall_s is not None
         }
-
-    baseline, candidate = known(trials.baseline), known(trials.candidate)
-    blocks = sorted(baseline.keys() & candidate.keys())
-    return Runs(
-        tuple(baseline[block] for block in blocks), tuple(candidate[block] for block in blocks)
+        for side in (trials.baseline, trials.candidate)
     )
+    blocks = sorted(baseline.keys() & candidate.keys())
+    return Runs(*(tuple(side[block] for block in blocks) for side in (baseline, candidate)))
 
 
 def _wall_s(trial: Trial) -> float:
     return trial.accounting.wall_s or 0.0
 
 
-def _slower(walls: Runs[float]) -> Side:
-    differences = [
-        candidate - baseline
-        for baseline, candidate in zip(walls.baseline, walls.candidate, strict=True)
-    ]
-    return "candidate" if (median(differences) or sum(differences)) >= 0 else "baseline"
-
-
 def _stopped(paired: Runs[Trial]) -> tuple[str, ...]:
     stopped = sum(trial.timed_out for trial in paired.every)
-    if not stopped:
-        return ()
     trials = f"{stopped} of {len(paired.every)} trials"
-    return (f"how long {trials} would have run: they were stopped at the time limit",)
+    remark = f"how long {trials} would have run: they were stopped at the time limit"
+    return (remark,) if stopped else ()
 
 
 def _accounts(
     accountings: Runs[Accounting], slower: Side
 ) -> tuple[Mapping[str, Change], tuple[str, ...]]:
     """Return the changes of all accounts that every trial has, and why others are unknown."""
-    counters = dict.fromkeys(name for one in accountings.every for name in one.counters)
-    values: dict[str, Callable[[Accounting], float | None]] = {
-        **{name: attrgetter(name) for name in ACCOUNTS},
-        **{name: _counter(name) for name in counters},
-    }
+    values = accountings.map(
+        lambda trial: {**{name: getattr(trial, name) for name in ACCOUNTS}, **trial.counters}
+    )
     known: dict[str, Change] = {}
     unseen: list[str] = []
-    for name, value_of in values.items():
-        change = _known(accountings, value_of, slower, paired_counted)
+    for name in dict.fromkeys(name for trial in values.every for name in trial):
+        change = _known(values, methodcaller("get", name), slower, paired_counted)
         if change is not None:
             known[name] = change
             continue
-        reasons = (one.unknown[name] for one in accountings.every if name in one.unknown)
+        reasons = (trial.unknown[name] for trial in accountings.every if name in trial.unknown)
         unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
     return known, tuple(unseen)
-
-
-def _counter(name: str) -> Callable[[Accounting], float | None]:
-    return lambda one: one.counters.get(name)
 
 
 def _known(

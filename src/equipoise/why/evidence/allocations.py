@@ -17,14 +17,13 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.why.evidence.process import (
+    EVIDENCE_PROGRAM,
     Process,
     decode_document,
-    evidence_program,
     native_file,
 )
 from equipoise.why.evidence.stacks import Stacks, StacksDocument
 
-VERSION = 1
 _RECORDER = "libequipoise_recorder.so"
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")
@@ -91,10 +90,6 @@ class _Recording(Struct, frozen=True):
     rows: Any
     """int64, shape (classes, row_words)."""
 
-    def seconds_per_tick(self) -> float:
-        ticks = self.header["second_ticks"] - self.header["first_ticks"]
-        return 1e-9 * (self.header["second_ns"] - self.header["first_ns"]) / max(ticks, 1)
-
 
 def wrap(process: Process, folder: Path) -> Process:
     """Return the process with the recorder before its allocator.
@@ -118,22 +113,19 @@ def read(folder: Path) -> Allocations:
     UnusableInput
         The native program that names stacks is missing, or fails.
     """
-    unseen: list[str] = []
-    recordings = []
-    without_room = 0
-    for file in sorted(folder.glob("*.allocations")):
-        recording = _read_file(file)
-        if recording is None and file.stat().st_size == _NO_ROOM_BYTES:
-            without_room += 1
-        elif recording is None:
-            unseen.append(f"the recording {file.name} was not begun or is of another version")
-        else:
-            recordings.append(recording)
+    by_file = {file: _read_file(file) for file in sorted(folder.glob("*.allocations"))}
+    recordings = [recording for recording in by_file.values() if recording is not None]
+    unread = [file for file, recording in by_file.items() if recording is None]
+    without_room = sum(file.stat().st_size == _NO_ROOM_BYTES for file in unread)
+    unseen = [
+        f"the recording {file.name} was not begun or is of another version"
+        for file in unread
+        if file.stat().st_size != _NO_ROOM_BYTES
+    ]
     stacks = _read_stacks(folder)
     if without_room:
         unseen.append(f"all allocations of {without_room} processes: {_DISK_IS_FULL}")
-    unseen += _unseen(recordings)
-    unseen += stacks.unseen
+    unseen += (*_unseen(recordings), *stacks.unseen)
     if not recordings and not without_room:
         unseen.append(
             "every allocation: the program is linked statically, brings an allocator of its own, "
@@ -185,8 +177,10 @@ def _classes(
     if not recordings:
         return (), ()
     # One processor, one clock: the first recording's calibration is everybody's.
-    tick_s = recordings[0].seconds_per_tick()
-    buckets = recordings[0].header["lifetimes"]
+    header = recordings[0].header
+    ticks = header["second_ticks"] - header["first_ticks"]
+    tick_s = 1e-9 * (header["second_ns"] - header["first_ns"]) / max(ticks, 1)
+    buckets = header["lifetimes"]
     bounds_s = tuple(tick_s * 2.0**bits for bits in range(buckets))
     tables = np.concatenate([recording.rows for recording in recordings])
     classes = []
@@ -194,63 +188,53 @@ def _classes(
         rows = tables[:, number, :]
         if not rows[:, 0].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
             continue
-        typical, at_least = _majority(rows)
+        # Each table leads with one size and a count; the first of equals is the smallest size.
+        sizes, places = np.unique(rows[:, 2], return_inverse=True)
+        counts = np.bincount(places, weights=rows[:, 4])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
         power, quarter = divmod(number, 4)
-        least = (4 + quarter) << power >> 2
-        most = ((5 + quarter) << power >> 2) - 1
+        least_bytes = (4 + quarter) << power >> 2
+        next_bytes = (5 + quarter) << power >> 2
         classes.append(
             SizeClass(
-                least_bytes=least,
-                most_bytes=max(least, most),
+                least_bytes=least_bytes,
+                most_bytes=max(least_bytes, next_bytes - 1),
                 allocations=int(rows[:, 0].sum()),
                 bytes=int(rows[:, 1].sum()),
-                typical_bytes=typical,
-                typical_at_least=at_least,
-                lifetimes=tuple(int(count) for count in lifetimes),
+                typical_bytes=int(sizes[counts.argmax()]),
+                typical_at_least=int(counts.max()),
+                lifetimes=tuple(lifetimes.tolist()),
             )
         )
     return bounds_s, tuple(classes)
 
 
-def _majority(rows: Any) -> tuple[int, int]:
-    """Return the size that most tables lead with, and how often it was seen at least."""
-    seen: Counter[int] = Counter()
-    for size, count in zip(rows[:, 2].tolist(), rows[:, 4].tolist(), strict=True):
-        seen[size] += count
-    return max(seen.items(), key=lambda item: (item[1], -item[0]))
-
-
 def _unseen(recordings: list[_Recording]) -> list[str]:
     """Return sentences about what the recorder itself missed."""
-
-    def total(name: str) -> int:
-        return sum(recording.header[name] for recording in recordings)
-
-    remarks = []
-    if children := total("children_without_file"):
-        remarks.append(f"{children} forked processes could not make a recording of their own")
-    calls, tables = total("calls_without_table"), total("tables_without_room")
-    if tables:
-        remarks.append(f"{calls} calls of {tables} threads: {_DISK_IS_FULL}")
-    elif calls:
-        remarks.append(f"{calls} calls of threads beyond 1024 at a time")
-    if samples := total("samples_without_room"):
-        remarks.append(f"{samples} sampled stacks: {_DISK_IS_FULL}")
-    if any(recording.header["maps_without_room"] for recording in recordings):
-        remarks.append(f"names of functions in some libraries: {_DISK_IS_FULL}")
-    if births := total("births_without_place"):
-        remarks.append(f"the lifetimes of {births} blocks, for want of address space")
-    if any(not recording.header["steady_clock"] for recording in recordings):
-        remarks.append("exact lifetimes: the processor's clock changes its speed")
-    if inherited := sum(recording.counts["inherited_frees"] for recording in recordings):
-        remarks.append(f"the lifetimes of {inherited} blocks that a child freed after a fork")
-    return remarks
+    total: Counter[str] = Counter()
+    for recording in recordings:
+        total.update(recording.header)
+        total.update(recording.counts)
+    children, calls = total["children_without_file"], total["calls_without_table"]
+    tables, samples = total["tables_without_room"], total["samples_without_room"]
+    births, inherited = total["births_without_place"], total["inherited_frees"]
+    unsteady = any(not recording.header["steady_clock"] for recording in recordings)
+    remarks: tuple[tuple[int, str], ...] = (
+        (children, f"{children} forked processes could not make a recording of their own"),
+        (tables, f"{calls} calls of {tables} threads: {_DISK_IS_FULL}"),
+        (0 if tables else calls, f"{calls} calls of threads beyond 1024 at a time"),
+        (samples, f"{samples} sampled stacks: {_DISK_IS_FULL}"),
+        (total["maps_without_room"], f"names of functions in some libraries: {_DISK_IS_FULL}"),
+        (births, f"the lifetimes of {births} blocks, for want of address space"),
+        (unsteady, "exact lifetimes: the processor's clock changes its speed"),
+        (inherited, f"the lifetimes of {inherited} blocks that a child freed after a fork"),
+    )
+    return [sentence for number, sentence in remarks if number]
 
 
 def _read_stacks(folder: Path) -> StacksDocument:
     # By a pipe: the disk of the folder may be full.
-    output = "/proc/self/fd/1"
-    command = [str(evidence_program()), "allocations", "--output", output, "--", str(folder)]
+    options = ("allocations", "--output", "/proc/self/fd/1", "--", str(folder))
+    command = [str(native_file(EVIDENCE_PROGRAM)), *options]
     ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return decode_document(ended.stdout, "what names sampled stacks", StacksDocument, VERSION)
+    return decode_document(ended.stdout, "what names sampled stacks", StacksDocument)

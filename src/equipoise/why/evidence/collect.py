@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
+from itertools import product
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +31,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import Observation, RunRecord, Trial
+from equipoise.model.record import Observation, RunRecord
 from equipoise.why.evidence.process import End, Process
 from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source, observations_of_pair
 from equipoise.why.gap import Gap
@@ -82,16 +83,10 @@ def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple
 
     Each call draws an order of its own: the draw depends on the number of observations so far.
     """
-    baseline, candidate = gap.contrast.baseline, gap.contrast.candidate
-    known = observations_of_pair(record.observations, baseline, candidate)
-    return draw_runs(
-        baseline,
-        candidate,
-        request.sources,
-        request.repetitions or usual_repetitions(gap.longest_s),
-        record.plan.seed + len(record.observations),
-        () if request.again else known,
-    )
+    known = () if request.again else observations_of_pair(record.observations, *gap.pair)
+    repetitions = request.repetitions or usual_repetitions(gap.longest_s)
+    seed = record.plan.seed + len(record.observations)
+    return draw_runs(*gap.pair, request.sources, repetitions, seed, known)
 
 
 def usual_repetitions(longest_s: float) -> int:
@@ -108,14 +103,14 @@ def draw_runs(
     known: Sequence[Observation] = (),
 ) -> tuple[EvidenceRun, ...]:
     """Draw the order of all runs but the known ones, anew in each repetition."""
-    made = {(one.source, one.condition, one.repetition) for one in known}
-    kinds = [(source, one) for source in sources for one in (baseline, candidate)]
-    runs = [
+    made = {EvidenceRun(one.source, one.condition, one.repetition) for one in known}
+    kinds = list(product(sources, (baseline, candidate)))
+    runs = (
         EvidenceRun(*kinds[place], repetition)
         for repetition in range(1, repetitions + 1)
         for place in draw_order(seed, "evidence", repetition, len(kinds))
-    ]
-    return tuple(run for run in runs if (run.source, run.condition, run.repetition) not in made)
+    )
+    return tuple(run for run in runs if run not in made)
 
 
 def native_starter(scratch: Path) -> Launcher:
@@ -149,14 +144,13 @@ def observe(
         The launcher cannot be started or has died.
     """
     # What was installed before the first block may be gone now.
-    both = (gap.contrast.baseline, gap.contrast.candidate)
-    pair = replace(record.plan, conditions=tuple(record.plan.conditions[one] for one in both))
+    conditions = tuple(record.plan.conditions[index] for index in gap.pair)
+    pair = replace(record.plan, conditions=conditions)
     environment = own_environment()
     check_that_each_took_effect(pair, mapped_by_condition(pair, environment), environment)
-    observations = collect(
-        record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory
-    )
-    with closing(observations):
+    with closing(
+        collect(record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory)
+    ) as observations:
         for made, observation in enumerate(observations, start=1):
             store.record_observation(record.id, observation)
             on_progress(made)
@@ -187,35 +181,28 @@ def collect(
     EquipoiseError
         The launcher cannot be started or has died.
     """
-    patient = _patient(plan, longest_s)
+    plan = _with_longer_limits(plan, longest_s)
     # Processes of a killed campaign would run beside this one.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
         starter_factory(scratch) as starter,
-        CovariateReader() as beside,
+        CovariateReader() as covariates,
     ):
         observer = _Observer(starter)
         servers = Servers(
             lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrapped
         )
         runner = TrialRunner(
-            patient,
-            observer,
-            scratch,
-            own_environment(),
-            beside,
-            servers=servers,
+            plan, observer, scratch, own_environment(), covariates, servers=servers
         )
         with servers:
             try:
                 for position, run in enumerate(runs):
-                    observed_at = now()
+                    begun = (run.source, run.condition, run.repetition, position, now())
                     with tempfile.TemporaryDirectory(prefix="evidence-", dir=scratch) as folder:
-                        seen = _observed(patient, run, Path(folder), runner, observer)
-                    yield Observation(
-                        run.source, run.condition, run.repetition, position, observed_at, *seen
-                    )
+                        evidence, failure = _observed(plan, run, Path(folder), runner, observer)
+                    yield Observation(*begun, evidence, failure)
             finally:
                 runner.clean_up()
 
@@ -249,18 +236,17 @@ class _Observer:
         return replace(request, program=None, argv=process.command, environment=process.environment)
 
 
-def _patient(plan: Plan, longest_s: float) -> Plan:
+def _with_longer_limits(plan: Plan, longest_s: float) -> Plan:
     """Return the plan with the time that observed runs need; each life of a server is one trial."""
     timeout_s = max(LEAST_TIMEOUT_S, LARGEST_SLOWDOWN * longest_s)
-
-    def patient(one: Condition) -> Condition:
-        if one.server is None:
-            return one
-        ready_s = timeout_s + one.server.ready_s
-        return replace(one, server=replace(one.server, trial="life", ready_s=ready_s))
-
+    conditions = list(plan.conditions)
+    for index, condition in enumerate(conditions):
+        if condition.server is not None:
+            ready_s = timeout_s + condition.server.ready_s
+            server = replace(condition.server, trial="life", ready_s=ready_s)
+            conditions[index] = replace(condition, server=server)
     measure = replace(plan.measure, timeout_s=timeout_s)
-    return replace(plan, measure=measure, conditions=tuple(map(patient, plan.conditions)))
+    return replace(plan, measure=measure, conditions=tuple(conditions))
 
 
 def _observed(
@@ -288,33 +274,23 @@ def _observed(
         return None, _quoted(failed.what) or failed.what
     if trial.timed_out:
         return None, trial.failure
+    failure = None if trial.failure is None else f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     try:
         evidence = source.read(folder)
     except UnusableInput as unread:
-        return None, _complaint(trial) or unread.what
-    failure = _how_it_failed(trial, getattr(evidence, "end", None), condition)
+        return None, (failure and _quoted(trial.error_tail)) or failure or unread.what
+    end: End | None = getattr(evidence, "end", None)
+    # A server that was stopped did not fail.
+    if end is not None and condition.server is None:
+        failure = f"exit status {end.exit}" if end.exit else None
+        if end.signal is not None:
+            failure = describe_signal(end.signal)
     if failure is not None and not plan.measure.ignore_failure:
         return None, f"{condition.name} fails under it: {failure}"
     return msgspec.json.encode(evidence), None
-
-
-def _complaint(trial: Trial) -> str | None:
-    """Return why there is nothing to read: the observer's last message, or how the run failed."""
-    if trial.failure is None:
-        return None
-    return _quoted(trial.error_tail) or f"{trial.failure}{stderr_suffix(trial.error_tail)}"
 
 
 def _quoted(text: str) -> str | None:
     """Return the last message of the observer in a text, or ``None``."""
     messages = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
     return messages[-1] if messages else None
-
-
-def _how_it_failed(trial: Trial, end: End | None, condition: Condition) -> str | None:
-    """Return how the program itself failed. A server that was stopped did not fail."""
-    if end is None or condition.server is not None:
-        return trial.failure and f"{trial.failure}{stderr_suffix(trial.error_tail)}"
-    if end.signal is not None:
-        return describe_signal(end.signal)
-    return f"exit status {end.exit}" if end.exit else None

@@ -15,6 +15,11 @@ from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
 
+EVIDENCE_PROGRAM = "equipoise-evidence"
+"""Native program that observes (``crates/evidence``)."""
+VERSION = 1
+"""Version of the documents that this program writes."""
+
 
 class Process(Struct, frozen=True):
     """A command as it would be started, and its complete environment."""
@@ -30,15 +35,16 @@ class End(Struct, frozen=True):
     signal: int | None
 
 
-def evidence_program() -> Path:
-    """Return the native program that observes (``crates/evidence``).
+def under_observer(process: Process, document: Path, *options: str) -> Process:
+    """Return the process under the native observer, which writes the document.
 
     Raises
     ------
     UnusableInput
-        The program is missing.
+        The observer is missing.
     """
-    return native_file("equipoise-evidence")
+    observer = (str(native_file(EVIDENCE_PROGRAM)), *options, "--output", str(document), "--")
+    return Process((*observer, *process.command), process.environment)
 
 
 def native_file(name: str) -> Path:
@@ -58,7 +64,7 @@ def native_file(name: str) -> Path:
     return path
 
 
-def read_document(file: Path, kind: type[Document], version: int) -> Document:
+def read_document(file: Path, kind: type[Document]) -> Document:
     """Read the document that the native program wrote.
 
     Raises
@@ -73,10 +79,10 @@ def read_document(file: Path, kind: type[Document], version: int) -> Document:
             f"no evidence was written to {file}: {error.strerror}",
             hint="the observer's standard error says why",
         ) from error
-    return decode_document(text, str(file), kind, version)
+    return decode_document(text, str(file), kind)
 
 
-def decode_document(text: bytes, origin: str, kind: type[Document], version: int) -> Document:
+def decode_document(text: bytes, origin: str, kind: type[Document]) -> Document:
     """Decode a JSON document of the native program; error messages name its ``origin``.
 
     Raises
@@ -85,13 +91,13 @@ def decode_document(text: bytes, origin: str, kind: type[Document], version: int
         The text is no document, or has another version.
     """
     try:
-        actual = msgspec.json.decode(text, type=_Versioned).version
-        if actual == version:
+        version = msgspec.json.decode(text, type=_Versioned).version
+        if version == VERSION:
             return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
         raise UnusableInput(f"{origin} is no evidence: {error}") from error
     raise UnusableInput(
-        f"{origin} is version {actual} of its document, not {version}",
+        f"{origin} is version {version} of its document, not {VERSION}",
         hint="install the package again: its parts are of different versions",
     )
 

@@ -7,7 +7,7 @@ of its pair were observed in one random order, so a series serves no other pair.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -129,11 +129,12 @@ def decode_evidence(
     """Decode the observations of two conditions of a plan."""
     failures: dict[str, list[str]] = defaultdict(list)
     documents: dict[tuple[str, int], list[bytes]] = defaultdict(list)
-    for one in observations:
-        if one.failure is not None and one.failure not in failures[one.source]:
-            failures[one.source].append(one.failure)
-        if one.document is not None:
-            documents[one.source, one.condition].append(one.document)
+    for observation in observations:
+        source = observation.source
+        if observation.failure is not None:
+            failures[source].append(observation.failure)
+        if observation.document is not None:
+            documents[source, observation.condition].append(observation.document)
 
     def runs(source: str, condition: int) -> tuple[Any, ...]:
         kind = SOURCES[source].document
@@ -141,7 +142,7 @@ def decode_evidence(
 
     return EvidenceSet(
         **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
-        failures={source: tuple(reasons) for source, reasons in failures.items()},
+        failures={source: tuple(dict.fromkeys(reasons)) for source, reasons in failures.items()},
     )
 
 
@@ -152,26 +153,21 @@ def observations_of_pair(
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series(observations):
         if {one.condition for one in series} <= {baseline, candidate}:
-            for one in series:
-                latest[(one.source, one.condition, one.repetition)] = one
+            latest |= {(one.source, one.condition, one.repetition): one for one in series}
     return tuple(latest.values())
 
 
 def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
     """Return the conditions of the latest series; none without observations."""
-    latest: tuple[Observation, ...] = ()
-    for series in _series(observations):
-        latest = series
-    return frozenset(one.condition for one in latest)
+    latest = _series(observations)[-1:]
+    return frozenset(one.condition for series in latest for one in series)
 
 
-def _series(observations: Iterable[Observation]) -> Iterator[tuple[Observation, ...]]:
-    """Yield the observations of each series, the oldest first."""
-    current: list[Observation] = []
-    for one in observations:
-        if one.position == 0 and current:
-            yield tuple(current)
-            current = []
-        current.append(one)
-    if current:
-        yield tuple(current)
+def _series(observations: Iterable[Observation]) -> list[list[Observation]]:
+    """Return the observations of each series, the oldest first."""
+    series: list[list[Observation]] = []
+    for observation in observations:
+        if observation.position == 0 or not series:
+            series.append([])
+        series[-1].append(observation)
+    return series

@@ -10,9 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.why.evidence.process import End, Process, evidence_program, read_document
+from equipoise.why.evidence.process import End, Process, read_document, under_observer
 
-VERSION = 1
 FREQUENCY_HZ = 999
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
@@ -20,11 +19,7 @@ KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
 
 Kind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
-_COMMANDS: dict[SampledSource, str] = {
-    "profile": "profile",
-    "page_faults": "faults",
-    "waits": "waits",
-}
+_COMMANDS = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 
 
 class Frame(Struct, frozen=True):
@@ -103,10 +98,9 @@ def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Proce
     UnusableInput
         The observer is missing.
     """
-    observer = (str(evidence_program()), _COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
-    output = ("--output", str(folder / f"{source}.json"), "--")
-    environment = {"PYTHONPERFSUPPORT": "1", **process.environment}
-    return Process((*observer, *output, *process.command), environment)
+    telling = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
+    options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
+    return under_observer(telling, folder / f"{source}.json", *options)
 
 
 def read_sampled(source: SampledSource, folder: Path) -> Sampled:
@@ -117,7 +111,7 @@ def read_sampled(source: SampledSource, folder: Path) -> Sampled:
     UnusableInput
         The observer wrote nothing.
     """
-    document = read_document(folder / f"{source}.json", _Document, VERSION)
+    document = read_document(folder / f"{source}.json", _Document)
     return Sampled(
         source=source,
         wall_s=document.wall_s,

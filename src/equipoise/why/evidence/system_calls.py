@@ -12,9 +12,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.why.evidence.process import End, Process, evidence_program, read_document
+from equipoise.why.evidence.process import End, Process, read_document, under_observer
 
-VERSION = 1
 _FILE = "system_calls.json"
 
 Method = Literal["best", "tracepoints", "ptrace"]
@@ -103,9 +102,7 @@ def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
     UnusableInput
         The observer is missing.
     """
-    output = str(folder / _FILE)
-    observer = (str(evidence_program()), "calls", "--method", method, "--output", output, "--")
-    return Process((*observer, *process.command), process.environment)
+    return under_observer(process, folder / _FILE, "calls", "--method", method)
 
 
 def read(folder: Path) -> SystemCalls:
@@ -116,4 +113,4 @@ def read(folder: Path) -> SystemCalls:
     UnusableInput
         The observer wrote nothing.
     """
-    return read_document(folder / _FILE, SystemCalls, VERSION)
+    return read_document(folder / _FILE, SystemCalls)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
-from equipoise.why.experiment.judge import BASELINE, CANDIDATE
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -90,13 +91,13 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
                 f"{ONLY} {name}: there is no such intervention for these two conditions",
                 hint=f"there are {', '.join(known)}",
             )
-    names = set(request.only or known)
-    for one in request.own:
-        if one.name in names:
-            raise UnusableInput(
-                f"two interventions are called {one.name}", hint="give one of them another name"
-            )
-        names.add(one.name)
+    names = Counter({*(request.only or known)})
+    names.update(intervention.name for intervention in request.own)
+    name, count = names.most_common(1)[0]
+    if count > 1:
+        raise UnusableInput(
+            f"two interventions are called {name}", hint="give one of them another name"
+        )
 
 
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
@@ -110,19 +111,15 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
         A name is of no intervention, or of two.
     """
     check_names(gap, request, site)
-    return effective_plan(gap, _chosen(gap, request, site), request)
-
-
-def _chosen(gap: OpenGap, request: ExperimentRequest, site: Site) -> tuple[Intervention, ...]:
-    """Return the interventions to try, the most urgent first, the user's own last."""
     if request.only:
         known = _known(gap, site)
-        named = (
+        chosen = [
             replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
-        )
-        return (*named, *request.own)
-    output = gap.record.plan.measure.output
-    return (*proposed(gap.causes, gap.pair, site, output=output), *request.own)
+        ]
+    else:
+        output = gap.record.plan.measure.output
+        chosen = list(proposed(gap.causes, gap.pair, site, output=output))
+    return effective_plan(gap, [*chosen, *request.own], request)
 
 
 def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
@@ -165,13 +162,11 @@ def effective_plan(
 
 def _intervention_of(plan: Plan, condition: str) -> str | None:
     """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
-    place = [one.name for one in plan.conditions].index(condition)
-    attempts = () if plan.explains is None else plan.explains.attempts
-    for one in attempts:
-        four = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
-        if place in four - {BASELINE, CANDIDATE}:
-            return one.intervention
-    return None
+    assert plan.explains is not None
+    place = [each.name for each in plan.conditions].index(condition)
+    attempts = attempts_of(plan.explains, plan.judgement)
+    names = (one.planned.intervention for one in attempts if place in one.conditions)
+    return next(names, None)
 
 
 def plan_of_interventions(
@@ -184,8 +179,22 @@ def plan_of_interventions(
     NothingToTry
         No intervention can test the causes here.
     """
-    most = max(request.most, len(request.only))
-    tried, omitted = _feasible(gap, interventions, most)
+    limit = max(request.most, len(request.only))
+    tried: list[Intervention] = []
+    omitted: list[OmittedIntervention] = []
+    for intervention in interventions:
+        name, alter = intervention.name, intervention.alter
+        because = intervention.impossible_because
+        if because is None and all(alter(condition) == condition for condition in gap.pair):
+            because = "both conditions are like that already"
+        is_full = sum(bool(other.causes) for other in tried) >= limit
+        if because is None and intervention.causes and is_full:
+            because = f"{limit} others came first; --only {name} tries it"
+        if because is None:
+            tried.append(intervention)
+        else:
+            causes = _causes(gap, intervention)
+            omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
     if not tried:
         reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
         raise NothingToTry(
@@ -205,64 +214,43 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, omitted),
+        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, tuple(omitted)),
     )
 
 
-def _feasible(
-    gap: OpenGap, interventions: Sequence[Intervention], most: int
-) -> tuple[list[Intervention], tuple[OmittedIntervention, ...]]:
-    """Return the interventions that are tried, and the others with the reason."""
-    tried: list[Intervention] = []
-    omitted: list[OmittedIntervention] = []
-    for one in interventions:
-        because = one.impossible_because
-        if because is None and all(one.alter(condition) == condition for condition in gap.pair):
-            because = "both conditions are like that already"
-        if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
-            because = f"{most} others came first; --only {one.name} tries it"
-        if because is None:
-            tried.append(one)
-        else:
-            causes = _causes(gap, one)
-            omitted.append(OmittedIntervention(one.name, one.summary, causes, because))
-    return tried, tuple(omitted)
-
-
 def _conditions_and_attempts(
-    gap: OpenGap, interventions: Iterable[Intervention]
+    gap: OpenGap, interventions: Sequence[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
-    baseline, candidate = gap.pair
-    conditions = [baseline, candidate]
+    conditions = list(gap.pair)
     attempts: list[PlannedIntervention] = []
 
     def both(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
-        conditions.extend(_altered(each, level, alter) for each in (baseline, candidate))
+        conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
 
-    tried = list(interventions)
-    most_seconds = max((_seconds(gap, one) for one in tried), default=0.0)
-    for one in tried:
-        without, level = (BASELINE, CANDIDATE), one.name.replace("_", " ")
-        if one.sham is not None:
-            without = both(f"a sham of {level}", one.sham)
-        changed = both(level, one.alter)
+    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
+    most_seconds = max(seconds.values())
+    for intervention in interventions:
+        without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        if intervention.sham is not None:
+            without = both(f"a sham of {level}", intervention.sham)
+        changed = both(level, intervention.alter)
         # What the user asks for is as urgent as the largest cause.
-        seconds = _seconds(gap, one) if one.causes else most_seconds
+        weight = seconds[intervention.name] if intervention.causes else most_seconds
         attempts.append(
             PlannedIntervention(
-                intervention=one.name,
-                words=one.summary,
-                causes=_causes(gap, one),
+                intervention=intervention.name,
+                words=intervention.summary,
+                causes=_causes(gap, intervention),
                 baseline_with=changed[0],
                 candidate_with=changed[1],
                 baseline_without=without[0],
                 candidate_without=without[1],
-                weight=seconds if most_seconds > 0.0 else 1.0,
-                advice=one.advice,
-                only_confirms=one.only_confirms,
-                asked_by=one.asked_by,
+                weight=weight if most_seconds > 0.0 else 1.0,
+                advice=intervention.advice,
+                only_confirms=intervention.only_confirms,
+                asked_by=intervention.asked_by,
             )
         )
     return tuple(conditions), tuple(attempts)
@@ -278,9 +266,11 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
     )
 
 
-def _causes(gap: OpenGap, one: Intervention) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c.cause for c in gap.causes if c.cause in one.causes))
+def _causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
+    names = dict.fromkeys(cause.cause for cause in gap.causes)
+    return tuple(name for name in names if name in intervention.causes)
 
 
-def _seconds(gap: OpenGap, one: Intervention) -> float:
-    return sum(max(0.0, c.seconds or 0.0) for c in gap.causes if c.cause in one.causes)
+def _seconds(gap: OpenGap, intervention: Intervention) -> float:
+    fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
+    return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from msgspec.structs import replace
-
 from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
 from equipoise.measure.environment.host import Unknown
@@ -13,7 +11,7 @@ from equipoise.model.plan import Condition
 from equipoise.why.interventions.alter import (
     PRELOAD,
     preloaded,
-    process_of,
+    started_by,
     with_preload,
     with_process,
     with_tunables,
@@ -102,7 +100,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="no_huge_pages",
             summary="forbidding huge pages",
             causes=frozenset({"page_faults"}),
-            alter=lambda one: with_process(one, replace(process_of(one), huge_pages=False)),
+            alter=lambda one: with_process(one, huge_pages=False),
             verified=_KERNEL_TAKES_IT,
             impossible_because=no_huge_pages,
             only_confirms=True,
@@ -144,11 +142,9 @@ def _allocator(allocator: Allocator, case: Case) -> Intervention:
 
 
 def _with_huge_pages(condition: Condition) -> Condition:
-    process = process_of(condition)
     # A condition that does not forbid huge pages allows them.
-    if process.huge_pages is not False:
-        return condition
-    return with_process(condition, replace(process, huge_pages=True))
+    is_forbidden = started_by(condition).process.huge_pages is False
+    return with_process(condition, huge_pages=True) if is_forbidden else condition
 
 
 def _no_huge_pages(case: Case) -> str | None:

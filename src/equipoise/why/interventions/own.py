@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 
 from msgspec.structs import replace
 
-from equipoise.design.commands import find_program
+from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import with_variables
-from equipoise.why.interventions.intervention import Alter, Intervention
+from equipoise.why.interventions.alter import started_by, with_started, with_variables
+from equipoise.why.interventions.intervention import Intervention
 
 COMMAND = "{command}"
 TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_ms:-1'"
@@ -61,50 +62,33 @@ def user_command(text: str, site: Site) -> Intervention:
             f"--try-command {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
         )
     _refuse_null("--try-command", text)
-    try:
-        words = tuple(shlex.split(line))
-    except ValueError as error:
-        raise UnusableInput(
-            f"--try-command {name}: cannot split {line!r} into words: {str(error).lower()}",
-            hint="close the quote, or escape it with a backslash",
-        ) from error
+    words = split_command(line, f"--try-command {name}: cannot split")
     if not words[0]:
         raise UnusableInput(f"--try-command {name}: its program is empty", hint=COMMAND_FORM)
-    around = words if any(COMMAND in word for word in words) else (*words, COMMAND)
-    if COMMAND not in around[0]:
-        program = find_program(
-            around[0], site.native_programs, site.environment, "check the spelling of --try-command"
+    if not any(COMMAND in word for word in words):
+        words.append(COMMAND)
+    if COMMAND not in words[0]:
+        hint = "check the spelling of --try-command"
+        words[0] = find_program(words[0], site.native_programs, site.environment, hint)
+
+    def alter(condition: Condition) -> Condition:
+        started = started_by(condition)
+        command = started.command
+        filled = (
+            command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
+            for word in words
         )
-        around = (program, *around[1:])
+        return with_started(condition, replace(started, command=tuple(chain.from_iterable(filled))))
+
     return Intervention(
         name=name.strip(),
         summary=name.strip(),
         causes=frozenset(),
-        alter=_around(around),
+        alter=alter,
         verified="not seen: the command is run as it is given",
         advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
         asked_by=("--try-command", text),
     )
-
-
-def _around(words: tuple[str, ...]) -> Alter:
-    def alter(condition: Condition) -> Condition:
-        server = condition.server
-        if server is None:
-            return replace(condition, command=_filled(words, condition.command))
-        return replace(condition, server=replace(server, start=_filled(words, server.start)))
-
-    return alter
-
-
-def _filled(words: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]:
-    filled: list[str] = []
-    for word in words:
-        if word == COMMAND:
-            filled.extend(command)
-        else:
-            filled.append(word.replace(COMMAND, shlex.join(command)))
-    return tuple(filled)
 
 
 def _refuse_null(option: str, text: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+import os
 
 from equipoise.design.chance import SEEDS
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import process_of, with_process, with_variables
+from equipoise.why.interventions.alter import started_by, with_process, with_variables
 from equipoise.why.interventions.intervention import Case, Intervention, preload
 
 THREAD_VARIABLES = (
@@ -54,7 +54,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="thread_per_cpu",
             summary="a thread for each CPU",
             causes=_TOO_FEW,
-            alter=lambda one: _with_threads(one, len(process_of(one).cpus or cpus)),
+            alter=lambda one: _with_threads(one, len(started_by(one).process.cpus or cpus)),
             verified=_NOT_SEEN,
             impossible_because=single,
             only_confirms=True,
@@ -73,7 +73,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="pinning",
             summary="pinning to one CPU",
             causes=_TOO_MANY | {"messages"},
-            alter=lambda one: _on(one, last),
+            alter=lambda one: with_process(one, cpus=last),
             verified=_LAUNCHER_SETS_IT,
             impossible_because=single,
             only_confirms=True,
@@ -84,7 +84,9 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             summary="letting it use every CPU",
             causes=_TOO_FEW,
             # A condition without a setting may use them all.
-            alter=lambda one: one if process_of(one).cpus is None else _on(one, cpus),
+            alter=lambda one: (
+                one if started_by(one).process.cpus is None else with_process(one, cpus=cpus)
+            ),
             verified=_LAUNCHER_SETS_IT,
             impossible_because=single,
             only_confirms=True,
@@ -113,7 +115,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             name="fixed_addresses",
             summary="fixing the addresses (ASLR off)",
             causes=_FUNCTION,
-            alter=lambda one: with_process(one, replace(process_of(one), random_addresses=False)),
+            alter=lambda one: with_process(one, random_addresses=False),
             verified="the launcher starts no trial for which the kernel refuses it (personality)",
             only_confirms=True,
         ),
@@ -128,22 +130,16 @@ def _advice(count: int) -> str:
     return " ".join((*(f"{name}={count}" for name in THREAD_VARIABLES), "{command}"))
 
 
-def _on(condition: Condition, cpus: tuple[int, ...]) -> Condition:
-    return with_process(condition, replace(process_of(condition), cpus=cpus))
-
-
 def _stack_bytes(condition: Condition, case: Case) -> int:
     """Return the bytes that the kernel puts on the stack (Mytkowicz et al. 2009).
 
     They are the words of the command, the environment and the path.
     """
-    server = condition.server
-    words = condition.command if server is None else server.start
-    own = condition.environment if server is None else server.environment
-    variables = {**case.site.environment, **own}
+    started = started_by(condition)
+    variables = {**case.site.environment, **started.environment}
     variables.pop(_FILLER, None)
-    texts = [*words, *(f"{name}={value}" for name, value in variables.items())]
+    texts = [*started.command, *(f"{name}={value}" for name, value in variables.items())]
     # The path of the program is there once more, without a pointer.
-    return len(words[0].encode(errors="surrogateescape")) + sum(
-        len(text.encode(errors="surrogateescape")) + 1 + _POINTER_BYTES for text in texts
+    return len(os.fsencode(texts[0])) + sum(
+        len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in texts
     )
