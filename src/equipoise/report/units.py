@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import significant as significant
@@ -61,6 +62,11 @@ def percent_change(ratio: float) -> str:
     size = round(abs(change), 2)
     decimals = 0 if size >= 100 else 1 if size >= 10 else 2
     return f"{change:+.{decimals}f} %"
+
+
+def signed_amount(value: float) -> str:
+    """Return a number with its sign: ``+1,794``."""
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
 
 
 def change_text(ratio: float | None, unknown: str) -> str:
