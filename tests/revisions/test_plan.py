@@ -9,13 +9,13 @@ import pytest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
-from equipoise.revisions.plan import CheckedOut, conditions_of_gate
+from equipoise.revisions.plan import CheckedOut, Pair, conditions_of_gate
 
-HERE = {"PATH": "/bin:/usr/bin"}
+ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> tuple[CheckedOut, CheckedOut]:
+def sides(tmp_path: Path) -> Pair:
     """Two trees with a program each."""
     made = []
     for name, role, commit in (("old", "baseline", "1" * 40), ("new", "candidate", "2" * 40)):
@@ -28,11 +28,9 @@ def sides(tmp_path: Path) -> tuple[CheckedOut, CheckedOut]:
     return made[0], made[1]
 
 
-def test_one_benchmark_is_two_conditions_in_their_own_folders(
-    sides: tuple[CheckedOut, CheckedOut], tmp_path: Path
-) -> None:
+def test_one_benchmark_is_two_conditions_in_their_own_folders(sides: Pair, tmp_path: Path) -> None:
     benchmark = Benchmark("b", ("./bench", "$HOME;"))
-    conditions, contrasts = conditions_of_gate([benchmark], *sides, tmp_path, HERE)
+    conditions, contrasts = conditions_of_gate([benchmark], sides, tmp_path, ENVIRONMENT)
     assert [one.name for one in conditions] == [
         "baseline old (1111111111)",
         "candidate new (2222222222)",
@@ -44,23 +42,19 @@ def test_one_benchmark_is_two_conditions_in_their_own_folders(
     assert contrasts == (Contrast(0, 1, "revision", {}),)
 
 
-def test_each_of_several_benchmarks_is_compared_with_itself(
-    sides: tuple[CheckedOut, CheckedOut], tmp_path: Path
-) -> None:
+def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_path: Path) -> None:
     benchmarks = [Benchmark("one", ("./bench",)), Benchmark("two", ("true",))]
-    conditions, contrasts = conditions_of_gate(benchmarks, *sides, tmp_path, HERE)
+    conditions, contrasts = conditions_of_gate(benchmarks, sides, tmp_path, ENVIRONMENT)
     assert [one.levels["benchmark"] for one in conditions] == ["one", "one", "two", "two"]
     assert [(one.baseline, one.candidate) for one in contrasts] == [(0, 1), (2, 3)]
     assert contrasts[1].stratum == {"benchmark": "two"}
     assert conditions[2].command == conditions[3].command == ("/bin/true",)
 
 
-def test_what_reads_a_tool_is_the_same_for_both(
-    sides: tuple[CheckedOut, CheckedOut], tmp_path: Path
-) -> None:
+def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:
     tool = TOOLS["cargo"]
     conditions, _ = conditions_of_gate(
-        [Benchmark("b", ("true", "x"))], *sides, tmp_path, HERE, tool
+        [Benchmark("b", ("true", "x"))], sides, tmp_path, ENVIRONMENT, tool
     )
     for condition, side in zip(conditions, sides, strict=True):
         assert condition.command[1:] == ("-P", "-m", READER, "cargo", "--", "/bin/true", "x")
@@ -70,7 +64,7 @@ def test_what_reads_a_tool_is_the_same_for_both(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "problem"),
     [
         ("./none", "the baseline old .* has no program ./none"),
         ("inside/bench", "has no program inside/bench"),
@@ -79,20 +73,18 @@ def test_what_reads_a_tool_is_the_same_for_both(
         ("no-such-program", "there is no program 'no-such-program' on the PATH"),
     ],
 )
-def test_a_program_that_is_not_there_is_told(
-    name: str, told: str, sides: tuple[CheckedOut, CheckedOut], tmp_path: Path
+def test_a_program_that_is_not_there_is_refused(
+    name: str, problem: str, sides: Pair, tmp_path: Path
 ) -> None:
     Path(sides[0].folder, "text").write_text("")
-    with pytest.raises(UnusableInput, match=told) as caught:
-        conditions_of_gate([Benchmark("b", (name,))], *sides, tmp_path, HERE)
+    with pytest.raises(UnusableInput, match=problem) as caught:
+        conditions_of_gate([Benchmark("b", (name,))], sides, tmp_path, ENVIRONMENT)
     assert caught.value.hint
 
 
-def test_a_program_of_the_users_own_tree_is_refused(
-    sides: tuple[CheckedOut, CheckedOut], tmp_path: Path
-) -> None:
+def test_a_program_of_the_users_own_tree_is_refused(sides: Pair, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "own")
     for path in (tmp_path / "own" / "bench", tmp_path / "link" / "bench"):
         with pytest.raises(UnusableInput, match="is a program of your own working tree"):
-            conditions_of_gate([Benchmark("b", (str(path),))], *sides, tmp_path, HERE)
+            conditions_of_gate([Benchmark("b", (str(path),))], sides, tmp_path, ENVIRONMENT)

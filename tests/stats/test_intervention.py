@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from equipoise._native import FractionSequence
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.intervention import (
@@ -131,7 +132,7 @@ def gaps_of(
 
 
 def sequence_of(gaps: FloatArray, gaps_with: FloatArray) -> FractionSequence:
-    sequence = FractionSequence(LEVEL)
+    sequence = FractionSequence(LEVEL, LATEST_ENGINE)
     for gap, gap_with in zip(gaps, gaps_with, strict=True):
         sequence.push(float(gap), float(gap_with))
     return sequence
@@ -256,7 +257,7 @@ def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
 def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
-        FractionSequence(level)
+        FractionSequence(level, LATEST_ENGINE)
 
 
 def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:

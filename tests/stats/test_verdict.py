@@ -79,11 +79,11 @@ def test_exchanging_baseline_and_candidate_mirrors_the_verdict() -> None:
 
 
 def test_a_few_blocks_decide_nothing_and_have_no_bounds() -> None:
-    judged = judged_alone(effect_of(50.0, blocks=7))
+    judged = judged_alone(effect_of(50.0, blocks=6))
     assert judged.verdict == "undecided"
     assert judged.ratio_ci == (None, None)
     assert judged.width_percent is None
-    assert judged_alone(effect_of(50.0, blocks=8)).verdict == "slower"
+    assert judged_alone(effect_of(50.0, blocks=7)).verdict == "slower"
 
 
 def test_no_block_at_all_is_undecided() -> None:
@@ -126,7 +126,7 @@ def test_immense_evidence_is_a_finite_number() -> None:
     assert math.isfinite(judged.e_value)
 
 
-@pytest.mark.parametrize(("alpha", "blocks"), [(0.05, 8), (0.3, 5), (0.001, 14)])
+@pytest.mark.parametrize(("alpha", "blocks"), [(0.05, 7), (0.3, 4), (0.001, 13)])
 def test_the_earliest_verdict_is_where_a_perfect_campaign_has_it(alpha: float, blocks: int) -> None:
     assert earliest_block(alpha) == blocks
     perfect = [1.0] * blocks, [2.0] * blocks
@@ -137,10 +137,10 @@ def test_the_earliest_verdict_is_where_a_perfect_campaign_has_it(alpha: float, b
 
 
 def test_several_candidates_can_all_be_decided_as_early_as_one() -> None:
-    eight = PairedBlocks([1.0] * 8, [2.0] * 8, [1, -1] * 4)
-    judged = judge([eight] * 10, min_effect=1.0, alpha=0.05)
+    seven = PairedBlocks([1.0] * 7, [2.0] * 7, [1, -1, 1, -1, 1, -1, 1])
+    judged = judge([seven] * 10, min_effect=1.0, alpha=0.05)
     assert {one.verdict for one in judged} == {"slower"}
-    assert earliest_block(0.05, 10) == 8
+    assert earliest_block(0.05, 10) == 7
 
 
 def test_the_selected_of_several_have_their_level_and_the_others_share_alpha() -> None:

@@ -159,6 +159,6 @@ def test_a_setting_that_took_no_effect_is_found_in_the_file(tmp_path: Path) -> N
     text += '[factors.m]\nrole = "stratum"\nc = { cpu = 99 }\nd = { env = { X = "1" } }\n'
     study = read(tmp_path, text)
     levels = {"n": "glibc_15k", "m": "c"}
-    assert setting_place(study, levels, "cpu", None).words == "study.toml:10: [factors.m.c] cpu"
+    assert setting_place(study, levels, "cpu", None).label == "study.toml:10: [factors.m.c] cpu"
     tunables = setting_place(study, levels, "env", "GLIBC_TUNABLES")
-    assert tunables.words == "study.toml:5: [factors.n.glibc_15k.env] GLIBC_TUNABLES"
+    assert tunables.label == "study.toml:5: [factors.n.glibc_15k.env] GLIBC_TUNABLES"

@@ -9,9 +9,9 @@ use serde::Serialize;
 use equipoise_reporting::problem::Problem;
 
 use crate::maps::Map;
+use crate::stacks::Resolver;
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
-use crate::stacks::names::Names;
-use crate::stacks::space::{Cache, Captured, Images, Space};
+use crate::stacks::space::{Captured, Space};
 
 /// The document; weights are estimated bytes, and the innermost frame of each stack is the size.
 #[derive(Debug, Serialize)]
@@ -54,9 +54,6 @@ const THIS_MACHINE: u64 = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
 const RECORDER: &str = "libequipoise_recorder.so";
 
 /// Reads every recording of a folder.
-///
-/// # Errors
-/// The folder or a file cannot be read.
 pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     let folder_name = folder.display().to_string();
     let refused = Problem::system(&folder_name);
@@ -70,7 +67,7 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     for file in files {
         let opened = File::open(&file).map_err(refused)?;
         if opened.metadata().map_err(refused)?.len() != NO_ROOM_BYTES {
-            reading.take(&Recording(opened));
+            reading.add(&Recording(opened));
         }
     }
     Ok(reading.finish())
@@ -115,25 +112,20 @@ impl Recording {
 
 #[derive(Default)]
 struct Reading {
-    images: Images,
-    names: Names,
-    cache: Cache,
+    resolver: Resolver,
     folded: Folded,
     samples: u64,
-    /// Stacks whose outermost frame was not reached.
-    cut: u64,
     without_room: u64,
     unreadable: u64,
 }
 
 impl Reading {
-    fn take(&mut self, recording: &Recording) {
-        if self.try_take(recording).is_none() {
-            self.unreadable += 1;
-        }
+    fn add(&mut self, recording: &Recording) {
+        self.unreadable += u64::from(self.add_samples(recording).is_none());
     }
 
-    fn try_take(&mut self, recording: &Recording) -> Option<()> {
+    /// Adds the samples of a recording; `None` at the first part that cannot be read.
+    fn add_samples(&mut self, recording: &Recording) -> Option<()> {
         let header = recording.header()?;
         if header.at(0)? != MAGIC || header.at(header::MACHINE)? != THIS_MACHINE {
             return None;
@@ -142,10 +134,8 @@ impl Reading {
         let space = self.space(&recording.maps(&header)?);
         let taken = header.number_at(header::SAMPLES_TAKEN)?;
         let room = header.number_at(header::SAMPLES)?;
-        let (first, length) = (
-            header.number_at(header::SAMPLES_OFFSET)?,
-            header.number_at(header::SAMPLE_BYTES)?,
-        );
+        let first = header.number_at(header::SAMPLES_OFFSET)?;
+        let length = header.number_at(header::SAMPLE_BYTES)?;
         self.without_room += taken.saturating_sub(room) as u64;
         for index in 0..taken.min(room) {
             let sample = Words(recording.bytes(first + index * length, length)?);
@@ -158,7 +148,8 @@ impl Reading {
         let mut space = Space::default();
         for map in Map::all(maps).filter(|map| map.is_executable) {
             let length = map.high - map.low;
-            space.map(&mut self.images, map.path, map.low, length, map.file_offset);
+            let images = &mut self.resolver.images;
+            space.map(images, map.path, map.low, length, map.file_offset);
         }
         space
     }
@@ -179,20 +170,10 @@ impl Reading {
             stack,
         };
         self.samples += 1;
-        let unwound = space.unwind(&mut self.cache, &captured);
-        self.cut += u64::from(!unwound.whole);
-        let mut frames: Vec<Frame> = Vec::new();
-        for address in unwound.addresses.iter().rev() {
-            frames.extend_from_slice(&self.names.of(process, space, *address));
-        }
+        let mut frames = self.resolver.frames(process, space, &captured);
         frames.retain(|frame| frame.module != RECORDER);
-        frames.push(Frame {
-            name: format!("{size} bytes"),
-            module: String::new(),
-            kind: Kind::Size,
-        });
-        self.folded
-            .add(frames.into_iter(), estimated_bytes(size, interval));
+        frames.push(Frame::new(&format!("{size} bytes"), "", Kind::Size));
+        self.folded.add(frames, estimated_bytes(size, interval));
         Some(())
     }
 
@@ -207,13 +188,7 @@ impl Reading {
         if self.without_room > 0 {
             unseen.push(format!("{} sampled stacks had no room", self.without_room));
         }
-        if self.cut > 0 {
-            unseen.push(format!(
-                "the outer frames of {} of {} stacks: deeper than was kept, or code without unwind \
-                 information",
-                self.cut, self.samples
-            ));
-        }
+        unseen.extend(self.resolver.cut_stacks(self.samples));
         Report {
             source: "allocation_stacks",
             version: 1,
@@ -227,8 +202,7 @@ impl Reading {
 /// For how many bytes a sample stands: a block of `size` bytes is sampled with the probability
 /// `1 - exp(-size / interval)`.
 fn estimated_bytes(size: u64, interval: u64) -> f64 {
-    let share = size as f64 / interval as f64;
-    size as f64 / -(-share).exp_m1()
+    size as f64 / -(-(size as f64) / interval as f64).exp_m1()
 }
 
 #[cfg(test)]
@@ -242,10 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_something_else_is_said_to_be_unreadable() {
+    fn a_file_of_something_else_counts_as_unreadable() {
         let mut reading = Reading::default();
         let other = File::open("/proc/self/exe").expect("opened");
-        reading.take(&Recording(other));
+        reading.add(&Recording(other));
         assert_eq!(reading.finish().unseen.len(), 1);
     }
 }

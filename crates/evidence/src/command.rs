@@ -47,9 +47,6 @@ impl End {
 }
 
 /// Starts a child that waits; it is killed if this process is.
-///
-/// # Errors
-/// The command is empty or has a NUL in it, or the system refuses a pipe or a process.
 pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     let words: Vec<CString> = command
         .into_iter()
@@ -104,64 +101,50 @@ fn become_command(words: &[*const libc::c_char], gate: &PipeReader, refusal: &Pi
             libc::execvp(words[0], words.as_ptr());
         }
         let errno = *libc::__errno_location();
-        libc::write(
-            refusal.as_raw_fd(),
-            (&raw const errno).cast(),
-            size_of_val(&errno),
-        );
+        let bytes = size_of_val(&errno);
+        libc::write(refusal.as_raw_fd(), (&raw const errno).cast(), bytes);
         libc::_exit(127)
     }
 }
 
 impl PausedCommand {
-    /// Lets it go on; `RunningCommand` once it has become the command.
-    ///
-    /// # Errors
-    /// The command cannot be executed.
+    /// Resumes the child; returns once it has become the command, or why that is refused.
     pub fn start(mut self) -> Result<RunningCommand, Problem> {
         self.release()?;
         self.check_refusal()?;
         Ok(RunningCommand { pid: self.pid })
     }
 
-    /// Lets it go on, and does not wait for its exec.
-    ///
-    /// # Errors
-    /// The pipe to it is broken.
+    /// Resumes the child, and does not wait for its exec.
     pub fn release(&mut self) -> Result<(), Problem> {
         self.gate
             .write_all(b".")
             .map_err(Problem::system("the observed command"))
     }
 
-    /// Waits for its exec.
-    ///
-    /// # Errors
-    /// The command cannot be executed.
+    /// Waits for the exec of the child; an error if the system refuses it.
     pub fn check_refusal(&mut self) -> Result<(), Problem> {
         let mut errno = Vec::new();
         // Its end of the pipe closes at the exec.
         self.refusal
             .read_to_end(&mut errno)
             .map_err(Problem::system("the observed command"))?;
-        match <[u8; 4]>::try_from(errno.as_slice()) {
-            Err(_) => Ok(()),
-            Ok(bytes) => {
-                let error = io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
-                Err(Problem::system("the command cannot be executed")(error))
-            }
-        }
+        let Ok(bytes) = <[u8; 4]>::try_from(errno.as_slice()) else {
+            return Ok(());
+        };
+        let error = io::Error::from_raw_os_error(i32::from_ne_bytes(bytes));
+        Err(Problem::system("the command cannot be executed")(error))
     }
 }
 
 impl RunningCommand {
-    /// A descriptor that is readable when it has ended.
+    /// Returns a descriptor that is readable when the command has ended.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: passes numbers only; the child was not reaped. The call returns a new descriptor.
         unsafe { owned(libc::syscall(libc::SYS_pidfd_open, self.pid, 0)) }
     }
 
-    /// Reaps it.
+    /// Waits for the end of the command.
     pub fn wait(&self) -> io::Result<End> {
         let (status, _) = child::reap(self.pid)?;
         signals::stop_forwarding();

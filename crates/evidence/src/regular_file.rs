@@ -24,18 +24,14 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | follow)
         .open(path)?;
-    if opened.metadata()?.is_file() {
-        Ok(opened)
-    } else {
+    if !opened.metadata()?.is_file() {
         let kind = io::ErrorKind::InvalidInput;
-        Err(io::Error::new(kind, "it is no regular file"))
+        return Err(io::Error::new(kind, "it is no regular file"));
     }
+    Ok(opened)
 }
 
-/// The bytes of a regular file.
-///
-/// # Errors
-/// As `open`, or what reading says.
+/// Returns the bytes of a regular file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, Links::Follow)?.read_to_end(&mut bytes)?;

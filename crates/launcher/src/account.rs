@@ -33,14 +33,8 @@ pub fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::
         report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
         return Ok(());
     }
-    match last_cpu(started.pid) {
-        Ok(cpu) => report.cpu = Some(cpu),
-        Err(reason) => report.lacks("cpu", reason),
-    }
-    match run_delay_s(started.pid) {
-        Ok(seconds) => report.run_delay_s = Some(seconds),
-        Err(reason) => report.lacks("run_delay_s", reason),
-    }
+    report.cpu = report.value("cpu", last_cpu(started.pid));
+    report.run_delay_s = report.value("run_delay_s", run_delay_s(started.pid));
     match child::reap(started.pid) {
         Ok((status, usage)) => {
             enter_usage(report, &usage);
@@ -89,6 +83,11 @@ fn enter_usage(report: &mut Report, usage: &libc::rusage) {
     }
 }
 
+/// Returns what turns an error into the reason why a file cannot be read.
+pub fn cannot_read(path: &str) -> impl Fn(io::Error) -> String + '_ {
+    move |error| format!("cannot read {path}: {error}")
+}
+
 fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
@@ -96,7 +95,7 @@ fn seconds(time: libc::timeval) -> f64 {
 /// Returns the CPU on which a child ran last; the child has ended and was not reaped.
 fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     let path = format!("/proc/{pid}/stat");
-    let text = fs::read(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let text = fs::read(&path).map_err(cannot_read(&path))?;
     processor(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
@@ -104,7 +103,7 @@ fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
 /// child has ended and was not reaped.
 fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
-    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let text = fs::read_to_string(&path).map_err(cannot_read(&path))?;
     delay_s(&text).ok_or_else(|| {
         "this kernel does not account for the wait for a CPU (CONFIG_SCHED_INFO)".to_owned()
     })
@@ -113,11 +112,9 @@ fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
 /// Returns the second number, in seconds. The third one, the number of runs, is 0 for a process that
 /// has run only where the kernel accounts for none of them.
 fn delay_s(schedstat: &str) -> Option<f64> {
-    let mut numbers = schedstat
-        .split_ascii_whitespace()
-        .map(|number| number.parse::<u64>().ok());
-    let delay_ns = numbers.nth(1)??;
-    let times_run = numbers.next()??;
+    let mut numbers = schedstat.split_ascii_whitespace().skip(1);
+    let delay_ns: u64 = numbers.next()?.parse().ok()?;
+    let times_run: u64 = numbers.next()?.parse().ok()?;
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
@@ -126,22 +123,20 @@ fn processor(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    rest.split_ascii_whitespace()
-        .nth(FIELDS_AFTER_NAME)?
-        .parse()
-        .ok()
+    let field = rest.split_ascii_whitespace().nth(FIELDS_AFTER_NAME)?;
+    field.parse().ok()
 }
 
 /// Returns the launcher's own peak of resident memory, in bytes.
 pub fn own_peak_bytes() -> Result<u64, String> {
-    let text = fs::read_to_string("/proc/self/status")
-        .map_err(|error| format!("cannot read /proc/self/status: {error}"))?;
+    let path = "/proc/self/status";
+    let text = fs::read_to_string(path).map_err(cannot_read(path))?;
     text.lines()
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .and_then(|value| value.trim().strip_suffix(" kB"))
         .and_then(|kibibytes| kibibytes.trim().parse::<u64>().ok())
         .map(|kibibytes| kibibytes * 1024)
-        .ok_or_else(|| "/proc/self/status has no VmHWM".to_owned())
+        .ok_or_else(|| format!("{path} has no VmHWM"))
 }
 
 #[cfg(test)]

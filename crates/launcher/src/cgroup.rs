@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::account::cannot_read;
 use crate::clone::CAN_ENTER_CGROUP;
 
 const PREFIX: &str = "equipoise-";
@@ -32,10 +33,8 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Makes one for the campaign of this identity; without one, for a random identity.
-    ///
-    /// # Errors
-    /// In words: why none can be made here.
+    /// Makes a leaf for the campaign of this identity, or for a random identity. The error is the
+    /// reason why none can be made here.
     pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
             return Err("starting in a cgroup is not written for this processor".to_owned());
@@ -82,9 +81,6 @@ impl Leaf {
     ///
     /// Linux (seen on 6.18) kills whatever is started in such a cgroup from outside: it
     /// compares the kills of the new cgroup with those of the parent process's own.
-    ///
-    /// # Errors
-    /// In words: why none can be made.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.killed.get() {
             let number = self.number.wrapping_add(1);
@@ -93,18 +89,16 @@ impl Leaf {
         Ok(())
     }
 
-    /// The leaf, if being in it changes nothing for a trial.
-    ///
-    /// # Errors
-    /// In words: which controllers would schedule or account for a trial differently there.
+    /// Returns the leaf if being in it changes nothing for a trial; else the controllers that would
+    /// schedule or account for a trial differently there.
     pub fn if_neutral(self) -> Result<Self, String> {
         let path = self.folder.join("cgroup.controllers");
-        let controllers = fs::read_to_string(&path)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let controllers =
+            fs::read_to_string(&path).map_err(cannot_read(&path.to_string_lossy()))?;
         match controllers.trim() {
             "" => Ok(self),
-            some => Err(format!(
-                "a cgroup here has controllers ({some}) that change how a trial runs"
+            names => Err(format!(
+                "a cgroup here has controllers ({names}) that change how a trial runs"
             )),
         }
     }
@@ -126,10 +120,8 @@ impl Leaf {
         Ok(field(&events, "populated") != Some(0))
     }
 
-    /// Returns the number of its processes that were killed for want of memory so far.
-    ///
-    /// # Errors
-    /// In words, if the kernel does not say.
+    /// Returns the number of its processes that were killed for want of memory so far, or the reason
+    /// why it is unknown.
     pub fn out_of_memory_kills(&self) -> Result<u64, String> {
         let events = fs::read_to_string(self.folder.join("memory.events"))
             .map_err(|_| "the trial's cgroup has no memory controller".to_owned())?;
@@ -177,9 +169,7 @@ pub fn is_identity(text: &str) -> bool {
 }
 
 fn own_folder() -> Result<PathBuf, String> {
-    let read = |path: &str| {
-        fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))
-    };
+    let read = |path: &str| fs::read_to_string(path).map_err(cannot_read(path));
     let mounts = read("/proc/self/mountinfo")?;
     let membership = read("/proc/self/cgroup")?;
     let own = membership
@@ -222,12 +212,12 @@ fn remove_stale(parent: &Path) {
 
 fn is_name_of_leaf(name: &str) -> bool {
     let is_number = |text: &str| text.parse::<u32>().is_ok();
-    name.strip_prefix(PREFIX)
-        .map(|rest| rest.split('-').collect::<Vec<_>>())
-        .is_some_and(|parts| {
-            matches!(parts[..], [identity, process, number]
-                if is_identity(identity) && is_number(process) && is_number(number))
-        })
+    let Some(rest) = name.strip_prefix(PREFIX) else {
+        return false;
+    };
+    let parts: Vec<&str> = rest.split('-').collect();
+    matches!(parts[..], [identity, process, number]
+        if is_identity(identity) && is_number(process) && is_number(number))
 }
 
 fn is_abandoned(folder: &Path) -> bool {
@@ -239,9 +229,8 @@ fn is_abandoned(folder: &Path) -> bool {
 }
 
 fn field(events: &str, name: &str) -> Option<u64> {
-    events
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    let mut lines = events.lines();
+    lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -142,11 +142,10 @@ fn children_by_search(own: u32) -> Vec<libc::pid_t> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
+    let pids = entries
         .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok())
-        .filter(|pid| parent_of(*pid) == Some(own))
-        .collect()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| parent_of(*pid) == Some(own)).collect()
 }
 
 fn parent_of(pid: libc::pid_t) -> Option<u32> {

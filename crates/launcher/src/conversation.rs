@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
+use std::ptr;
 
 use serde::Serialize;
 
@@ -83,28 +84,17 @@ impl Conversation {
                 return Ok(Message::Line(&self.room[..self.room.len() - 1]));
             }
             if self.room.len() > MAX_LINE {
-                return Err(io::Error::new(
-                    ErrorKind::InvalidData,
-                    "a request without an end",
-                ));
+                let kind = ErrorKind::InvalidData;
+                return Err(io::Error::new(kind, "a request without an end"));
             }
         }
     }
 
-    /// Sends one line.
-    ///
-    /// # Errors
-    /// The error of `write`; the other side may be gone.
+    /// Sends one line; an error if the other side is gone.
     pub fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.output.write_all(&line)
-    }
-}
-
-impl Default for Conversation {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -117,19 +107,15 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` waits for ever.
-///
-/// # Errors
-/// The error of `ppoll`; an interruption is no error.
+/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` waits for ever. An
+/// interruption by a signal is no error.
 pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
     let timeout = timeout_ns.map(timespec);
-    let timeout = timeout
-        .as_ref()
-        .map_or(std::ptr::null(), std::ptr::from_ref);
+    let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
     let count = libc::nfds_t::try_from(watched.len()).map_err(io::Error::other)?;
     // SAFETY: the array has `count` entries, the time outlives the call, and no signal mask
     // is given.
-    let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, std::ptr::null()) };
+    let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, ptr::null()) };
     if status >= 0 {
         return Ok(());
     }

@@ -54,17 +54,12 @@ pub static KINDS: [Kind; 10] = [
 /// The clock, whose nanoseconds are reported as seconds.
 const CLOCK: &str = "task_clock";
 
-/// Returns the kind of counter with a name.
-///
-/// # Errors
-/// One line that names all kinds.
+/// Returns the kind of counter with a name; the error names all kinds.
 pub fn find(name: &str) -> Result<&'static Kind, String> {
     KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        format!(
-            "no counter is called {name}; there are {}",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        format!("no counter is called {name}; there are {names}")
     })
 }
 
@@ -163,9 +158,8 @@ impl Counter {
             });
         };
         let unreadable = |error| format!("it could not be read: {error}");
-        let count = after
-            .map_err(unreadable)?
-            .since(before.map_err(unreadable)?);
+        let before = before.map_err(unreadable)?;
+        let count = after.map_err(unreadable)?.since(before);
         let (value, fraction) = whole(count, consumed_s)?;
         let scaled = fraction.map(|fraction| {
             let percent = 100.0 * fraction;
@@ -175,11 +169,9 @@ impl Counter {
             )
         });
         let remarks: Vec<String> = scaled.into_iter().chain(self.leaves_out.clone()).collect();
+        let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
-        Ok((
-            value * unit,
-            (!remarks.is_empty()).then(|| remarks.join("; ")),
-        ))
+        Ok((value * unit, remark))
     }
 }
 
@@ -298,20 +290,15 @@ mod tests {
 
     #[test]
     fn a_forbidden_counter_names_the_level_and_the_hint() {
-        let switches = find("context_switches").expect("known");
-        let reason = why_not(switches, &error(libc::EACCES), Some(2));
-        assert!(
-            reason.contains("is 2") && reason.contains("paranoid=1"),
-            "{reason}"
-        );
-        let cycles = find("cycles").expect("known");
-        let reason = why_not(cycles, &error(libc::EACCES), Some(3));
-        assert!(
-            reason.contains("is 3") && reason.contains("paranoid=2"),
-            "{reason}"
-        );
-        let reason = why_not(cycles, &error(libc::EPERM), Some(-1));
-        assert!(reason.contains("seccomp"), "{reason}");
+        for (name, errno, level, parts) in [
+            ("context_switches", libc::EACCES, 2, ["is 2", "paranoid=1"]),
+            ("cycles", libc::EACCES, 3, ["is 3", "paranoid=2"]),
+            ("cycles", libc::EPERM, -1, ["seccomp", "forbidden"]),
+        ] {
+            let kind = find(name).expect("known");
+            let reason = why_not(kind, &error(errno), Some(level));
+            assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
+        }
     }
 
     #[test]
@@ -326,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_took_turns_is_scaled_and_its_fraction_told() {
+    fn a_count_that_took_turns_is_scaled_and_has_its_fraction() {
         assert_eq!(whole(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
         assert_eq!(whole(count(30, 400, 400), None), Ok((30.0, None)));
     }

@@ -74,18 +74,16 @@ fn run() -> Result<(), String> {
 fn remove(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
-        let Err(error) = remove_all_but_marker(folder).and_then(|()| fs::remove_dir_all(folder))
-        else {
-            return Ok(());
-        };
-        let is_gone = error.kind() == io::ErrorKind::NotFound && !folder.exists();
-        if is_gone {
-            return Ok(());
+        match remove_all_but_marker(folder).and_then(|()| fs::remove_dir_all(folder)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
+                return Ok(());
+            }
+            Err(error) if Instant::now() > deadline => {
+                return Err(format!("cannot remove {}: {error}", folder.display()));
+            }
+            Err(_) => thread::sleep(PAUSE),
         }
-        if Instant::now() > deadline {
-            return Err(format!("cannot remove {}: {error}", folder.display()));
-        }
-        thread::sleep(PAUSE);
     }
 }
 

@@ -5,6 +5,8 @@ use std::io;
 
 use equipoise_kernel::call::check;
 
+use crate::account::cannot_read;
+
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR: &str = "/proc/self/clear_refs";
 
@@ -12,8 +14,7 @@ const CLEAR: &str = "/proc/self/clear_refs";
 /// out. Among them the largest goes first: the trial, never the launcher, and neither the
 /// tool that drives it.
 pub fn offer_first() -> Result<(), String> {
-    const FIRST: &str = "1000";
-    fs::write(OOM_SCORE, FIRST).map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
+    fs::write(OOM_SCORE, "1000").map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }
 
 /// Gives back the memory that only the start needed, and resets the peak.
@@ -24,7 +25,7 @@ pub fn offer_first() -> Result<(), String> {
 pub fn shrink() -> Result<(), String> {
     const FORGET_PEAK: &str = "5";
     let path = "/proc/self/smaps";
-    let maps = fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let maps = fs::read_to_string(path).map_err(cannot_read(path))?;
     for (start, end) in pure_file_mappings(&maps) {
         give_back(start, end).map_err(|error| format!("cannot give memory back: {error}"))?;
     }
@@ -34,23 +35,22 @@ pub fn shrink() -> Result<(), String> {
 /// Mappings that hold nothing but what is in their file: read-only, and without a page that
 /// was ever written to (as relocation does to some).
 fn pure_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
+    let mut mappings = Vec::new();
     let mut candidate = None;
     for line in smaps.lines() {
         if let Some(size) = line.strip_prefix("Anonymous:") {
-            found.extend(candidate.take().filter(|_| size.trim() == "0 kB"));
+            mappings.extend(candidate.take().filter(|_| size.trim() == "0 kB"));
         } else if is_head(line) {
             candidate = read_only_file(line);
         }
     }
-    found
+    mappings
 }
 
 /// Whether a line begins a mapping; the others begin with a name and a colon.
 fn is_head(line: &str) -> bool {
-    line.split_ascii_whitespace()
-        .next()
-        .is_some_and(|word| !word.ends_with(':'))
+    let word = line.split_ascii_whitespace().next();
+    word.is_some_and(|word| !word.ends_with(':'))
 }
 
 /// Returns the addresses in a line such as `7f00-7f10 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6`.

@@ -48,7 +48,7 @@ pub struct Options {
 }
 
 /// Default of `--awake-us`, in nanoseconds; the README has the measurements.
-pub const AWAKE_NS: u64 = 50_000;
+const AWAKE_NS: u64 = 50_000;
 
 impl Default for Options {
     fn default() -> Self {

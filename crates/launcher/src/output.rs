@@ -4,11 +4,9 @@
 //! given back to the file system while the trial runs, by punching holes: the size of the file stays
 //! the exact count of bytes.
 
-use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -28,9 +26,6 @@ pub struct Capture {
 
 impl Capture {
     /// Makes a file in the first temporary folder that can hold and punch it, or in memory.
-    ///
-    /// # Errors
-    /// Not even memory can hold one.
     pub fn new() -> io::Result<Self> {
         let preferred = std::env::var_os("TMPDIR").map(PathBuf::from);
         let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
@@ -43,7 +38,7 @@ impl Capture {
                 Some((file, folder))
             });
         let (file, place) = match file {
-            Some(found) => found,
+            Some(file_and_folder) => file_and_folder,
             None => (in_memory()?, PathBuf::from("memory")),
         };
         Ok(Self {
@@ -101,10 +96,8 @@ impl Capture {
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         let mut filled = 0;
         while filled < bytes.len() {
-            match self
-                .file
-                .read_at(&mut bytes[filled..], start + filled as u64)
-            {
+            let at = start + filled as u64;
+            match self.file.read_at(&mut bytes[filled..], at) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -128,28 +121,22 @@ fn nameless(folder: &Path) -> io::Result<File> {
 
 /// Makes a file and removes its name, for file systems without `O_TMPFILE`.
 fn named_then_not(folder: &Path) -> io::Result<File> {
-    let mut template = folder
-        .join("equipoise-XXXXXX")
-        .as_os_str()
-        .as_bytes()
-        .to_vec();
-    template.push(0);
+    let template = folder.join("equipoise-XXXXXX\0");
+    let mut template = template.into_os_string().into_encoded_bytes();
     // SAFETY: the template ends with NUL after six X and may be changed. mkostemp returns a new
     // descriptor, and leaves a name that ends with NUL.
     unsafe {
-        let file = owned(libc::mkostemp(
-            template.as_mut_ptr().cast(),
-            libc::O_CLOEXEC,
-        ))?;
+        let file = libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC);
+        let file = owned(file)?;
         libc::unlink(template.as_ptr().cast());
         Ok(File::from(file))
     }
 }
 
 fn in_memory() -> io::Result<File> {
-    const NAME: &CStr = c"equipoise-capture";
+    let name = c"equipoise-capture";
     // SAFETY: the name ends with NUL, and memfd_create returns a new descriptor.
-    unsafe { owned(libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
+    unsafe { owned(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
 }
 
 fn can_punch(file: &File) -> bool {

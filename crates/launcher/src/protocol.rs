@@ -207,17 +207,20 @@ pub const USAGE_FIELDS: [&str; 11] = [
 ];
 
 impl Report {
-    /// A report in which nothing is known yet.
-    pub fn blank(containment: Containment) -> Self {
-        Self {
-            containment,
-            ..Self::default()
-        }
-    }
-
     /// Enters why a field is unknown.
     pub fn lacks(&mut self, field: &'static str, reason: impl Into<String>) {
         self.unknown.insert(field, reason.into());
+    }
+
+    /// Returns the value of a field; enters the reason if it could not be read.
+    pub fn value<Value>(
+        &mut self,
+        field: &'static str,
+        result: Result<Value, impl fmt::Display>,
+    ) -> Option<Value> {
+        result
+            .map_err(|reason| self.lacks(field, reason.to_string()))
+            .ok()
     }
 
     /// Enters why everything that the trial consumed is unknown.

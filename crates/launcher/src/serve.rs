@@ -59,22 +59,18 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
     if let Err(reason) = memory::offer_first() {
         limitations.push(("oom_score_adj", reason));
     }
-    let cpus = Cpus::allowed()
-        .map_err(|error| {
-            limitations.push((
-                "affinity",
-                format!("the allowed CPUs cannot be read: {error}"),
-            ));
-        })
-        .ok();
+    let cpus = Cpus::allowed().map_err(|error| {
+        let reason = format!("the allowed CPUs cannot be read: {error}");
+        limitations.push(("affinity", reason));
+    });
     let identity = options.identity.as_deref();
     let leaf = match options.containment {
         ContainmentChoice::Auto => Some(Leaf::new(identity).and_then(Leaf::if_neutral)),
         ContainmentChoice::Cgroup => Some(Leaf::new(identity)),
         ContainmentChoice::ProcessGroup => None,
     };
-    let leaf = leaf.and_then(|made| {
-        made.map_err(|reason| limitations.push(("cgroup", reason)))
+    let leaf = leaf.and_then(|leaf| {
+        leaf.map_err(|reason| limitations.push(("cgroup", reason)))
             .ok()
     });
     Ok(TrialRunner {
@@ -83,7 +79,7 @@ fn set_up(options: &Options) -> io::Result<TrialRunner> {
         errors: Capture::new()?,
         counted: Capture::new()?,
         leaf,
-        cpus,
+        cpus: cpus.ok(),
         inherit_stdout: options.inherit_stdout.map(take_over).transpose()?,
         awake_ns: options.awake_ns,
         counters: Counters::open(&options.counters),
@@ -108,19 +104,12 @@ fn leave_terminal() {
 
 /// Closes every descriptor above standard error in children.
 fn keep_descriptors_from_children() {
-    const FIRST: libc::c_uint = 3;
+    const ALL: [libc::c_uint; 2] = [3, libc::c_uint::MAX];
     const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
     // On kernels before 5.11 this fails, and a child inherits the descriptors of the launcher. The
     // process that starts the launcher gives it no others.
     // SAFETY: passes numbers only; closes nothing now.
-    unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            FIRST,
-            libc::c_uint::MAX,
-            CLOSE_RANGE_CLOEXEC,
-        )
-    };
+    unsafe { libc::syscall(libc::SYS_close_range, ALL[0], ALL[1], CLOSE_RANGE_CLOEXEC) };
 }
 
 fn take_over(descriptor: RawFd) -> io::Result<OwnedFd> {

@@ -34,10 +34,8 @@ pub enum Setting {
 impl Settings {
     /// Applies every setting to this thread, which is about to execute a program.
     ///
-    /// Safe to call between vfork and exec: it changes nothing that a parent shares.
-    ///
-    /// # Errors
-    /// The setting that was refused; the reason is the last error of this thread.
+    /// Safe to call between vfork and exec: it changes nothing that a parent shares. Returns the
+    /// setting that was refused; the reason is the last error of this thread.
     pub fn apply(&self) -> Result<(), Setting> {
         if self
             .random_addresses
@@ -80,11 +78,7 @@ fn randomise(random: bool) -> bool {
     let Ok(present) = libc::c_ulong::try_from(unsafe { libc::personality(QUERY) }) else {
         return false;
     };
-    let changed = if random {
-        present & !FIXED
-    } else {
-        present | FIXED
-    };
+    let changed = present & !FIXED | if random { 0 } else { FIXED };
     // SAFETY: as above.
     unsafe { libc::personality(changed) >= 0 }
 }
@@ -103,11 +97,9 @@ impl HugePages {
         let Some(allowed) = allowed else {
             return Ok(Self { before: None });
         };
-        let before = huge_pages_allowed()?;
+        let before = Some(huge_pages_allowed()?);
         allow_huge_pages(allowed)?;
-        Ok(Self {
-            before: Some(before),
-        })
+        Ok(Self { before })
     }
 }
 
@@ -171,13 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_set_that_was_not_asked_for() {
+    fn a_setting_that_is_absent_changes_nothing() {
         assert_eq!(Settings::default().apply(), Ok(()));
-        assert!(
-            HugePages::set(None)
-                .expect("nothing to do")
-                .before
-                .is_none()
-        );
+        let huge_pages = HugePages::set(None).expect("nothing to do");
+        assert!(huge_pages.before.is_none());
     }
 }

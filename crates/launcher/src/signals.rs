@@ -38,11 +38,8 @@ impl Signals {
             for signal in STOP {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
-            check(libc::sigprocmask(
-                libc::SIG_BLOCK,
-                set.as_ptr(),
-                ptr::null_mut(),
-            ))?;
+            let no_set = ptr::null_mut();
+            check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), no_set))?;
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             owned(libc::signalfd(-1, set.as_ptr(), flags))?
         };

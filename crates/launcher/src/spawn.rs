@@ -139,10 +139,8 @@ impl<'a> Program<'a> {
         self
     }
 
-    /// Starts it, directly in a cgroup if one is given.
-    ///
-    /// # Errors
-    /// The resource that could not be used, with the error of the system.
+    /// Starts it, directly in a cgroup if one is given. The error names the resource that could not
+    /// be used.
     pub fn start(
         &self,
         stack: &Stack,
@@ -230,23 +228,18 @@ extern "C" fn run(argument: *mut c_void) -> libc::c_int {
     let failed = program.become_program();
     let errno = io::Error::last_os_error().raw_os_error();
     let outcome = &program.outcome;
-    outcome
-        .errno
-        .store(errno.unwrap_or(libc::EINVAL), Ordering::Relaxed);
+    let errno = errno.unwrap_or(libc::EINVAL);
+    outcome.errno.store(errno, Ordering::Relaxed);
     let step = STEPS.iter().position(|resource| *resource == failed);
-    outcome
-        .step
-        .store(step.unwrap_or(STEPS.len() - 1) + 1, Ordering::Relaxed);
+    let step = step.unwrap_or(STEPS.len() - 1) + 1;
+    outcome.step.store(step, Ordering::Relaxed);
     // SAFETY: leaves at once, without running anything of the parent's.
     unsafe { libc::_exit(NOT_EXECUTED) }
 }
 
 fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
-    strings
-        .iter()
-        .map(|string| string.as_c_str().as_ptr())
-        .chain([ptr::null()])
-        .collect()
+    let pointers = strings.iter().map(|string| string.as_c_str().as_ptr());
+    pointers.chain([ptr::null()]).collect()
 }
 
 /// Opens a file for a child's standard input.

@@ -50,21 +50,21 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// Runs one trial; `None` if the other side of the pipe is gone, or a signal says to stop.
     ///
-    /// `client` hangs up when the other side is gone.
-    ///
-    /// # Errors
-    /// The error of `poll`. Everything that concerns the trial is in the report.
+    /// `client` hangs up when the other side is gone. The only error is that of `poll`: everything
+    /// that concerns the trial is in the report.
     pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
             self.limitations.push(("cgroup", reason));
         }
-        let mut report = Report::blank(self.containment());
-        report.unknown.extend(self.limitations.iter().cloned());
+        let mut report = Report {
+            containment: self.containment(),
+            unknown: self.limitations.iter().cloned().collect(),
+            ..Report::default()
+        };
         let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
         let counted_before = self.counters.read();
-        let started = self.start(request, &mut report);
-        let Some(started) = started else {
+        let Some(started) = self.start(request, &mut report) else {
             self.counters.enter_unknown(NOT_STARTED, &mut report);
             self.enter_output(request, &mut report);
             return Ok(Some(report));
@@ -102,12 +102,7 @@ impl TrialRunner {
         }
         self.enter_output(request, &mut report);
         self.enter_out_of_memory(oom_before, &mut report);
-        match account::own_peak_bytes() {
-            Ok(bytes) => report.floor_rss_bytes = Some(bytes),
-            Err(reason) => {
-                report.lacks("floor_rss_bytes", reason);
-            }
-        }
+        report.floor_rss_bytes = report.value("floor_rss_bytes", account::own_peak_bytes());
         Ok(Some(report))
     }
 
@@ -283,24 +278,14 @@ impl TrialRunner {
         if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
             report.lacks("output_room", reason);
         }
-        let mut lack = |field, error: &dyn std::fmt::Display| {
-            report.unknown.insert(field, error.to_string());
-        };
-        match self.errors.tail(request.error_cap_bytes) {
-            Ok(bytes) => report.error_tail = text_of(&bytes),
-            Err(error) => lack("error_tail", &error),
-        }
-        match self.errors.len() {
-            Ok(bytes) => report.error_bytes = Some(bytes),
-            Err(error) => lack("error_bytes", &error),
-        }
-        if request.output != Output::Count {
-            lack("output_bytes", &"standard output is not counted");
-            return;
-        }
-        match self.counted.len() {
-            Ok(bytes) => report.output_bytes = Some(bytes),
-            Err(error) => lack("output_bytes", &error),
+        let tail = self.errors.tail(request.error_cap_bytes);
+        let tail = report.value("error_tail", tail).unwrap_or_default();
+        report.error_tail = text_of(&tail);
+        report.error_bytes = report.value("error_bytes", self.errors.len());
+        if request.output == Output::Count {
+            report.output_bytes = report.value("output_bytes", self.counted.len());
+        } else {
+            report.lacks("output_bytes", "standard output is not counted");
         }
     }
 
@@ -315,18 +300,15 @@ impl TrialRunner {
             (Some(Err(reason)), _) | (_, Some(Err(reason))) => {
                 report.lacks("out_of_memory", reason);
             }
-            _ => {
-                let reason = "who sent the signal is known only in a cgroup";
-                report.lacks("out_of_memory", reason);
-            }
+            _ => report.lacks(
+                "out_of_memory",
+                "who sent the signal is known only in a cgroup",
+            ),
         }
     }
 }
 
-/// The settings of the trial's process.
-///
-/// # Errors
-/// The CPUs cannot be named to the kernel.
+/// Returns the settings of the trial's process; an error if the kernel cannot have such CPUs.
 fn settings_of(request: &Request) -> io::Result<Settings> {
     Ok(Settings {
         cpus: request.cpus.as_deref().map(cpus_of).transpose()?,
@@ -399,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_stays_awake_for_the_time_that_is_asked_for() {
+    fn a_cpu_stays_awake_for_the_requested_time() {
         let before = monotonic_ns();
         stay_awake(1000);
         assert!(monotonic_ns() >= before + 1000);

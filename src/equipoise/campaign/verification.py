@@ -13,12 +13,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
 from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
     CORE_VARIABLES,
     OPENBLAS_VARIABLE,
-    TUNABLES_VARIABLE,
     BlasCores,
     blas_cores,
     ignored_tunables,

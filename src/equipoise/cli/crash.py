@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import secrets
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 FOLDER = Path("equipoise", "crashes")
@@ -19,8 +20,8 @@ MOST_LETTERS = 200
 """Number of letters of the error that its one line shows."""
 
 _ENVIRONMENT = "--env"
-_SHELL_LINES = ("--prepare", "--setup", "--conclude", "--cleanup", "--build")
-"""Options whose lines may set variables."""
+_SECRET_OPTIONS = (_ENVIRONMENT, "--prepare", "--setup", "--conclude", "--cleanup", "--build")
+"""``--env``, and options whose shell lines may set variables."""
 _SHORTEST_SECRET = 4
 """Letters of a value that is removed from the traceback too; a shorter one is in many words."""
 
@@ -54,62 +55,53 @@ def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | N
 def summary(error: BaseException, arguments: Sequence[str]) -> str:
     """Return the error in one line, as `write_crash_file` would show it."""
     _, hidden = without_secrets(arguments)
-    words = " ".join(traceback.format_exception_only(error)[-1].split())
+    line = " ".join(traceback.format_exception_only(error)[-1].split())
     for value in hidden:
-        words = words.replace(value, HIDDEN)
-    return words if len(words) <= MOST_LETTERS else f"{words[:MOST_LETTERS]}…"
+        line = line.replace(value, HIDDEN)
+    return line if len(line) <= MOST_LETTERS else f"{line[:MOST_LETTERS]}…"
 
 
-def _folders() -> list[Path]:
+def _folders() -> Iterator[Path]:
+    """Yield the folders in which a crash file may stand."""
     home = os.environ.get("HOME", "")
     state = os.environ.get("XDG_STATE_HOME", "")
-    found = []
     # The specification says to ignore a relative path.
     if os.path.isabs(state):
-        found.append(Path(state) / FOLDER)
+        yield Path(state) / FOLDER
     elif os.path.isabs(home):
-        found.append(Path(home, ".local", "state") / FOLDER)
-    try:
-        found.append(Path(tempfile.gettempdir()))
-    except OSError:
-        # There is no temporary folder either.
-        return found
-    return found
+        yield Path(home, ".local", "state") / FOLDER
+    # Without any temporary folder there is no other place.
+    with contextlib.suppress(OSError):
+        yield Path(tempfile.gettempdir())
 
 
 def _content(error: BaseException, arguments: Sequence[str]) -> str:
-    shown, hidden = without_secrets(arguments)
+    public, hidden = without_secrets(arguments)
     trace = "".join(traceback.format_exception(error))
     for value in hidden:
         trace = trace.replace(value, HIDDEN)
-    return "\n".join(
-        (
-            f"equipoise {_version()}",
-            f"Python {sys.version}",
-            f"{platform.platform()}",
-            f"arguments: {list(shown)!r}",
-            "",
-            trace,
-        )
+    return (
+        f"equipoise {_version()}\nPython {sys.version}\n{platform.platform()}\n"
+        f"arguments: {public!r}\n\n{trace}"
     )
 
 
 def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without the values of variables, and the values that were left out."""
-    shown: list[str] = []
+    public: list[str] = []
     hidden: list[str] = []
     option = ""
     for argument in arguments:
         name, equals, value = argument.partition("=")
-        if option == "" and equals and name in (_ENVIRONMENT, *_SHELL_LINES):
-            shown.append(f"{name}={_hide(name, value, hidden)}")
-        elif option:
-            shown.append(_hide(option, argument, hidden))
+        if option:
+            public.append(_hide(option, argument, hidden))
             option = ""
+        elif equals and name in _SECRET_OPTIONS:
+            public.append(f"{name}={_hide(name, value, hidden)}")
         else:
-            shown.append(argument)
-            option = argument if argument in (_ENVIRONMENT, *_SHELL_LINES) else ""
-    return shown, [value for value in hidden if len(value) >= _SHORTEST_SECRET]
+            public.append(argument)
+            option = argument if argument in _SECRET_OPTIONS else ""
+    return public, [value for value in hidden if len(value) >= _SHORTEST_SECRET]
 
 
 def _hide(option: str, value: str, hidden: list[str]) -> str:

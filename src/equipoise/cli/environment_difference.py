@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
@@ -17,31 +17,8 @@ Differing = dict[str, tuple[str, ...]]
 """What differs, by name: the value of each campaign."""
 
 
-def refuse(differing: Differing, left: Sequence[str], instead: str) -> NoReturn:
-    """Refuse campaigns that differ in at least one value that was not allowed to.
-
-    Parameters
-    ----------
-    left
-        Names of the values that may not differ.
-    instead
-        What the user can do instead of allowing the difference.
-
-    Raises
-    ------
-    UnusableInput
-        Always; it lists what differs, with its values.
-    """
-    differences = "; ".join(f"{name}: {values_text(differing[name])}" for name in left[:_NAMED])
-    more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    raise UnusableInput(
-        f"the campaigns ran in different environments ({differences}{more})",
-        hint=f"{instead}; --allow {','.join(left)} lets it differ",
-    )
-
-
 def allowed_only(
-    differences: Sequence[EnvironmentDifference], allowed: Sequence[str]
+    differences: Sequence[EnvironmentDifference], allowed: Collection[str]
 ) -> tuple[CampaignWarning, ...]:
     """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
 
@@ -50,26 +27,52 @@ def allowed_only(
     UnusableInput
         Something else differs.
     """
-    differing: Differing = {one.name: (_text(one.there), _text(one.here)) for one in differences}
-    left = [name for name in differing if name not in allowed]
-    if left:
-        refuse(differing, left, "measure both in one campaign")
+    differing: Differing = {
+        difference.name: (_text(difference.there), _text(difference.here))
+        for difference in differences
+    }
+    check_allowed(differing, allowed, "measure both in one campaign")
     return tuple(
-        CampaignWarning(
-            "environment",
-            difference_sentence(name, values),
+        difference_warning(
+            name,
+            values,
             "measure both in one campaign: the ratio includes the effect of this difference",
         )
         for name, values in differing.items()
     )
 
 
-def difference_sentence(name: str, values: Sequence[str]) -> str:
-    """Return the warning's sentence on what was allowed to differ."""
-    return f"the campaigns differ in {name} ({values_text(values)}), which was allowed"
+def check_allowed(differing: Differing, allowed: Collection[str], instead: str) -> None:
+    """Check that campaigns differ only in what is allowed by name.
+
+    Parameters
+    ----------
+    instead
+        What the user can do instead of allowing a difference; ``{name}`` stands for its name.
+
+    Raises
+    ------
+    UnusableInput
+        Something else differs; the error lists it with its values.
+    """
+    names = [name for name in differing if name not in allowed]
+    if not names:
+        return
+    differences = "; ".join(f"{name}: {_values_text(differing[name])}" for name in names[:_NAMED])
+    more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    raise UnusableInput(
+        f"the campaigns ran in different environments ({differences}{more})",
+        hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
+    )
 
 
-def values_text(values: Sequence[str]) -> str:
+def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
+    """Return the warning of what was allowed to differ."""
+    summary = f"the campaigns differ in {name} ({_values_text(values)}), which was allowed"
+    return CampaignWarning("environment", summary, hint)
+
+
+def _values_text(values: Sequence[str]) -> str:
     """Return the first few different values, each shortened."""
     different = [visible(value)[:_LETTERS] for value in dict.fromkeys(values)]
     more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""

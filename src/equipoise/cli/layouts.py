@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from equipoise.design.layouts import parse_compilation
-from equipoise.measure.builds import host_linker, make_layouts
+from equipoise.design.layouts import Compilation, parse_compilation
+from equipoise.measure.builds import Layouts, host_linker, make_layouts
 
 _HOW = {
     "lld": "lld shuffled the sections of every function",
@@ -47,20 +48,25 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
     as docs/nondeterminism.md shows.
     """
     compilation = parse_compilation(line)
-    where = Path(f"{compilation.output}.layouts") if folder is None else folder
-    linker = host_linker()
-    made = make_layouts(compilation, where, range(seed, seed + count), linker)
-    for program in made.programs:
+    folder = folder or Path(f"{compilation.output}.layouts")
+    layouts = make_layouts(compilation, folder, range(seed, seed + count), host_linker())
+    for program in layouts.programs:
         click.echo(str(program))
-    click.echo(f"{made.different} different layouts of {count}: {_HOW[linker]}", err=True)
-    if linker == "objects":
-        click.echo("  hint: apt install lld", err=True)
-    if made.different < count:
-        click.echo(
-            f"warning: {count - made.different} layouts are the same as others: there is too "
-            "little to shuffle",
-            err=True,
-        )
-    if made.different < 2:
-        click.echo(f"  hint: split {shlex.join(compilation.sources)} into functions", err=True)
+    for sentence in _remarks(layouts, compilation):
+        click.echo(sentence, err=True)
     return 0
+
+
+def _remarks(layouts: Layouts, compilation: Compilation) -> Iterator[str]:
+    """Say how many layouts differ, and what would make more of them differ."""
+    different, count = layouts.different, len(layouts.programs)
+    yield f"{different} different layouts of {count}: {_HOW[layouts.linker]}"
+    if layouts.linker == "objects":
+        yield "  hint: apt install lld"
+    if different < count:
+        yield (
+            f"warning: {count - different} layouts are the same as others: there is too little to "
+            "shuffle"
+        )
+    if different < 2:
+        yield f"  hint: split {shlex.join(compilation.sources)} into functions"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,49 +20,53 @@ from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import built_in_studies
 from equipoise.studies.kinds import KINDS
 
-KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
+Row = tuple[str, ...]
 
 
-@click.command("list")
-@click.argument("what", type=click.Choice(KINDS_OF_LISTS), default="runs")
-@click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
-@options.ledger_option
-@options.color_option
-def command(**arguments: Any) -> int:
-    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
-    match arguments["what"]:
-        case "studies":
-            rows = [(study.name, study.summary) for study in built_in_studies()]
-            part: Part = _table(("study", "what it asks"), rows)
-        case "allocators":
-            part = _table(("allocator", "what it is", "here"), _levels("allocator"))
-        case "blas":
-            part = _table(("library", "what it is", "here"), _levels("blas"))
-        case "probes":
-            part = _table(("row", "what one operation is", "here"), _probes())
-        case _:
-            with open_for_reading(arguments["ledger"]) as ledger:
-                runs = ledger.runs()
-            if not arguments["every"]:
-                runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
-            part = runs_table(runs)
-    print_parts([part], color=arguments["color"])
-    return 0
+def _studies() -> Iterator[Row]:
+    return ((study.name, study.summary) for study in built_in_studies())
 
 
-def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    return Table(tuple(Column(heading, "words") for heading in headings), tuple(rows))
-
-
-def _levels(kind: str) -> Iterator[tuple[str, str, str]]:
+def _levels(kind: str) -> Iterator[Row]:
     for level in KINDS[kind].choices:
         missing = what_is_missing(level, host_site())
         yield level.name, level.summary, "yes" if missing is None else f"no: {missing.hint}"
 
 
-def _probes() -> Iterator[tuple[str, str, str]]:
+def _probes() -> Iterator[Row]:
     program = probe_program()
     for row in probe_rows(program):
         reason = why_unavailable(program, row)
         operation = f"{row.group.replace('_', ' ')}: {row.summary}"
         yield row.name, operation, "yes" if reason is None else f"no: {reason}"
+
+
+TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
+    "studies": (("study", "what it asks"), _studies),
+    "allocators": (("allocator", "what it is", "here"), lambda: _levels("allocator")),
+    "blas": (("library", "what it is", "here"), lambda: _levels("blas")),
+    "probes": (("row", "what one operation is", "here"), _probes),
+}
+"""Headings and rows of each list but that of campaigns."""
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
+@click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
+@options.ledger_option
+@options.color_option
+def command(**arguments: Any) -> int:
+    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
+    if arguments["what"] == "runs":
+        table = _campaigns(arguments["ledger"], every=arguments["every"])
+    else:
+        headings, rows = TABLES[arguments["what"]]
+        table = Table(tuple(Column(heading, "words") for heading in headings), tuple(rows()))
+    print_parts([table], color=arguments["color"])
+    return 0
+
+
+def _campaigns(ledger_path: Path, *, every: bool) -> Part:
+    with open_for_reading(ledger_path) as ledger:
+        runs = ledger.runs()
+    return runs_table([run for run in runs if every or run.study != CERTIFICATE_STUDY])

@@ -125,8 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         status = cli.main(list(arguments), prog_name="equipoise", standalone_mode=False)
         sys.stdout.flush()
-        failure = output_failure()
-        if failure is not None:
+        if failure := output_failure():
             raise failure
         return status if isinstance(status, int) else EXIT_DONE
     except EquipoiseError as error:

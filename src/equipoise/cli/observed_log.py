@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
-from equipoise.cli.environment_difference import Differing, difference_sentence, refuse
+from equipoise.cli.environment_difference import Differing, check_allowed, difference_warning
 from equipoise.cli.results import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
@@ -65,17 +65,12 @@ class ObservedLog(Struct, frozen=True):
                 f"--allow: {', '.join(unknown)} does not differ between the campaigns",
                 hint=f"these differ: {', '.join(self.differing) or 'none'}",
             )
+        instead = f"--exact {PREFIX}{{name}} compares within each"
         if matched_on is not None:
             handled = {*allowed, *(name.removeprefix(PREFIX) for name in matched_on)}
-            left = [name for name in self.differing if name not in handled]
-            if left:
-                refuse(self.differing, left, f"--exact {PREFIX}{left[0]} compares within each")
+            check_allowed(self.differing, handled, instead)
         warnings = tuple(
-            CampaignWarning(
-                "environment",
-                difference_sentence(name, self.differing[name]),
-                f"--exact {PREFIX}{name} compares within each",
-            )
+            difference_warning(name, self.differing[name], instead.format(name=name))
             for name in allowed
         )
         dropped = {PREFIX + name for name in allowed}
@@ -152,7 +147,9 @@ def _differing_environments(records: Sequence[RunRecord]) -> Differing:
         for environment in environments[1:]
         for difference in environment_differences(environments[0], environment)
     )
-    return {name: tuple(_value(each, name) for each in environments) for name in names}
+    return {
+        name: tuple(_value(environment, name) for environment in environments) for name in names
+    }
 
 
 def _environment(record: RunRecord) -> Mapping[str, Any]:
@@ -190,7 +187,11 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
         **{f"level_{factor}": level for factor, level in condition.levels.items()},
         **{name: getattr(trial.accounting, name) for name in ACCOUNTED},
         **{f"covariate_{name}": value for name, value in trial.covariates.items()},
-        **dict(_own_metrics(trial)),
+        **{
+            f"metric_{sample.metric}": sample.value
+            for sample in trial.samples
+            if sample.iteration is None
+        },
     }
 
 
@@ -200,12 +201,6 @@ def _day(seconds: float) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
         return None
-
-
-def _own_metrics(trial: Trial) -> Iterator[tuple[str, float]]:
-    for sample in trial.samples:
-        if sample.iteration is None:
-            yield f"metric_{sample.metric}", sample.value
 
 
 def _column(values: list[Any]) -> NDArray[Any]:

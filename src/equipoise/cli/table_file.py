@@ -77,18 +77,13 @@ def read_strata(name: str, column: str, question: Question) -> StratifiedLog:
     with _pyarrow(path, "dataset") as (arrow, datasets):
         dataset = datasets.dataset(path, format="parquet")
         known = dataset.schema.names
-        needed = list(
-            dict.fromkeys(
-                (
-                    column,
-                    question.treatment,
-                    question.outcome,
-                    *(question.covariates or ()),
-                    *question.exact,
-                    *(question.cluster or ()),
-                )
-            )
+        named = (
+            *(column, question.treatment, question.outcome),
+            *(question.covariates or ()),
+            *question.exact,
+            *(question.cluster or ()),
         )
+        needed = list(dict.fromkeys(named))
         missing = [name for name in needed if name not in known]
         if missing:
             raise UnusableInput(

@@ -54,14 +54,8 @@ def sources_here(
 ) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
     """Return the sources that vary on this host, and warnings of those that cannot be tried.
 
-    Parameters
-    ----------
-    environment
-        Environment that trials inherit.
-    cpus
-        CPUs that we may use.
-    random_addresses
-        Whether this host draws addresses at random.
+    Trials inherit ``environment`` and may use ``cpus``; ``random_addresses`` says whether this host
+    draws addresses at random.
     """
     sources: list[Source] = []
     warnings: list[CampaignWarning] = []
@@ -99,12 +93,8 @@ def holding_one_at_a_time(
 def file_order(library: str, preloaded: str) -> Source:
     """Return the source that is the order in which folders list their files.
 
-    Parameters
-    ----------
-    library
-        Path of ``FILE_ORDER_LIBRARY``.
-    preloaded
-        Libraries that are preloaded anyway, as in ``LD_PRELOAD``.
+    ``library`` is the path of ``FILE_ORDER_LIBRARY``; ``preloaded`` is what ``LD_PRELOAD`` names
+    anyway.
     """
     return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
 

@@ -13,13 +13,7 @@ from equipoise.model.study import Factor, Level, Place, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
-    """Return the study as ``--quick`` runs it.
-
-    Raises
-    ------
-    UnusableInput
-        It has no quick form.
-    """
+    """Return the study as ``--quick`` runs it; raise `UnusableInput` if it has no quick form."""
     quick = study.quick
     if quick is None:
         raise UnusableInput(
@@ -49,10 +43,7 @@ def quick_form(study: Study) -> Study:
 def with_command(study: Study, command: Words) -> Study:
     """Return the study with another program as its workload.
 
-    Raises
-    ------
-    UnusableInput
-        The workload is a server.
+    Raise `UnusableInput` if the workload is a server.
     """
     if study.workload.server is not None:
         raise UnusableInput(
@@ -66,10 +57,7 @@ def with_command(study: Study, command: Words) -> Study:
 def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the levels that ``--factor NAME=LEVEL,LEVEL`` chooses, by factor.
 
-    Raises
-    ------
-    UnusableInput
-        A text is not of that form, or names no factor.
+    Raise `UnusableInput` if a text is not of that form, or names no factor.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     known = ", ".join(factor.name for factor in study.factors)
@@ -97,12 +85,8 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     """Return the study with these levels of these factors.
 
     If the baseline is not among them, the first chosen level is the baseline. Chosen levels are all
-    compared: the study's ``not_at`` no longer applies to their factors.
-
-    Raises
-    ------
-    UnusableInput
-        A factor has no such level.
+    compared: the study's ``not_at`` no longer applies to their factors. Raise `UnusableInput` if a
+    factor has no such level.
     """
     factors = tuple(
         _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
@@ -133,12 +117,8 @@ def with_data_word(study: Study, word: str) -> Study:
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without the factors that change nothing: plain ones that no text names.
 
-    So another program can replace the workload of a study whose sizes it does not have.
-
-    Raises
-    ------
-    UnusableInput
-        The compared factor is one of them.
+    So another program can replace the workload of a study whose sizes it does not have. Raise
+    `UnusableInput` if the compared factor is one of them.
     """
     factors: list[Factor] = []
     warnings: list[CampaignWarning] = []

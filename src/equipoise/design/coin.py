@@ -38,11 +38,8 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     order with probability one half, whatever happened before (rule 1). With K layouts, each K
     blocks in a row have every layout once; all conditions of a block have the same one.
 
-    Parameters
-    ----------
-    among
-        Conditions that run in the block, chosen by earlier blocks; by default all. They keep the
-        order that they have among all.
+    ``among`` are the conditions that run in the block, chosen by earlier blocks; by default all.
+    They keep the order that they have among all.
     """
     bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
@@ -58,20 +55,10 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
 
 
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
-    """Draw which of several interventions a block tries, each as often as its weight says.
+    """Draw the index of the intervention that a block tries, each as often as its weight says.
 
-    The draw is a function of the seed, the block and the weights, so a killed campaign resumes with
-    the intervention that it would have tried next.
-
-    Parameters
-    ----------
-    weights
-        Weight of each intervention, above 0.
-
-    Returns
-    -------
-    int
-        Index of one of them.
+    The draw is a function of the seed, the block and the weights, which are above 0. So a killed
+    campaign resumes with the intervention that it would have tried next.
     """
     word = next(_random_integers(seed, "interventions", block))
     # Without the lowest bits it is a float below 1, the same on every architecture.
@@ -89,13 +76,7 @@ def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, .
 
 
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
-    """Draw the layouts of a campaign, before it begins.
-
-    Parameters
-    ----------
-    addresses
-        Whether the kernel draws the addresses in each layout.
-    """
+    """Draw the layouts of a campaign, before it begins, with addresses as they are chosen."""
     bits = _random_integers(seed, "layouts", 0)
     layouts: list[Layout] = []
     for _ in range(count):

@@ -68,18 +68,9 @@ def conditions_of(
 ) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
-    Parameters
-    ----------
-    native_programs
-        Folder of the package's own programs, which are found before those on the PATH.
-    minimum
-        Number of commands that are needed.
-
-    Raises
-    ------
-    UnusableInput
-        There are too few commands, one is empty or has open quotes, a program does not exist or
-        cannot be executed, or an option names no condition.
+    The package's own programs in ``native_programs`` are found before those on the PATH. Raise
+    `UnusableInput` if there are fewer commands than ``minimum``, one is empty or has open quotes, a
+    program does not exist or cannot be executed, or an option names no condition.
     """
     commands = list(_filled_commands(options))
     if len(commands) < minimum:
@@ -178,34 +169,26 @@ def _names(chosen: Sequence[str], texts: Sequence[str]) -> list[str]:
 
 def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[str, str]]:
     environments: list[dict[str, str]] = [{} for _ in names]
+    positions = {str(index + 1): index for index in range(len(names))}
+    positions |= {name: index for index, name in enumerate(names)}
     for setting in settings:
-        which, key, value = _split_setting(setting, names)
-        environments[_position(which, setting, names)][key] = value
+        # A name may hold a colon itself, so known names are tried before the first colon.
+        prefixes = (name for name in names if setting.startswith(f"{name}:"))
+        which = max(prefixes, key=len, default=setting.partition(":")[0])
+        key, equals, value = setting[len(which) + 1 :].partition("=")
+        if not which or not key or not equals:
+            raise UnusableInput(
+                f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
+                hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
+            )
+        if which not in positions:
+            known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
+            raise UnusableInput(
+                f"--env {setting!r} names no condition: {which!r}",
+                hint=f"the conditions are {known}",
+            )
+        environments[positions[which]][key] = value
     return environments
-
-
-def _split_setting(setting: str, names: Sequence[str]) -> tuple[str, str, str]:
-    # A name may hold a colon itself, so known names are tried before the first colon.
-    prefixes = (name for name in names if setting.startswith(f"{name}:"))
-    which = max(prefixes, key=len, default=setting.partition(":")[0])
-    key, equals, value = setting[len(which) + 1 :].partition("=")
-    if not which or not key or not equals:
-        raise UnusableInput(
-            f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
-            hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
-        )
-    return which, key, value
-
-
-def _position(which: str, setting: str, names: Sequence[str]) -> int:
-    if which in names:
-        return names.index(which)
-    if which.isascii() and which.isdigit() and 1 <= int(which) <= len(names):
-        return int(which) - 1
-    known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
-    raise UnusableInput(
-        f"--env {setting!r} names no condition: {which!r}", hint=f"the conditions are {known}"
-    )
 
 
 def _hooks(options: CompareOptions, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
@@ -250,15 +233,8 @@ def _argument_vector(
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
     """Return the words of a command, as a POSIX shell splits them.
 
-    Parameters
-    ----------
-    problem
-        Beginning of the error's message; the text follows.
-
-    Raises
-    ------
-    UnusableInput
-        A quote is left open.
+    ``problem`` begins the message of the error, and the text follows. Raise `UnusableInput` if a
+    quote is left open.
     """
     try:
         return shlex.split(text)
@@ -277,15 +253,7 @@ def find_program(
 ) -> str:
     """Return the path of a program. A missing one is bad input, not a failed trial.
 
-    Parameters
-    ----------
-    hint
-        What the user can do if there is none.
-
-    Raises
-    ------
-    UnusableInput
-        There is none of that name, or it cannot be executed.
+    Raise `UnusableInput` if it cannot be executed, or, with ``hint``, if there is none.
     """
     has_folder = "/" in name
     own = native_programs / name
@@ -312,10 +280,7 @@ def find_programs(
 ) -> str:
     """Return the path of a program; ``{layout}`` in its name stays, and stands for every layout.
 
-    Raises
-    ------
-    UnusableInput
-        One of them is not there, or cannot be executed.
+    Raise `UnusableInput` if one of them is not there, or cannot be executed.
     """
     if LAYOUT not in name or not layouts:
         return find_program(name, native_programs, environment, hint)
@@ -333,10 +298,7 @@ def parameters_from(
 ) -> dict[str, tuple[str, ...]]:
     """Return the values of each parameter, from ``-L``, ``-P`` and ``-D``.
 
-    Raises
-    ------
-    UnusableInput
-        A parameter is given twice, or a scan cannot be made.
+    Raise `UnusableInput` if a parameter is given twice, or a scan cannot be made.
     """
     values = [(name, parameter_list(text)) for name, text in lists]
     values += [(name, parameter_scan(low, high, step)) for name, low, high in scans]
@@ -350,20 +312,13 @@ def parameters_from(
 
 def parameter_list(text: str) -> tuple[str, ...]:
     r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
-    values: list[str] = [""]
-    escaped = False
-    for character in text:
-        if escaped:
-            values[-1] += character if character in ",\\" else "\\" + character
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == ",":
+    values = [""]
+    for token in re.findall(r"\\[,\\]|.", text, re.DOTALL):
+        if token == ",":
             values.append("")
         else:
-            values[-1] += character
-    if escaped:
-        values[-1] += "\\"
+            # Of an escaped character the backslash goes.
+            values[-1] += token[-1]
     return tuple(values)
 
 
@@ -373,10 +328,8 @@ _MOST_COUNTED = 10**15
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """Return the values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
-    Raises
-    ------
-    UnusableInput
-        A bound or the step is no number, the bounds cross, or there are too many values.
+    Raise `UnusableInput` if a bound or the step is no number, the bounds cross, or there are too
+    many values.
     """
     try:
         start, end = Decimal(low), Decimal(high)
@@ -414,20 +367,9 @@ _PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
 def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
     """Refuse a path with signs that a shell would interpret, where a line names it in braces.
 
-    How a sign would have to be quoted depends on what surrounds it in the line, including
-    substitutions within quotes, so Equipoise does not try.
-
-    Parameters
-    ----------
-    line
-        Line for a shell, with names in braces.
-    paths
-        Path that each name stands for.
-
-    Raises
-    ------
-    UnusableInput
-        It names the path.
+    ``paths`` has the path that each name stands for. How a sign would have to be quoted depends on
+    what surrounds it in the line, including substitutions within quotes, so Equipoise does not try.
+    Raise `UnusableInput`, which names the path.
     """
     for name, path in paths.items():
         if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:

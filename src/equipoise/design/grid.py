@@ -35,16 +35,9 @@ Levels = dict[str, Level]
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """Return the conditions of a study, and which are compared.
 
-    Parameters
-    ----------
-    builds
-        Folder of each level that was built, by the level's name.
-
-    Raises
-    ------
-    UnusableInput
-        All conditions are excluded, none is left to compare, there are too many, two levels of one
-        condition contradict each other, or a program does not exist.
+    ``builds`` has the folder of each level that was built, by the level's name. Raise
+    `UnusableInput` if all conditions are excluded, none is left to compare, there are too many, two
+    levels of one condition contradict each other, or a program does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
@@ -88,10 +81,7 @@ def kept_settings(study: Study) -> Iterator[Levels]:
 def build_lines(study: Study) -> dict[str, str]:
     """Return the line that builds each level, by the level's name; ``{build}`` is still in it.
 
-    Raises
-    ------
-    UnusableInput
-        A line has a path with signs that a shell would interpret.
+    Raise `UnusableInput` if a line has a path with signs that a shell would interpret.
     """
     paths = _meanings(study)
     lines: dict[str, str] = {}
@@ -203,9 +193,9 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
     """Return the command and its place; a level's own command comes before the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
-            own = ("factors", factor, level.name)
-            client = None if level.server is None else (*level.server.keys, "client")
-            return level.command, study.places.key(*(client or (*own, "command")))
+            if level.server is not None:
+                return level.command, study.places.key(*level.server.keys, "client")
+            return level.command, study.places.key("factors", factor, level.name, "command")
     return study.workload.command, study.workload.command_place
 
 
@@ -220,22 +210,20 @@ def _server(
 ) -> Server:
     path = {"PATH": search_path(server)}
 
-    def place(key: str) -> Place:
-        return study.places.key(*server.keys, key)
+    def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
+        return _command(words, meanings, site, environment, study.places.key(*server.keys, key))
 
-    def own(key: str, words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, path, place(key))
-
-    start = (*server.start, *arguments)
+    start = command("start", (*server.start, *arguments), {**path, **environment})
+    others = {
+        key: command(key, words)
+        for key in ("install", "fill", "prepare", "ready", "stop")
+        if (words := getattr(server, key)) is not None
+    }
     return Server(
-        start=_command(start, meanings, site, {**path, **environment}, place("start")),
+        start=start,
         environment=environment,
         process=process,
-        install=own("install", server.install),
-        fill=own("fill", server.fill),
-        prepare=own("prepare", server.prepare),
-        ready=own("ready", server.ready),
-        stop=own("stop", server.stop),
+        **others,
         stop_signal=server.stop_signal,
         ready_s=server.ready_s,
         search_path=search_folders(server),
@@ -266,17 +254,15 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        process = Process(
-            working_folder=level.working_folder or process.working_folder,
-            cpus=level.cpus or process.cpus,
-            random_addresses=_first_known(level.random_addresses, process.random_addresses),
-            huge_pages=_first_known(level.huge_pages, process.huge_pages),
-        )
+        settings = {
+            "working_folder": level.working_folder or None,
+            "cpus": level.cpus or None,
+            "random_addresses": level.random_addresses,
+            "huge_pages": level.huge_pages,
+        }
+        known = {name: value for name, value in settings.items() if value is not None}
+        process = replace(process, **known)
     return process
-
-
-def _first_known(value: bool | None, default: bool | None) -> bool | None:
-    return default if value is None else value
 
 
 _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
@@ -286,10 +272,7 @@ _JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
 def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
     """Refuse a condition in which one level undoes a setting of another.
 
-    Raises
-    ------
-    UnusableInput
-        The error names both levels, and the key of the later one.
+    The error names both levels, and the key of the later one.
     """
     earlier: dict[tuple[str, ...], tuple[str, object]] = {}
     for factor, level in levels.items():

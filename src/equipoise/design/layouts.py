@@ -31,12 +31,8 @@ BLOCKS_IN_EACH = 2
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
     """Return the plan over ``count`` layouts, which its coin draws.
 
-    The default minimum of blocks rises so that each layout has two.
-
-    Raises
-    ------
-    UnusableInput
-        A condition has a server, or there are too few blocks.
+    The default minimum of blocks rises so that each layout has two. Raise `UnusableInput` if a
+    condition has a server, or there are too few blocks.
     """
     for condition in plan.conditions:
         if condition.server is not None:
@@ -112,10 +108,8 @@ class Compilation(Struct, frozen=True):
 def parse_compilation(words: Sequence[str]) -> Compilation:
     """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
-    Raises
-    ------
-    UnusableInput
-        There is no source and no object, or the line makes no program (``-c``, ``-S``, ``-E``).
+    Raise `UnusableInput` if there is no source and no object, or the line makes no program (``-c``,
+    ``-S``, ``-E``).
     """
     if not words:
         raise _unusable("no compiler is named")

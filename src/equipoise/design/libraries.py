@@ -110,17 +110,8 @@ class Blas(Struct, frozen=True):
     ) -> dict[str, str]:
         """Return the variables that make a program use the library.
 
-        Parameters
-        ----------
-        threads
-            Number of threads, if it can be set; by default the library chooses it.
-        core_type
-            A name of ``core_types``; by default the library chooses it.
-
-        Raises
-        ------
-        UnusableInput
-            The library knows no such core type.
+        By default the library chooses the number of its threads, if it can be set, and its core
+        type. Raise `UnusableInput` if ``core_type`` is no name of ``core_types``.
         """
         variables = {"LD_LIBRARY_PATH": str(self.folder)}
         if threads is not None and self.threads_variable is not None:

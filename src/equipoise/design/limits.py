@@ -38,19 +38,10 @@ class NumberRange(Struct, frozen=True):
     """Whether ``low`` itself is refused."""
 
     def read(self, value: Any, given: str) -> Any:
-        """Return the value as an ``int`` or a ``float`` of this range.
+        """Return a number, or the number in a text, as an ``int`` or a ``float`` of this range.
 
-        Parameters
-        ----------
-        value
-            A number, or its text.
-        given
-            How the user wrote it: ``--blocks 0`` or ``blocks=0``.
-
-        Raises
-        ------
-        UnusableInput
-            It is no number, or out of range.
+        ``given`` is how the user wrote it: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput` if
+        it is no number, or out of range.
         """
         try:
             number = self._number(value)
@@ -96,10 +87,7 @@ RANGES = {
 def check_number(name: str, value: Any) -> Any:
     """Return a number of the Python interface, or ``None`` as it is.
 
-    Raises
-    ------
-    UnusableInput
-        It is no number, or out of range.
+    Raise `UnusableInput` if it is no number, or out of range.
     """
     return None if value is None else RANGES[name].read(value, f"{name}={value}")
 
@@ -107,10 +95,7 @@ def check_number(name: str, value: Any) -> Any:
 class CampaignLimits(Struct, frozen=True):
     """Numbers of a campaign as the user gave them; ``None`` means the default.
 
-    Raises
-    ------
-    UnusableInput
-        A number is out of range.
+    It raises `UnusableInput` if a number is out of range.
     """
 
     blocks: int | None = None
@@ -141,10 +126,7 @@ class CampaignLimits(Struct, frozen=True):
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.
 
-        Raises
-        ------
-        UnusableInput
-            The minimum number of blocks is above the maximum.
+        Raise `UnusableInput` if the minimum number of blocks is above the maximum.
         """
         chosen = {
             "blocks": self.blocks,
@@ -185,10 +167,7 @@ def _with_known(defaults: T, values: Mapping[str, object]) -> T:
 def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of metrics, each once; a text is split at commas.
 
-    Raises
-    ------
-    UnusableInput
-        There is no name, or one is empty.
+    Raise `UnusableInput` if there is no name, or one is empty.
     """
     names = metrics.split(",") if isinstance(metrics, str) else metrics
     stripped = tuple(dict.fromkeys(name.strip() for name in names))

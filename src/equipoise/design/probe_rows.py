@@ -48,17 +48,9 @@ FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
 
 
 def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
-    """Return the rows of the given names, in their own order.
+    """Return the rows of the given names, in their own order; all rows if there is no name.
 
-    Parameters
-    ----------
-    names
-        Names of rows, probes or tables; all rows if there is none.
-
-    Raises
-    ------
-    UnusableInput
-        A name is unknown.
+    A name is that of a row, a probe or a table. Raise `UnusableInput` if one is unknown.
     """
     if not names:
         return tuple(rows)

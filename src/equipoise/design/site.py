@@ -53,10 +53,8 @@ def what_is_missing(level: Level, site: Site) -> Missing | None:
 def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """Return the study without the levels that this host cannot run, and warnings of them.
 
-    Raises
-    ------
-    UnusableInput
-        The baseline is one of them, or the compared factor has only one level left.
+    Raise `UnusableInput` if the baseline is one of them, or the compared factor has only one level
+    left.
     """
     server = study.workload.server
     absent = None if server is None else _absent_program(server, site.native_programs)
@@ -101,12 +99,8 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
     """Return the place of a condition's setting: that of the first of its levels that has it.
 
-    Parameters
-    ----------
-    levels
-        Names of the condition's levels, by factor.
-    key, value
-        Key of a level's table; for ``env`` also the variable, for ``library_path`` the folder.
+    ``levels`` names the condition's levels, by factor. ``key`` is a key of a level's table; for
+    ``env`` the variable is the value, for ``library_path`` the folder.
     """
     for factor in study.factors:
         for level in factor.levels:

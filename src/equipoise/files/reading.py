@@ -25,18 +25,9 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes:
     """Return the content of a file or a pipe.
 
-    Parameters
-    ----------
-    hint
-        Hint of the error for a file that cannot be read.
-    most_bytes
-        Largest size that the caller accepts. Reading stops behind it, so a longer result means that
-        the file is too large.
-
-    Raises
-    ------
-    UnusableInput
-        The file cannot be read, is neither a file nor a pipe, or is a FIFO that nobody writes to.
+    Reading stops behind ``most_bytes``, so a longer result means that the file is too large for the
+    caller. Raise `UnusableInput` with ``hint`` if the file cannot be read, is neither a file nor a
+    pipe, or is a FIFO that nobody writes to.
     """
 
     def refusal(reason: str) -> UnusableInput:
@@ -74,9 +65,11 @@ def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
 
 
 @contextmanager
-def opened(path: str | Path, flags: int, around: int | None = None) -> Iterator[int]:
+def opened(
+    path: str | Path, flags: int, around: int | None = None, mode: int = 0o600
+) -> Iterator[int]:
     """Open a file or folder, below the open folder ``around`` if one is given."""
-    descriptor = os.open(path, flags, dir_fd=around)
+    descriptor = os.open(path, flags, mode, dir_fd=around)
     try:
         yield descriptor
     finally:

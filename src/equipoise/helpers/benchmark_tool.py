@@ -59,8 +59,8 @@ def _run(command: Sequence[str], output: Path) -> None:
         raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:
         # These tools say on standard output what went wrong.
-        said = output.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
-        raise SystemExit(f"{said}\n{command[0]} ended with status {status}")
+        tail = output.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
+        raise SystemExit(f"{tail}\n{command[0]} ended with status {status}")
 
 
 def _of_go(output: Path) -> Iterator[Process]:
@@ -68,7 +68,8 @@ def _of_go(output: Path) -> Iterator[Process]:
         return
     for process in go_bench.FORMAT.read(read_within_bounds("its output", output)).processes:
         package = process.levels.get(go_bench.PACKAGE)
-        yield process if package is None else _renamed(process, f"{package}.{process.benchmark}")
+        name = process.benchmark if package is None else f"{package}.{process.benchmark}"
+        yield Process(name, process.values)
 
 
 def _of_cargo(output: Path) -> Iterator[Process]:
@@ -81,19 +82,11 @@ def _of_cargo(output: Path) -> Iterator[Process]:
                 yield process
 
 
-def _of_pytest(output: Path) -> Iterator[Process]:
-    return iter(())
-
-
 _READERS: dict[str, Callable[[Path], Iterator[Process]]] = {
     "cargo": _of_cargo,
     "go": _of_go,
-    "pytest": _of_pytest,
+    "pytest": lambda output: iter(()),
 }
-
-
-def _renamed(process: Process, name: str) -> Process:
-    return Process(name, process.values)
 
 
 def _criterion_folder() -> Path:

@@ -34,16 +34,20 @@ def report(
 
 
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
-    """Call ``work`` so often, report each call's seconds and their mean, and return the seconds.
+    """Call a function ``count`` times; report each call's seconds and their mean.
 
-    All is written after the last call, so that no writing is between two of them.
+    All lines are written after the last call, so that no writing is between two calls.
+
+    Returns
+    -------
+    The seconds of each call.
     """
     seconds = []
     for _ in range(count):
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
-    lines = [_line(metric, one, number, "s") for number, one in enumerate(seconds, 1)]
+    lines = [_line(metric, call_s, number, "s") for number, call_s in enumerate(seconds, 1)]
     if seconds:
         lines.append(_line(metric, sum(seconds) / len(seconds), None, "s"))
     _append(lines)
@@ -60,5 +64,5 @@ def _line(
 def _append(lines: list[str]) -> None:
     path = os.environ.get(VARIABLE)
     if path:
-        with open(path, "a", encoding="utf-8") as door:
-            door.writelines(f"{line}\n" for line in lines)
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)

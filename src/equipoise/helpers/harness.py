@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from equipoise.helpers.equipoise_metrics import timed_iterations
@@ -38,18 +39,15 @@ def callable_named(name: str) -> Callable[[], Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module_name)
-        for part in path.split("."):
-            found = getattr(found, part)
+        work: Callable[[], Any] = attrgetter(path)(importlib.import_module(module_name))
     except (ImportError, AttributeError) as error:
         raise SystemExit(f"cannot import {name}: {error}") from None
-    if not callable(found):
+    if not callable(work):
         raise SystemExit(f"{name} cannot be called")
-    work: Callable[[], Any] = found
     return work
 
 
-def run_command(words: Sequence[str]) -> None:
+def run_command(command: Sequence[str]) -> None:
     """Run a command to its end; its output goes nowhere.
 
     Raises
@@ -58,29 +56,29 @@ def run_command(words: Sequence[str]) -> None:
         It failed, or could not be started.
     """
     try:
-        status = subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode
+        status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     except OSError as error:
-        raise SystemExit(f"cannot start {words[0]}: {error.strerror}") from None
+        raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
     if status != 0:
-        raise SystemExit(f"{words[0]} ended with status {status}")
+        raise SystemExit(f"{command[0]} ended with status {status}")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
     kinds = parser.add_subparsers(dest="kind", required=True)
-    for kind, metavar in (("callable", "MODULE:FUNCTION"), ("command", "CMD")):
-        one = kinds.add_parser(kind)
-        one.add_argument("--iterations", type=int, default=100)
-        one.add_argument("what", nargs="+" if kind == "command" else 1, metavar=metavar)
-    asked = parser.parse_args(arguments)
-    if asked.iterations < 1:
+    for kind, nargs, metavar in (("callable", 1, "MODULE:FUNCTION"), ("command", "+", "CMD")):
+        subparser = kinds.add_parser(kind)
+        subparser.add_argument("--iterations", type=int, default=100)
+        subparser.add_argument("what", nargs=nargs, metavar=metavar)
+    options = parser.parse_args(arguments)
+    if options.iterations < 1:
         parser.error("--iterations must be at least 1")
-    callables: dict[str, Callable[[], Callable[[], Any]]] = {
-        "callable": lambda: callable_named(asked.what[0]),
-        "command": lambda: partial(run_command, asked.what),
-    }
-    timed_iterations(METRIC, callables[asked.kind](), asked.iterations)
+    if options.kind == "callable":
+        work = callable_named(options.what[0])
+    else:
+        work = partial(run_command, options.what)
+    timed_iterations(METRIC, work, options.iterations)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from msgspec import Struct
 from equipoise.helpers.equipoise_metrics import report
 
 PERCENTILES = (50, 95, 99)
-_SAID_LINES = 3
+_LAST_LINES = 3
 
 
 class Interval(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Load(Struct, frozen=True):
 
 
 def reported(
-    words: Sequence[str],
+    command: Sequence[str],
     read: Callable[[str], Load],
     environment: Mapping[str, str] | None = None,
 ) -> None:
@@ -50,7 +50,7 @@ def reported(
 
     Parameters
     ----------
-    words
+    command
         The program and its arguments.
     read
         Makes sense of what it wrote to standard output.
@@ -64,21 +64,22 @@ def reported(
         stand on standard error.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
+    with tempfile.TemporaryFile("w+", errors="replace") as file:
         try:
-            done = subprocess.run(words, stdout=output, check=False, env=environment)
+            done = subprocess.run(command, stdout=file, check=False, env=environment)
         except OSError as error:
-            raise SystemExit(f"cannot start {words[0]}: {error.strerror}") from None
-        status = done.returncode
-        output.seek(0)
-        said = output.read()
-    if status != 0:
+            raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
+        file.seek(0)
+        output = file.read()
+    if done.returncode != 0:
         # Some say on standard output what went wrong.
-        raise SystemExit(f"{words[0]} ended with status {status}\n{_last_lines(said)}")
+        lines = [line for line in output.splitlines() if line.strip()]
+        reason = "\n".join(lines[-_LAST_LINES:])
+        raise SystemExit(f"{command[0]} ended with status {done.returncode}\n{reason}")
     try:
-        load = read(said)
+        load = read(output)
     except (ValueError, IndexError) as error:
-        raise SystemExit(f"{words[0]} wrote what cannot be read: {error}") from None
+        raise SystemExit(f"{command[0]} wrote what cannot be read: {error}") from None
     _report(load)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     report("client_user_s", after.ru_utime - before.ru_utime, unit="s")
@@ -95,12 +96,7 @@ def _report(load: Load) -> None:
     report("latency_max_s", load.latency_max_s, unit="s")
     for percent, seconds in load.percentiles.items():
         report(f"latency_p{percent}_s", seconds, unit="s")
-    for number, one in enumerate(load.intervals, 1):
-        report("throughput_per_s", one.throughput_per_s, iteration=number, better="higher")
-        if one.latency_p99_s is not None:
-            report("latency_p99_s", one.latency_p99_s, iteration=number, unit="s")
-
-
-def _last_lines(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip()]
-    return "\n".join(lines[-_SAID_LINES:])
+    for number, interval in enumerate(load.intervals, 1):
+        report("throughput_per_s", interval.throughput_per_s, iteration=number, better="higher")
+        if interval.latency_p99_s is not None:
+            report("latency_p99_s", interval.latency_p99_s, iteration=number, unit="s")

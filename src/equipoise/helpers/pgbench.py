@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -24,12 +25,12 @@ _LATENCY, _SECOND = 2, 4
 """The columns of the log (PostgreSQL's manual, pgbench, Per-Transaction Logging)."""
 
 
-def words_for(arguments: Sequence[str], logs: Path, program: str = "pgbench") -> tuple[str, ...]:
+def command_for(arguments: Sequence[str], logs: Path, program: str = "pgbench") -> tuple[str, ...]:
     """Return the command line whose log can be read; ``logs`` is an empty folder."""
     return (program, "--log", f"--log-prefix={logs / 'log'}", *arguments)
 
 
-def read(said: str, logs: Iterable[Path]) -> Load:
+def read(output: str, logs: Iterable[Path]) -> Load:
     """Read what pgbench 14 or later wrote, and its logs.
 
     Raises
@@ -41,10 +42,10 @@ def read(said: str, logs: Iterable[Path]) -> Load:
     latencies = sorted(latency for latency, _ in ended)
     if not latencies:
         raise ValueError("its log holds no transaction")
-    throughput = re.search(r"tps = ([\d.]+)", said)
+    throughput = re.search(r"tps = ([\d.]+)", output)
     if throughput is None:
         raise ValueError("nothing in it is of the form tps = …")
-    failed = re.search(r"number of failed transactions: (\d+)", said)
+    failed = re.search(r"number of failed transactions: (\d+)", output)
     return Load(
         throughput_per_s=float(throughput[1]),
         transactions=len(latencies),
@@ -57,7 +58,7 @@ def read(said: str, logs: Iterable[Path]) -> Load:
 
 
 def _transactions(log: Path) -> Iterator[tuple[float, int]]:
-    """Latency in seconds, and the second in which it ended; failed ones have no latency."""
+    """Yield latency in seconds and the second of the end; failed transactions have no latency."""
     for line in log.read_text().splitlines():
         columns = line.split()
         if columns[_LATENCY].isdigit():
@@ -66,14 +67,13 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
 
 def _by_second(ended: list[tuple[float, int]]) -> Iterator[Interval]:
     """Return the whole seconds of the clock, without the first and the last, which are cut."""
-    seconds = sorted({second for _, second in ended})
-    if len(seconds) < 3:
-        return
-    by_second: dict[int, list[float]] = {}
+    by_second = defaultdict(list)
     for latency, second in ended:
-        by_second.setdefault(second, []).append(latency)
-    for second in range(seconds[0] + 1, seconds[-1]):
-        latencies = sorted(by_second.get(second, []))
+        by_second[second].append(latency)
+    if len(by_second) < 3:
+        return
+    for second in range(min(by_second) + 1, max(by_second)):
+        latencies = sorted(by_second[second])
         yield Interval(len(latencies), _percentile(latencies, 99) if latencies else None)
 
 
@@ -84,7 +84,7 @@ def _percentile(latencies: list[float], percent: int) -> float:
 
 def run(arguments: Sequence[str], program: str = "pgbench") -> None:
     """Run it, and report."""
-    own, password = split_password_file(arguments)
+    options, password = split_password_file(arguments)
     with private_folder() as folder:
         environment = dict(os.environ)
         if password is not None:
@@ -93,8 +93,8 @@ def run(arguments: Sequence[str], program: str = "pgbench") -> None:
         logs = folder / "logs"
         logs.mkdir()
         reported(
-            words_for(own, logs, program),
-            lambda said: read(said, logs.iterdir()),
+            command_for(options, logs, program),
+            lambda output: read(output, logs.iterdir()),
             environment,
         )
 

@@ -33,21 +33,24 @@ BATCH_S = 0.01
 """A batch is of so many calls that it takes at least about so long; the clock is then no matter."""
 _INSTALLED = ("site-packages", "dist-packages")
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
 
 
 class Benchmark:
-    """What a test is given to call its function with."""
+    """Calls the function of one test."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._was_used = False
 
     def __call__(
-        self, function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
-    ) -> Found:
-        """Call the function, under a gate often; give what it gave first.
+        self,
+        function: Callable[Arguments, Returned],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Returned:
+        """Call the function, under a gate often; return the result of its first call.
 
         Raises
         ------
@@ -85,24 +88,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under a gate nothing may have come from the user's tree: both revisions would share it."""
-    tree, own = os.environ.get(TREE), os.environ.get(INSTEAD_OF)
-    if not tree or not own:
+    user_tree = os.environ.get(INSTEAD_OF)
+    if not os.environ.get(TREE) or not user_tree:
         return
-    strangers = sorted(_modules_of(Path(own)))
+    strangers = sorted(_modules_of(Path(user_tree)))
     if strangers:
         pytest.exit(
-            f"{strangers[0]} was imported from {own}, which is neither revision: let --build "
+            f"{strangers[0]} was imported from {user_tree}, which is neither revision: let --build "
             "install the revision into an environment of its own, or set PYTHONPATH to its sources",
             pytest.ExitCode.USAGE_ERROR,
         )
 
 
-def _modules_of(own: Path) -> Iterator[str]:
-    inside = f"{own.resolve()}{os.sep}"
+def _modules_of(tree: Path) -> Iterator[str]:
+    inside = f"{tree.resolve()}{os.sep}"
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         # What is installed in an environment that lies in the tree is no source of the tree.
-        if not isinstance(file, str) or any(one in file for one in _INSTALLED):
+        if not isinstance(file, str) or any(folder in file for folder in _INSTALLED):
             continue
         helps = name == "equipoise" or name.startswith("equipoise.helpers")
         if not helps and os.path.realpath(file).startswith(inside):
@@ -111,28 +114,23 @@ def _modules_of(own: Path) -> Iterator[str]:
 
 def _timed(call: Callable[[], object]) -> list[float]:
     """Return the seconds of one call, as the mean of each of several batches."""
+
+    def batch_s(calls: int) -> float:
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return time.perf_counter() - started
+
     calls = 1
-    while True:
-        started = time.perf_counter()
-        for _ in range(calls):
-            call()
-        took = time.perf_counter() - started
-        if took >= BATCH_S or calls >= 1 << 24:
-            break
+    while batch_s(calls) < BATCH_S and calls < 1 << 24:
         calls *= 2
-    batches = []
-    for _ in range(BATCHES):
-        started = time.perf_counter()
-        for _ in range(calls):
-            call()
-        batches.append((time.perf_counter() - started) / calls)
-    return batches
+    return [batch_s(calls) / calls for _ in range(BATCHES)]
 
 
 def _report(name: str, seconds: list[float]) -> None:
     # Imported where it is used: most runs of pytest measure nothing.
     from equipoise.helpers.equipoise_metrics import report
 
-    for number, one in enumerate(seconds, start=1):
-        report(f"{name} time_s", one, iteration=number, unit="s")
+    for number, batch_s in enumerate(seconds, start=1):
+        report(f"{name} time_s", batch_s, iteration=number, unit="s")
     report(f"{name} time_s", sum(seconds) / len(seconds), unit="s")

@@ -38,16 +38,10 @@ _STATE, _PARENT = 0, 1
 
 
 def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
-    """End what the trials of a launcher left, after the launcher was killed.
+    """End what the trials of a launcher left, after the launcher (a process number) was killed.
 
-    Parameters
-    ----------
-    launcher
-        Process number of the launcher.
-    identity
-        Identity of its campaign, which its cgroups have in their names.
-    scratch
-        Scratch folder of its campaign, if it has one.
+    Its cgroups have the identity of its campaign in their names. ``scratch`` is the campaign's
+    scratch folder, if it has one.
     """
     parent = own_cgroup()
     if parent is not None:
@@ -192,16 +186,10 @@ def own_cgroup() -> Path | None:
 
 
 def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
-    """Return the leaves of a campaign's launchers below a cgroup.
+    """Return the leaves below a cgroup of a campaign's launchers, or of one of them.
 
-    Parameters
-    ----------
-    identity
-        Identity of the campaign.
-    parent
-        Folder of the cgroup in which the launchers make theirs.
-    launcher
-        Process number of the only launcher to look for.
+    ``parent`` is the folder of the cgroup in which the launchers make theirs; ``launcher`` is a
+    process number.
     """
     owner = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
     try:

@@ -28,24 +28,13 @@ _LAST_LINES = 5
 def build_levels(
     lines: Mapping[str, str], home: Path, environment: Mapping[str, str], working_folder: str
 ) -> dict[str, str]:
-    """Build each level in a new folder; return the folders by level.
+    """Build each level in a new folder below ``home``; return the folders by level.
 
-    The folders stay: a campaign that is resumed runs the programs that it began with.
+    In a level's shell line ``{build}`` stands for its folder, which ``$EQUIPOISE_BUILD`` names as
+    well. The folders stay: a campaign that is resumed runs the programs that it began with.
 
-    Parameters
-    ----------
-    lines
-        Line for the shell for each level; ``{build}`` stands for its folder, which
-        ``$EQUIPOISE_BUILD`` names as well.
-    home
-        Folder in which the new folders are made.
-
-    Raises
-    ------
-    ConditionFailed
-        A line failed.
-    UnusableInput
-        A line has ``{build}`` in it, and the shell would misread the name of the folder.
+    Raise `ConditionFailed` if a line fails, `UnusableInput` if it has ``{build}`` in it and the
+    shell would misread the name of the folder.
     """
     for line in lines.values():
         refuse_in_shell_line(
@@ -72,22 +61,10 @@ def build_levels(
 def build_revision(
     line: str, folder: Path, home: Path, environment: Mapping[str, str], revision: str
 ) -> None:
-    """Run the line that builds a revision in its working tree, untimed.
+    """Run the line that builds a revision in a folder, untimed.
 
-    Parameters
-    ----------
-    folder
-        Folder in which the line runs.
-    home
-        Working tree, which ``$EQUIPOISE_BUILD`` names: so a build that outlives a killed gate is
-        found.
-    revision
-        Name of the revision in the message.
-
-    Raises
-    ------
-    ConditionFailed
-        The line failed; the message has the end of what it printed.
+    ``$EQUIPOISE_BUILD`` names ``home``, the working tree: so a build that outlives a killed gate is
+    found. Raise `ConditionFailed` with the end of what the line printed if it fails.
     """
     status, output = _run_build(line, str(folder), str(home), environment)
     if status == 0:
@@ -159,17 +136,9 @@ def make_layouts(
 ) -> Layouts:
     """Compile into ``folder/objects`` and link ``folder/layout-SEED`` for each seed.
 
-    Parameters
-    ----------
-    on_made
-        Function to call after each link with the number of layouts so far.
-
-    Raises
-    ------
-    UnusableInput
-        The compiler is missing, or fails; the message has its last lines.
-    EquipoiseError
-        The folder cannot be made.
+    ``on_made`` is called after each link with the number of layouts so far. Raise `UnusableInput`
+    if the compiler is missing or fails (with its last lines), `EquipoiseError` if the folder cannot
+    be made.
     """
     object_folder = folder / "objects"
     try:

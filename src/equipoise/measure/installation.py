@@ -26,10 +26,7 @@ def native_programs() -> Path:
 def launcher_program() -> Path:
     """Return the launcher: the package's own, or the one that ``EQUIPOISE_LAUNCHER`` names.
 
-    Raises
-    ------
-    UnusableInput
-        The launcher is missing.
+    Raise `UnusableInput` if it is missing.
     """
     chosen = os.environ.get("EQUIPOISE_LAUNCHER")
     program = Path(chosen) if chosen else native_programs() / "equipoise-launcher"
@@ -50,14 +47,8 @@ def host_site() -> Site:
 def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
     """Return the absolute path of a library that the dynamic loader would find, or ``None``.
 
-    Parameters
-    ----------
-    name
-        File name, or path.
-    own_folder
-        Folder of the package's own libraries, which come first.
-    environment
-        Environment whose ``LD_LIBRARY_PATH`` comes next.
+    ``name`` is a file name or a path. The package's own libraries in ``own_folder`` come first,
+    then those of ``LD_LIBRARY_PATH`` in ``environment``.
     """
     if "/" in name:
         return os.path.abspath(name) if os.path.isfile(name) else None

@@ -16,7 +16,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Self
+from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
@@ -44,7 +44,7 @@ class LockOwner(Struct, frozen=True):
         return f"{process} of user {self.user}"
 
 
-class MeasurementLock:
+class MeasurementLock(AbstractContextManager["MeasurementLock"]):
     """A lock that this process has; a context manager.
 
     The lock ends with the process at the latest. Trials do not inherit it.
@@ -56,10 +56,6 @@ class MeasurementLock:
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         self._listener.close()
-
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
@@ -74,22 +70,12 @@ def lock_host(
 ) -> MeasurementLock:
     """Take the lock of this host; wait while another campaign has it.
 
-    Parameters
-    ----------
-    on_wait
-        Function to call with each owner that this process waits for.
-    timeout_s
-        Longest wait; ``None`` waits for ever, 0 not at all.
-    name
-        Name of the lock; tests have their own.
+    ``on_wait`` is called with each owner that this process waits for, at most ``timeout_s`` seconds
+    (``None``: for ever; 0: not at all). ``name`` is the name of the lock; tests have their own.
 
-    Raises
-    ------
-    UnusableInput
-        Another process still has the lock after ``timeout_s``; or the owner is one of our own
-        ancestors, which waits for us.
-    EquipoiseError
-        The system allows no such socket.
+    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or the owner is
+    one of our own ancestors, which waits for us; `EquipoiseError` if the system allows no such
+    socket.
     """
     end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None
@@ -120,19 +106,9 @@ def lock_host(
 def lock_run(run_id: str, key: str) -> MeasurementLock:
     """Take the lock of one run, so that only this process adds trials to it.
 
-    Parameters
-    ----------
-    run_id
-        Name of the run in messages.
-    key
-        Name of the run that no run of another ledger has.
-
-    Raises
-    ------
-    UnusableInput
-        Another process measures the run now.
-    EquipoiseError
-        The system allows no such socket.
+    ``run_id`` is the name of the run in messages; no run of another ledger has the same ``key``.
+    Raise `UnusableInput` if another process measures the run now, `EquipoiseError` if the system
+    allows no such socket.
     """
     name = f"{NAME}-{key}"
     lock = _try_lock(name)

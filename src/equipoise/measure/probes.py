@@ -36,13 +36,7 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
 
 
 def probe_program() -> Path:
-    """Return the program that contains the probes.
-
-    Raises
-    ------
-    UnusableInput
-        It is not there.
-    """
+    """Return the program that contains the probes; raise `UnusableInput` if it is missing."""
     program = native_programs() / PROBE_PROGRAM
     if not program.is_file():
         raise UnusableInput(
@@ -55,10 +49,7 @@ def probe_program() -> Path:
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
     """Return every row that the probes measure, in the order of their tables.
 
-    Raises
-    ------
-    UnusableInput
-        The program does not list its probes.
+    Raise `UnusableInput` if the program does not list its probes.
     """
     try:
         listed = subprocess.run(

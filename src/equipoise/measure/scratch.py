@@ -88,8 +88,7 @@ def scratch_folder() -> Iterator[Path]:
         os.mkdir(path, 0o700)
         with opened(path, OPEN_FOLDER) as folder, contextlib.ExitStack() as stack:
             stack.callback(remove_folder, folder, path)
-            marker = os.open(MARKER, _NEW_FILE, 0o600, dir_fd=folder)
-            stack.callback(os.close, marker)
+            marker = stack.enter_context(opened(MARKER, _NEW_FILE, folder))
             fcntl.flock(marker, fcntl.LOCK_EX)
             os.write(marker, identity.encode("ascii"))
             status = os.fstat(folder)
@@ -246,12 +245,8 @@ class StateFolderUnusable(Exception):
 def open_records() -> Iterator[int]:
     """Open the folder of the records and make it if it is missing; yield its descriptor.
 
-    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700.
-
-    Raises
-    ------
-    StateFolderUnusable
-        The folder cannot be made, or others could change or read what is in it.
+    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
+    `StateFolderUnusable` if it cannot be made, or others could change or read what is in it.
     """
     path = _state_home()
     try:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 import msgspec
@@ -37,10 +38,8 @@ def run_hook(
 ) -> None:
     """Run one hook to its end, through a shell.
 
-    Raises
-    ------
-    ConditionFailed
-        The hook exited non-zero, died of a signal or took longer than ``timeout_s`` seconds.
+    Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
+    ``timeout_s`` seconds.
     """
     # A file, not a pipe: a server that the hook starts keeps the descriptor open for ever.
     with tempfile.TemporaryFile() as errors:
@@ -67,23 +66,9 @@ def run_untimed(
 ) -> int:
     """Run a command to its end; return its status, negative where a signal ended it.
 
-    Its process group is ended if it takes too long or is interrupted.
-
-    Parameters
-    ----------
-    environment
-        Complete environment.
-    timeout_s
-        Seconds that the command may take.
-    errors
-        File for its standard error; by default it is discarded.
-
-    Raises
-    ------
-    subprocess.TimeoutExpired
-        The command took too long.
-    OSError
-        The command cannot be started.
+    ``environment`` is complete. Standard error goes to ``errors``; by default it is discarded. The
+    process group is ended if the command takes longer than ``timeout_s`` seconds
+    (`subprocess.TimeoutExpired`) or is interrupted. Raise `OSError` if it cannot be started.
     """
     process = subprocess.Popen(
         command,
@@ -103,12 +88,9 @@ def run_untimed(
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads a session, with all that is still in its group."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    finally:
-        process.wait()
+    process.wait()
 
 
 def tail(descriptor: int) -> str:

@@ -205,19 +205,9 @@ def metrics_reported(
 ) -> tuple[Sample, ...]:
     """Run a condition once, untimed; return what it reported about the whole process.
 
-    Parameters
-    ----------
-    environment
-        Environment that the condition's own is added to.
-    scratch
-        Private folder for the file that it reports to.
-    timeout_s
-        Seconds that it may take.
-
-    Raises
-    ------
-    ConditionFailed
-        It failed, took too long, or reported nothing that can be read.
+    The condition's own environment is added to ``environment``. ``scratch`` is a private folder for
+    the file that it reports to. Raise `ConditionFailed` if it fails, takes longer than
+    ``timeout_s`` seconds, or reports nothing that can be read.
     """
     file = MetricsFile(scratch)
     file.clear()

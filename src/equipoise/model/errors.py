@@ -13,32 +13,28 @@ EXIT_OUTPUT_FAILED = 74
 EXIT_INTERRUPTED = 130
 
 LONGEST_TEXT = 1000
-"""Letters of one part of an error; a file or a name that it quotes may have any number."""
+"""Largest number of letters of one part of an error, which may quote a name of any length."""
 
 
 class EquipoiseError(Exception):
-    """Something the user can hint: what is wrong, where, and the hint.
+    """An error that the user can end: what is wrong, where, and a hint.
 
     Parameters
     ----------
     what
-        What is wrong, naming the thing and the place. Of more than `LONGEST_TEXT` letters the
-        middle is left out.
+        What is wrong, naming the thing and the place. The middle of more than `LONGEST_TEXT`
+        letters is left out.
     hint
-        What the user can do about it; likewise.
-    exit_status
-        What the command line exits with (design.md §4).
+        One thing that the user can do about it; shortened in the same way.
     """
 
-    def __init__(
-        self, what: str, *, hint: str | None = None, exit_status: int = EXIT_UNUSABLE_INPUT
-    ) -> None:
-        what = _shortened(what)
-        hint = None if hint is None else _shortened(hint)
-        super().__init__(what if hint is None else f"{what}\n{hint}")
-        self.what = what
-        self.hint = hint
-        self.exit_status = exit_status
+    exit_status = EXIT_UNUSABLE_INPUT
+    """Exit status of the command line (design.md §4)."""
+
+    def __init__(self, what: str, *, hint: str | None = None) -> None:
+        self.what = _shortened(what)
+        self.hint = None if hint is None else _shortened(hint)
+        super().__init__(self.what if hint is None else f"{self.what}\n{self.hint}")
 
 
 def _shortened(text: str) -> str:
@@ -48,8 +44,8 @@ def _shortened(text: str) -> str:
     """
     if len(text) <= LONGEST_TEXT:
         return text
-    kept = LONGEST_TEXT // 2
-    return f"{text[:kept]} … ({len(text) - 2 * kept} letters) … {text[-kept:]}"
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} … ({len(text) - 2 * half} letters) … {text[-half:]}"
 
 
 class UnusableInput(EquipoiseError):
@@ -62,11 +58,11 @@ class TookNoEffect(UnusableInput):
     Parameters
     ----------
     condition
-        Its name.
+        Name of the condition.
     what
         What did not take effect.
     key, value
-        Where a study sets it: a key of a level's table, and which of several it is there.
+        Key of a level's table that sets it in a study, and which of several values it is there.
     """
 
     def __init__(
@@ -81,5 +77,4 @@ class TookNoEffect(UnusableInput):
 class ConditionFailed(EquipoiseError):
     """Exit status 3: a condition failed and no verdict could be given."""
 
-    def __init__(self, what: str, *, hint: str | None = None) -> None:
-        super().__init__(what, hint=hint, exit_status=EXIT_CONDITION_FAILED)
+    exit_status = EXIT_CONDITION_FAILED

@@ -72,7 +72,7 @@ class Certificate(Struct, frozen=True):
     """The campaigns, as the ledger names them."""
 
     def summary(self) -> str:
-        """One line."""
+        """Return the certificate in one line."""
         return (
             f"{self.called_different} of {self.campaigns} campaigns of a program against itself "
             f"called different (alpha {self.alpha:g}); {self.injected:g} % more work found in "

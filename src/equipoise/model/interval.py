@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 Interval = tuple[float | None, float | None]
-"""Its lower and its upper bound; ``None`` where there is none yet."""
+"""Lower and upper bound; ``None`` where there is none yet."""

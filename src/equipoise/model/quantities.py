@@ -12,12 +12,12 @@ _EXACT_BYTES = 1e6
 
 
 def duration(seconds: float) -> str:
-    """Seconds with a unit: ``12.3 ms``."""
+    """Return seconds with a unit: ``12.3 ms``."""
     return _with_unit(seconds, _TIME_UNITS)
 
 
 def byte_count(count: float) -> str:
-    """Bytes with a decimal unit: ``2.1 MB``."""
+    """Return bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, _BYTE_UNITS)
 
 
@@ -61,8 +61,5 @@ def exact_bytes(number: float) -> str:
 def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
     if not math.isfinite(value):
         return "timed out"
-    for scale, name in units:
-        if abs(value) >= scale:
-            return f"{significant(value / scale)} {name}"
-    scale, name = units[-1]
+    scale, name = next((unit for unit in units if abs(value) >= unit[0]), units[-1])
     return f"{significant(value / scale)} {name}"

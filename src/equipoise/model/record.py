@@ -16,7 +16,7 @@ WARMUP_RUN = "it warms up"
 NO_ROOM = "no space was left in "
 """Words in the failure of a trial whose output found no room, before the folder's name."""
 UNAVAILABLE = "unavailable here: "
-"""A failure that begins so is the machine's, not the workload's."""
+"""Beginning of a failure that the machine causes, not the workload."""
 
 
 class Draw(Struct, frozen=True):

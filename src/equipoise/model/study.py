@@ -19,17 +19,17 @@ Keys = tuple[str | int, ...]
 class Place:
     """A key, a table or an option, as errors name it."""
 
-    words: str = ""
-    """``study.toml:4: [workload] command``; empty for what stands nowhere."""
+    label: str = ""
+    """``study.toml:4: [workload] command``; empty for what no file holds."""
 
     def fail(self, what: str, hint: str | None) -> UnusableInput:
         """Return the error for what is wrong there."""
-        return UnusableInput(f"{self.words}: {what}" if self.words else what, hint=hint)
+        return UnusableInput(f"{self.label}: {what}" if self.label else what, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The keys of one file; without a name, of none."""
+    """Places of the keys of one file; of no file without a name."""
 
     file: str = ""
     """Name of the file, as the user typed it."""
@@ -47,19 +47,19 @@ class Places:
         """Return whether the file itself has this key."""
         return keys in self.lines
 
-    def _place(self, keys: Keys, *words: str) -> Place:
+    def _place(self, keys: Keys, *names: str) -> Place:
         if not self.file:
             return Place()
-        # What is missing is told with the line of the table that it is missing from.
+        # A missing key has the line of the table that lacks it.
         ends = range(len(keys), 0, -1)
         known = next((keys[:end] for end in ends if keys[:end] in self.lines), ())
         line = f":{self.lines[known]}" if known else ""
-        where = " ".join(filter(None, words))
-        return Place(f"{self.file}{line}: {where}" if where else f"{self.file}{line}")
+        place = " ".join(filter(None, names))
+        return Place(f"{self.file}{line}: {place}" if place else f"{self.file}{line}")
 
 
 def _names(keys: Keys) -> list[str]:
-    return [str(one) for one in keys if isinstance(one, str)]
+    return [key for key in keys if isinstance(key, str)]
 
 
 def _in_brackets(names: list[str]) -> str:
@@ -88,9 +88,9 @@ class Level:
     arguments: Words = ()
     """Words that are put behind the command."""
     command: Words | None = None
-    """Instead of the workload's own."""
+    """Command that replaces that of the workload."""
     server: ServerWorkload | None = None
-    """Instead of the workload's own; ``command`` is its client then."""
+    """Server that replaces that of the workload; ``command`` is its client then."""
     client_arguments: Words = ()
     """Words that are put behind the client of a server."""
     client_cpus: tuple[int, ...] | None = None
@@ -147,15 +147,9 @@ class ServerWorkload:
 
     def commands(self) -> dict[str, Words]:
         """Return its commands by the keys under which a study gives them, without the client."""
-        given = {
-            "start": self.start,
-            "install": self.install,
-            "fill": self.fill,
-            "prepare": self.prepare,
-            "ready": self.ready,
-            "stop": self.stop,
-        }
-        return {key: words for key, words in given.items() if words is not None}
+        keys = ("start", "install", "fill", "prepare", "ready", "stop")
+        commands = {key: getattr(self, key) for key in keys}
+        return {key: command for key, command in commands.items() if command is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,13 +124,6 @@ class BenchmarkTool(Struct, frozen=True):
         # -P: no module of the repository stands in for one of ours.
         return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
 
-    def environment_in(self, tree: str, *, instead_of: str) -> dict[str, str]:
-        """Return the variables that are set in the working tree of a revision."""
-        return {
-            key: value.replace("{tree}", tree).replace("{own}", instead_of)
-            for key, value in self.environment.items()
-        }
-
 
 TOOLS = {
     tool.name: tool
@@ -150,10 +143,7 @@ TOOLS = {
         BenchmarkTool(
             "pytest",
             command=("pytest", "-q", "-p", "no:cacheprovider"),
-            environment={
-                "EQUIPOISE_GATE_TREE": "{tree}",
-                "EQUIPOISE_GATE_INSTEAD_OF": "{own}",
-            },
+            environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
         ),
     )
 }

@@ -25,29 +25,20 @@ SIDES = ("old", "new")
 """Folders of the two revisions. Their names have equal length, so that all paths have, too."""
 
 _GITLINK = "160000"
+_UNSHALLOW = (
+    "a shallow clone has it only after `git fetch --unshallow` (GitHub: fetch-depth: 0, "
+    "GitLab: GIT_DEPTH: 0)"
+)
 _HARMLESS = {
     "GIT_OPTIONAL_LOCKS": "0",  # git must not refresh the user's index
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _LOCAL_VARIABLES = frozenset(
-    {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_CONFIG",
-        "GIT_DIR",
-        "GIT_GRAFT_FILE",
-        "GIT_IMPLICIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_NAMESPACE",
-        "GIT_NO_REPLACE_OBJECTS",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_QUARANTINE_PATH",
-        "GIT_REPLACE_REF_BASE",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    }
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
+    "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
+    "GIT_OBJECT_DIRECTORY GIT_PREFIX GIT_QUARANTINE_PATH GIT_REPLACE_REF_BASE GIT_SHALLOW_FILE "
+    "GIT_WORK_TREE".split()
 )
 """Variables that a git hook sets, and that would lead git back into the user's repository."""
 
@@ -80,8 +71,8 @@ def repository_at(folder: Path) -> Repository:
             f"{folder} is in no git working tree that can be read{_reason(top)}",
             hint="run it in the repository whose revisions are to be compared",
         )
-    inside = _path_of(_git(folder, "rev-parse", "--show-prefix"))
-    return Repository(Path(_path_of(top)), inside.removesuffix("/"))
+    inside = _line(folder, "rev-parse", "--show-prefix")
+    return Repository(Path(_text(top)), inside.removesuffix("/"))
 
 
 def revision_named(repository: Repository, name: str, option: str) -> Revision:
@@ -97,12 +88,13 @@ def revision_named(repository: Repository, name: str, option: str) -> Revision:
     UnusableInput
         The repository has no such commit.
     """
-    commit = _commit(repository.top, name)
-    if commit is None:
+    question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    # No argument of a program holds a null byte.
+    commit = "" if "\0" in name else _line(repository.top, *question)
+    if not commit:
         raise UnusableInput(
             f"{option} {name}: there is no such commit in {repository.top}{_depth(repository)}",
-            hint="check its spelling; a shallow clone has it only after "
-            "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
+            hint=f"check its spelling; {_UNSHALLOW}",
         )
     return Revision(name, commit)
 
@@ -120,10 +112,9 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
         raise UnusableInput(
             f"{baseline.label} and {candidate.label} have no commit in common in "
             f"{repository.top}{_depth(repository)}",
-            hint="leave --merge-base out; a shallow clone has it only after "
-            "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
+            hint=f"leave --merge-base out; {_UNSHALLOW}",
         )
-    commit = done.stdout.decode().strip()
+    commit = _text(done)
     if commit == baseline.commit:
         return baseline
     return Revision(f"the fork point from {baseline.asked}", commit)
@@ -182,9 +173,9 @@ def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
     tree = side / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
     if revision.uncommitted:
-        changes = _done(_git(repository.top, *_DIFFERENCES, "HEAD"), revision.label)
-        applied = _git(tree, "apply", "--whitespace=nowarn", "-", stdin=changes.stdout)
-        _done(applied, revision.label)
+        changes = _checked(revision.label, repository.top, *_DIFFERENCES, "HEAD")
+        apply = ("apply", "--whitespace=nowarn", "-")
+        _checked(revision.label, tree, *apply, stdin=changes.stdout)
     return tree
 
 
@@ -196,24 +187,24 @@ _DIFFERENCES = (
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
-    shown = f"{commit} of {source}"
+    label = f"{commit} of {source}"
     # An old git does not know the question: its repositories are all of SHA-1.
-    kind = _git(source, "rev-parse", "--show-object-format").stdout.decode().strip() or "sha1"
-    made = _git(source, "init", "--quiet", "--template=", f"--object-format={kind}", str(tree))
-    _done(made, shown)
-    own = tree / ".git"
-    objects = _path_in(source, "objects")
-    (own / "objects" / "info").mkdir(exist_ok=True)
-    (own / "objects" / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
-    shallow = _path_in(source, "shallow")
+    kind = _line(source, "rev-parse", "--show-object-format") or "sha1"
+    init = ("init", "--quiet", "--template=", f"--object-format={kind}")
+    _checked(label, source, *init, str(tree))
+    repository = tree / ".git"
+    objects, shallow = (
+        source / _line(source, "rev-parse", "--git-path", name) for name in ("objects", "shallow")
+    )
+    (repository / "objects" / "info").mkdir(exist_ok=True)
+    (repository / "objects" / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
     if shallow.is_file():
-        (own / "shallow").write_bytes(shallow.read_bytes())
+        (repository / "shallow").write_bytes(shallow.read_bytes())
     tags = _git(source, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
-    _done(_git(tree, "update-ref", "--stdin", stdin=tags.stdout), shown)
+    _checked(label, tree, "update-ref", "--stdin", stdin=tags.stdout)
     # A checkout of a commit whose files are missing succeeds, with an empty folder.
-    _done(_git(tree, "cat-file", "-e", f"{commit}^{{tree}}"), shown)
-    checked_out = _git(tree, "checkout", "--quiet", "--detach", "--force", commit)
-    _done(checked_out, shown)
+    _checked(label, tree, "cat-file", "-e", f"{commit}^{{tree}}")
+    _checked(label, tree, "checkout", "--quiet", "--detach", "--force", commit)
     for path, of_submodule in _submodules(tree, commit):
         if (source / path / ".git").exists():
             (tree / path).rmdir()
@@ -223,13 +214,13 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
 def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
     """Return the path and the commit of each submodule."""
     listed = _git(tree, "ls-tree", "-r", "-z", commit).stdout.split(b"\0")
-    found = []
+    submodules = []
     for entry in filter(None, listed):
         described, _, path = entry.partition(b"\t")
         mode, _, name = described.decode().split()
         if mode == _GITLINK:
-            found.append((os.fsdecode(path), name))
-    return found
+            submodules.append((os.fsdecode(path), name))
+    return submodules
 
 
 def _quoted(path: Path) -> bytes:
@@ -238,24 +229,18 @@ def _quoted(path: Path) -> bytes:
     return b'"' + plain + b'"'
 
 
-def _path_in(source: Path, name: str) -> Path:
-    return source / _path_of(_git(source, "rev-parse", "--git-path", name))
-
-
-def _path_of(answer: subprocess.CompletedProcess[bytes]) -> str:
-    return os.fsdecode(answer.stdout.removesuffix(b"\n"))
-
-
-def _commit(top: Path, name: str) -> str | None:
-    if "\0" in name:
-        return None
-    done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return done.stdout.decode().strip() if done.returncode == 0 else None
-
-
 def _depth(repository: Repository) -> str:
-    answer = _git(repository.top, "rev-parse", "--is-shallow-repository").stdout
-    return ", a shallow clone" if answer.strip() == b"true" else ""
+    is_shallow = _line(repository.top, "rev-parse", "--is-shallow-repository") == "true"
+    return ", a shallow clone" if is_shallow else ""
+
+
+def _line(folder: Path, *arguments: str) -> str:
+    """Return the line with which git answers."""
+    return _text(_git(folder, *arguments))
+
+
+def _text(done: subprocess.CompletedProcess[bytes]) -> str:
+    return os.fsdecode(done.stdout.removesuffix(b"\n"))
 
 
 def _git(
@@ -280,12 +265,14 @@ def _git(
         ) from None
 
 
-def _done(
-    done: subprocess.CompletedProcess[bytes], shown: str
+def _checked(
+    label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
+    """Run git as a step of checking out; it must succeed."""
+    done = _git(folder, *arguments, stdin=stdin)
     if done.returncode != 0:
         raise UnusableInput(
-            f"git cannot check out {shown}{_reason(done)}",
+            f"git cannot check out {label}{_reason(done)}",
             hint="run `git fsck` and `git submodule update --init` in your repository, and check "
             "whether the disk of TMPDIR is full",
         )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import find_program
@@ -80,11 +79,8 @@ class CheckedOut(Struct, frozen=True):
         return f"{self.role} {self.revision.label}"
 
 
-class Pair(Struct, frozen=True):
-    """Both revisions, checked out and built."""
-
-    baseline: CheckedOut
-    candidate: CheckedOut
+Pair = tuple[CheckedOut, CheckedOut]
+"""The baseline and the candidate, checked out and built."""
 
 
 def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[str], None]) -> Pair:
@@ -103,31 +99,37 @@ def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[s
         One cannot be built.
     """
     repository = request.repository
-    sides = []
-    revisions = (("baseline", request.baseline), ("candidate", request.candidate))
-    for name, (role, revision) in zip(SIDES, revisions, strict=True):
-        place = scratch / name
-        place.mkdir()
+
+    def checked_out(role: str, revision: Revision, parent: Path) -> CheckedOut:
+        parent.mkdir()
         say(f"checking out the {role} {revision.label}")
-        tree = check_out(repository, revision, place)
+        tree = check_out(repository, revision, parent)
         folder = tree / repository.inside
         if not folder.is_dir():
             raise UnusableInput(
                 f"the {role} {revision.label} has no folder {repository.inside}",
                 hint="run the gate in a folder that both revisions have",
             )
-        sides.append(CheckedOut(role, revision, str(tree), str(folder), str(repository.top)))
-    for side in sides:
-        if request.build is not None:
-            say(f"building the {side.label}: {request.build}")
-            _build(request.build, side, request.tool)
-    return Pair(*sides)
+        return CheckedOut(role, revision, str(tree), str(folder), str(repository.top))
+
+    old, new = (scratch / name for name in SIDES)
+    baseline = checked_out("baseline", request.baseline, old)
+    candidate = checked_out("candidate", request.candidate, new)
+    for side in (baseline, candidate) if request.build is not None else ():
+        say(f"building the {side.label}: {request.build}")
+        environment = {**without_git_variables(own_environment()), **_variables(request.tool, side)}
+        folder, tree = Path(side.folder), Path(side.tree)
+        build_revision(str(request.build), folder, tree, environment, f"the {side.label}")
+    return baseline, candidate
 
 
-def _build(line: str, side: CheckedOut, tool: BenchmarkTool | None) -> None:
-    own = {} if tool is None else tool.environment_in(side.tree, instead_of=side.instead_of)
-    environment = {**without_git_variables(own_environment()), **own}
-    build_revision(line, Path(side.folder), Path(side.tree), environment, f"the {side.label}")
+def _variables(tool: BenchmarkTool | None, side: CheckedOut) -> dict[str, str]:
+    """Return the variables that a tool needs in the working tree of a revision."""
+    variables = {} if tool is None else tool.environment
+    return {
+        name: value.replace("{tree}", side.tree).replace("{own}", side.instead_of)
+        for name, value in variables.items()
+    }
 
 
 def gate_plan(
@@ -144,12 +146,7 @@ def gate_plan(
     """
     limits, tool = request.limits, request.tool
     conditions, contrasts = conditions_of_gate(
-        request.benchmarks,
-        pair.baseline,
-        pair.candidate,
-        native_programs(),
-        own_environment(),
-        tool,
+        request.benchmarks, pair, native_programs(), own_environment(), tool
     )
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
     metrics, warnings = _metrics(request, conditions, scratch, timeout_s)
@@ -159,7 +156,7 @@ def gate_plan(
         study=STUDY,
         conditions=conditions,
         measure=Measure(
-            working_folder=pair.candidate.folder,
+            working_folder=pair[1].folder,
             timeout_s=timeout_s,
             warmup=default_warmup if limits.warmup is None else limits.warmup,
             counters=counters_among(metrics),
@@ -190,9 +187,9 @@ def _metrics(
     # The one benchmark command of a tool; it runs once in each revision.
     baseline, candidate = (
         [
-            one.metric
-            for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
-            if one.metric.endswith(BENCHMARK_SUFFIX)
+            reported.metric
+            for reported in metrics_reported(condition, own_environment(), scratch, timeout_s)
+            if reported.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
     )
@@ -202,22 +199,21 @@ def _metrics(
             f"the two revisions have no benchmark of {request.tool.name} in common",
             hint="see docs/gate.md for what Equipoise reads of it",
         )
-    alone = [(metric, "baseline") for metric in baseline if metric not in candidate]
-    alone += [(metric, "candidate") for metric in candidate if metric not in baseline]
+    roles = {**dict.fromkeys(baseline, "baseline"), **dict.fromkeys(candidate, "candidate")}
     return both, tuple(
         CampaignWarning(
             "only_in_one_revision",
             f"{metric.removesuffix(BENCHMARK_SUFFIX)} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
-        for metric, role in dict.fromkeys(alone)
+        for metric, role in roles.items()
+        if metric not in both
     )
 
 
 def conditions_of_gate(
     benchmarks: Sequence[Benchmark],
-    baseline: CheckedOut,
-    candidate: CheckedOut,
+    pair: Pair,
     native_programs: Path,
     environment: Mapping[str, str],
     tool: BenchmarkTool | None = None,
@@ -241,24 +237,18 @@ def conditions_of_gate(
     for benchmark in benchmarks:
         stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
         contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
-        for side in (baseline, candidate):
+        for side in pair:
             program = _program(benchmark.command[0], side, native_programs, environment)
+            command = (program, *benchmark.command[1:])
             condition = Condition(
                 name=f"{benchmark.name}: {side.label}" if stratum else side.label,
-                command=(program, *benchmark.command[1:]),
+                command=command if tool is None else tool.reading(command),
                 levels={BENCHMARK: benchmark.name, REVISION: side.label},
+                environment=_variables(tool, side),
                 process=Process(working_folder=side.folder),
             )
-            conditions.append(condition if tool is None else _read_by(tool, condition, side))
+            conditions.append(condition)
     return tuple(conditions), tuple(contrasts)
-
-
-def _read_by(tool: BenchmarkTool, condition: Condition, side: CheckedOut) -> Condition:
-    return replace(
-        condition,
-        command=tool.reading(condition.command),
-        environment=tool.environment_in(side.tree, instead_of=side.instead_of),
-    )
 
 
 def _program(
@@ -266,7 +256,8 @@ def _program(
 ) -> str:
     if "/" not in name:
         return find_program(name, native_programs, environment)
-    if os.path.isabs(name) and _is_below(name, side.instead_of):
+    real, own_tree = os.path.realpath(name), os.path.realpath(side.instead_of)
+    if os.path.isabs(name) and real.startswith(own_tree + os.sep):
         raise UnusableInput(
             f"{name} is a program of your own working tree: it would be run as both revisions",
             hint=f"name it by its path in the repository, "
@@ -281,7 +272,3 @@ def _program(
             hint="let --build make it; the path is from the folder in which you run the gate",
         )
     return path
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)

@@ -22,9 +22,36 @@ from equipoise.stats.resolution import TIE_QUANTA, PastCosts, tie_tolerance
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
 
+<<<<<<< HEAD
+=======
+TIE_QUANTA = 1.5
+"""Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
+the rounding of the ratio under test (verdict.md §1)."""
+
+
+def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
+    """Return 1.5 clock quanta in log units: relative to the smaller of the two costs.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape (n,): costs, in the unit of ``quantum``.
+    quantum
+        The resolution of the metric; 0 for one without.
+
+    Returns
+    -------
+    Shape (n,); 0 where the smaller cost is 0, which ``block_differences`` deals with.
+    """
+    smaller = np.minimum(baseline, candidate)
+    tolerance = np.zeros_like(smaller)
+    np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
+    return tolerance
+
+>>>>>>> main
 
 def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """ln(candidate) - ln(baseline) in each block, shape (n,).
+    """Return ln(candidate) - ln(baseline) in each block, shape (n,).
 
     ±inf where one of the two timed out or cost nothing. NaN, a tie, where both did, and where one
     cost nothing and the other less than 1.5 quanta.
@@ -39,7 +66,7 @@ def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: floa
 class PairedBlocks:
     """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
 
-    Grows with the campaign, so that a look after every block does not bet on all of them again.
+    Grows with the campaign, so that an interim analysis does not bet on all blocks again.
 
     Parameters
     ----------
@@ -68,6 +95,7 @@ class PairedBlocks:
         quantum: float | None = 0.0,
         engine: int = LATEST_ENGINE,
     ) -> None:
+<<<<<<< HEAD
         self.rules: VerdictRules = verdict_rules(engine)
         self._past = PastCosts(quantum if self.rules.resolution_from_past else quantum or 0.0)
         below, above, checked = _checked(baseline, candidate, orders)
@@ -75,6 +103,13 @@ class PairedBlocks:
         self._engine = BettingSequence(differences, checked, tolerances, engine)
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
+=======
+        self._quantum = quantum
+        self.engine = BettingSequence(*self._bets(baseline, candidate, orders))
+        """The bets on these blocks."""
+        self._baseline = list(map(float, baseline))
+        self._candidate = list(map(float, candidate))
+>>>>>>> main
 
     @classmethod
     def pooled(
@@ -93,6 +128,7 @@ class PairedBlocks:
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
 
+<<<<<<< HEAD
         Parameters
         ----------
         baseline, twin, candidate
@@ -106,6 +142,10 @@ class PairedBlocks:
         ------
         UnusableInput
             As for the whole.
+=======
+        Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
+        before the candidate, else -1.
+>>>>>>> main
         """
         blocks = cls(quantum=quantum, engine=engine)
         for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
@@ -116,6 +156,7 @@ class PairedBlocks:
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
         """Add the next block of a baseline that ran twice; as for ``pooled``."""
+<<<<<<< HEAD
         below, above, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
@@ -127,11 +168,16 @@ class PairedBlocks:
             (int(orders[0]), int(orders[1])),
             (float(tolerances[0]), float(tolerances[1])),
         )
+=======
+        bets = self._bets([baseline, twin], [candidate, candidate], [order, twin_order])
+        self.engine.push_pooled(*(tuple(bet.tolist()) for bet in bets))
+>>>>>>> main
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
         """Add the next block; parameters and errors as for the whole."""
+<<<<<<< HEAD
         below, above, orders = _checked([baseline], [candidate], [order])
         differences, tolerances = self._learn(below, above)
         self._engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
@@ -156,10 +202,40 @@ class PairedBlocks:
         if self.rules.resolution_from_past and not self._past.is_empty:
             return np.full_like(below, self._past.tolerance())
         return tie_tolerance(below, above, self._past.quantum)
+=======
+        differences, orders, tolerances = self._bets([baseline], [candidate], [order])
+        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        self._baseline.append(float(baseline))
+        self._candidate.append(float(candidate))
+
+    def _bets(
+        self,
+        baseline: FloatArray | Sequence[float],
+        candidate: FloatArray | Sequence[float],
+        orders: OrderArray | Sequence[int],
+    ) -> tuple[FloatArray, OrderArray, FloatArray]:
+        """Check blocks; return their differences, orders and tolerances."""
+        below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
+        places = np.array(orders, dtype=np.int64, ndmin=1)
+        if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+            raise UnusableInput(
+                "an order is neither 1 (baseline first) nor -1 (candidate first)",
+                hint="give one of the two for every block",
+            )
+        if not len(below) == len(above) == len(places):
+            raise UnusableInput(
+                f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
+                f"{len(places)} orders",
+                hint="give one of each for every block",
+            )
+        differences = block_differences(below, above, self._quantum)
+        tolerances = tie_tolerance(below, above, self._quantum)
+        return differences, places.astype(np.int8), tolerances
+>>>>>>> main
 
     def __len__(self) -> int:
         """Return the number of blocks."""
-        return len(self._engine)
+        return len(self.engine)
 
     @property
     def baseline(self) -> FloatArray:
@@ -171,6 +247,7 @@ class PairedBlocks:
         """Shape (n,): the costs of the candidate."""
         return np.array(self._candidate)
 
+<<<<<<< HEAD
     @property
     def engine(self) -> BettingSequence:
         """The bets on these blocks."""
@@ -203,6 +280,8 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
         )
     return array.astype(np.int8)
 
+=======
+>>>>>>> main
 
 class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
@@ -210,7 +289,7 @@ class SlowerShare(Struct, frozen=True):
     share: float | None
     """Fraction of the blocks that were no tie; ``None`` if there is none."""
     interval: Interval
-    """Exact however often one looks, if the probability is the same in every block."""
+    """Exact after any number of interim analyses, if the probability is the same in every block."""
     slower: int
     decided: int
     """Blocks that were no tie; ties, by the clock's resolution too, are left out."""
@@ -224,12 +303,12 @@ def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     """
     slower, decided, low, high = blocks.engine.slower_count(level)
     if decided == 0:
-        return SlowerShare(share=None, interval=(None, None), slower=0, decided=0)
-    return SlowerShare(share=slower / decided, interval=(low, high), slower=slower, decided=decided)
+        return SlowerShare(None, (None, None), 0, 0)
+    return SlowerShare(slower / decided, (low, high), slower, decided)
 
 
 class SequencePoint(Struct, frozen=True):
-    """One look at a comparison; ratios of a cost, ``None`` for what is not known or unlimited."""
+    """One interim analysis of a comparison; ratios are ``None`` where unknown or unlimited."""
 
     block: int
     """Complete blocks so far, from 1."""

@@ -86,9 +86,8 @@ impl Account {
 
     /// Closes the account: no more events will come.
     pub fn finish(&mut self) {
-        let threads: Vec<u32> = self.open.keys().copied().collect();
-        for thread in threads {
-            self.abandon(thread);
+        for (_, open) in std::mem::take(&mut self.open) {
+            self.calls.entry(open.number).or_default().unfinished += 1;
         }
     }
 
@@ -124,10 +123,11 @@ impl Account {
                 }
             }
         }
+        let ns = event.ns;
         self.open.insert(
             event.thread,
             Open {
-                ns: event.ns,
+                ns,
                 number,
                 arguments,
             },
@@ -203,9 +203,8 @@ impl Account {
 
 /// The kernel returns errors as the last 4095 negative numbers.
 fn errno_of(result: i64) -> Option<i32> {
-    i32::try_from(-result)
-        .ok()
-        .filter(|errno| (1..=4095).contains(errno))
+    let errno = i32::try_from(-result).ok();
+    errno.filter(|errno| (1..=4095).contains(errno))
 }
 
 /// Number of different numbers that are counted at once.
@@ -235,7 +234,7 @@ impl Frequent {
     }
 
     /// Returns the most frequent numbers, each with a lower bound of its count.
-    pub fn most(&self) -> Vec<(u64, u64)> {
+    pub fn top(&self) -> Vec<(u64, u64)> {
         let counts = self.counts.iter();
         let mut all: Vec<_> = counts.map(|(number, count)| (*number, *count)).collect();
         all.sort_by_key(|(number, count)| (Reverse(*count), *number));
@@ -276,7 +275,7 @@ mod tests {
         }
         let calls = &account.calls[&number_of(Sysno::mmap)];
         assert_eq!((calls.count, calls.ns, calls.longest_ns), (3, 300, 100));
-        assert_eq!(calls.sizes.most(), [(40_960, 3)]);
+        assert_eq!(calls.sizes.top(), [(40_960, 3)]);
         assert!(calls.errors.is_empty());
     }
 
@@ -309,7 +308,7 @@ mod tests {
         for number in [5, 7, 5, 9, 5, 7] {
             frequent.add(number);
         }
-        assert_eq!(frequent.most(), [(5, 3), (7, 2), (9, 1)]);
+        assert_eq!(frequent.top(), [(5, 3), (7, 2), (9, 1)]);
     }
 
     #[test]
@@ -319,7 +318,7 @@ mod tests {
             frequent.add(1_000_000 + rare);
             frequent.add(42);
         }
-        let (number, count) = frequent.most()[0];
+        let (number, count) = frequent.top()[0];
         assert_eq!(number, 42);
         assert!((9_500..=10_000).contains(&count), "{count}");
     }

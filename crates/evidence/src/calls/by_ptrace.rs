@@ -1,10 +1,9 @@
 //! System calls by `ptrace`: every thread is stopped at the entry and at the return of each.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::ptr;
+use std::path::Path;
 
 use equipoise_kernel::call::check;
 use equipoise_kernel::child;
@@ -32,11 +31,8 @@ const ENDS_A_THREAD: [(u32, u64); 4] = [
     (0x4000_0028, 1),  // Arm
 ];
 
-/// Starts the command and observes it and its descendants until it has ended; those that are left
-/// go on untraced.
-///
-/// # Errors
-/// It cannot be executed or traced.
+/// Starts the command and observes it and its descendants until it has ended; descendants that
+/// outlive it go on untraced.
 pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
     let pid = paused.pid;
     let refused = |error: io::Error| {
@@ -58,15 +54,11 @@ pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
     if !tracer.executing {
         paused.check_refusal()?;
     }
-    tracer.let_go();
-    let mut remarks = Vec::new();
+    tracer.detach_all();
     // SAFETY: has no conditions.
-    if unsafe { libc::geteuid() } != 0 {
-        remarks.push(
-            "programs that gain rights (set-user-ID) ran without them while they were traced"
-                .to_owned(),
-        );
-    }
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let remark = "programs that gain rights (set-user-ID) ran without them while they were traced";
+    let remarks = (!is_root).then(|| remark.to_owned()).into_iter().collect();
     tracer.account.finish();
     Ok(Observation {
         account: tracer.account,
@@ -102,7 +94,7 @@ impl Tracer {
         }
     }
 
-    /// Looks at why the thread has stopped, and lets it go on.
+    /// Handles the reason why the thread has stopped, and resumes it.
     fn stopped(&mut self, thread: libc::pid_t, status: libc::c_int) {
         const SYSTEM_CALL: libc::c_int = libc::SIGTRAP | 0x80;
         let signal = libc::WSTOPSIG(status);
@@ -120,49 +112,39 @@ impl Tracer {
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => go_on = libc::PTRACE_LISTEN,
             _ => {}
         }
-        // A thread that has died meanwhile says so at the next wait.
-        drop(request(
-            go_on,
-            thread,
-            usize::try_from(deliver).unwrap_or(0),
-        ));
+        // The next wait reports a thread that has died meanwhile.
+        let deliver = usize::try_from(deliver).unwrap_or(0);
+        drop(request(go_on, thread, deliver));
         if go_on == libc::PTRACE_DETACH {
             self.note(thread, Action::Ended);
             self.processes.remove(&thread);
         }
     }
 
-    /// Notes the call that the thread enters or leaves; how it goes on.
+    /// Notes the call that the thread enters or leaves; returns the request that resumes it.
     fn at_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
         // SAFETY: all-zero is a value of this plain structure.
-        let mut found: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
-        // SAFETY: `found` is valid for writing its size.
-        let length = unsafe {
-            libc::ptrace(
-                libc::PTRACE_GET_SYSCALL_INFO,
-                thread,
-                size_of_val(&found),
-                (&raw mut found).cast::<c_void>(),
-            )
-        };
+        let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
+        let (kind, bytes) = (libc::PTRACE_GET_SYSCALL_INFO, size_of_val(&call));
+        // SAFETY: `call` is valid for writing its size.
+        let length = unsafe { libc::ptrace(kind, thread, bytes, &raw mut call) };
         if length <= 0 || !self.executing {
             return libc::PTRACE_SYSCALL;
         }
-        match found.op {
+        match call.op {
             libc::PTRACE_SYSCALL_INFO_ENTRY => {
                 // SAFETY: the kernel said that this part is there.
-                let entry = unsafe { found.u.entry };
+                let entry = unsafe { call.u.entry };
                 let (number, arguments) = (entry.nr, entry.args);
                 self.note(thread, Action::Entered { number, arguments });
-                if ENDS_A_THREAD.contains(&(found.arch, number))
-                    && self.is_first_of_descendant(thread)
-                {
+                let ends_thread = ENDS_A_THREAD.contains(&(call.arch, number));
+                if ends_thread && self.is_first_of_descendant(thread) {
                     return libc::PTRACE_DETACH;
                 }
             }
             libc::PTRACE_SYSCALL_INFO_EXIT => {
                 // SAFETY: the kernel said that this part is there.
-                let result = unsafe { found.u.exit.sval };
+                let result = unsafe { call.u.exit.sval };
                 self.note(thread, Action::Left { result });
             }
             _ => {}
@@ -181,21 +163,16 @@ impl Tracer {
 
     fn forked(&mut self, thread: libc::pid_t) {
         let Some(child) = message(thread) else { return };
-        let own = self.process_of(thread);
-        let process = if std::path::Path::new(&format!("/proc/{own}/task/{child}")).exists() {
-            own
-        } else {
-            number(child)
-        };
+        let parent = self.process_of(thread);
+        let is_thread = Path::new(&format!("/proc/{parent}/task/{child}")).exists();
+        let process = if is_thread { parent } else { number(child) };
         self.processes.insert(child, process);
         let thread_number = number(child);
-        self.note(
-            thread,
-            Action::Forked {
-                process,
-                thread: thread_number,
-            },
-        );
+        let forked = Action::Forked {
+            process,
+            thread: thread_number,
+        };
+        self.note(thread, forked);
     }
 
     fn executed(&mut self, thread: libc::pid_t) {
@@ -226,9 +203,9 @@ impl Tracer {
         })
     }
 
-    /// Stops tracing what is left, in whatever order it stops: a thread that waits for the child it
-    /// has vforked stops only when that one was let go.
-    fn let_go(&mut self) {
+    /// Stops tracing all threads, in whatever order they stop: a thread that waits for the child it
+    /// has vforked stops only when that child is untraced.
+    fn detach_all(&mut self) {
         for thread in std::mem::take(&mut self.processes).into_keys() {
             interrupt(thread);
         }
@@ -260,11 +237,8 @@ fn detach(thread: libc::pid_t, status: libc::c_int) {
         }
         _ => 0,
     };
-    drop(request(
-        libc::PTRACE_DETACH,
-        thread,
-        usize::try_from(deliver).unwrap_or(0),
-    ));
+    let deliver = usize::try_from(deliver).unwrap_or(0);
+    drop(request(libc::PTRACE_DETACH, thread, deliver));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {
@@ -276,22 +250,14 @@ fn thread_group(thread: libc::pid_t) -> Option<u32> {
 fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
     let mut message: libc::c_ulong = 0;
     // SAFETY: `message` is valid for writing.
-    let done = unsafe {
-        libc::ptrace(
-            libc::PTRACE_GETEVENTMSG,
-            thread,
-            ptr::null_mut::<c_void>(),
-            (&raw mut message).cast::<c_void>(),
-        )
-    };
-    (done == 0)
-        .then(|| libc::pid_t::try_from(message).ok())
-        .flatten()
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message) };
+    check(result).ok()?;
+    libc::pid_t::try_from(message).ok()
 }
 
 fn request(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
     // SAFETY: these requests take numbers only.
-    check(unsafe { libc::ptrace(request, thread, ptr::null_mut::<c_void>(), data) }).map(drop)
+    check(unsafe { libc::ptrace(request, thread, 0, data) }).map(drop)
 }
 
 fn number(pid: libc::pid_t) -> u32 {

@@ -22,10 +22,7 @@ pub struct Tracepoints {
     exit: u64,
 }
 
-/// Finds out whether tracepoints can be had.
-///
-/// # Errors
-/// Why not, in words.
+/// Finds out whether tracepoints can be used; the error is the reason why not.
 pub fn prepare() -> Result<Tracepoints, String> {
     let numbers = tracepoint::numbers(&["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"])?;
     let tracepoints = Tracepoints {
@@ -40,14 +37,8 @@ pub fn prepare() -> Result<Tracepoints, String> {
 
 impl Tracepoints {
     fn events(&self) -> [EventOptions; 2] {
-        [
-            (
-                self.enter,
-                flag::TASKS | flag::COMMANDS | flag::COMMANDS_AT_EXEC,
-            ),
-            (self.exit, 0),
-        ]
-        .map(|(event, flags)| EventOptions {
+        let tasks = flag::TASKS | flag::COMMANDS | flag::COMMANDS_AT_EXEC;
+        [(self.enter, tasks), (self.exit, 0)].map(|(event, flags)| EventOptions {
             class: TRACEPOINT,
             event,
             flags,
@@ -59,9 +50,6 @@ impl Tracepoints {
 }
 
 /// Starts the command and observes it until it has ended.
-///
-/// # Errors
-/// It cannot be executed or observed.
 pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Observation, Problem> {
     let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
         .map_err(Problem::system("perf_event_open"))?;
@@ -79,13 +67,11 @@ pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Obser
     let end = running.wait().map_err(refused)?;
     rings.drain(|ring, record| merged.add(ring, record));
     merged.release_until(u64::MAX);
+    merged.account.finish();
     Ok(Observation {
         end,
         remarks: merged.remarks(),
-        account: {
-            merged.account.finish();
-            merged.account
-        },
+        account: merged.account,
     })
 }
 
@@ -248,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_which_nothing_is_reported_is_said() {
+    fn a_program_of_which_nothing_is_reported_is_remarked() {
         let mut merged = merged();
         merged.queues[0].extend([event(1, Action::Executed), event(2, Action::Ended)]);
         merged.release_until(u64::MAX);

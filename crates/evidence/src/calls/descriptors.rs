@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 
 use equipoise_kernel::clock::monotonic_ns;
 
 use serde::Serialize;
 
-use crate::calls::event::Caller;
-use crate::calls::event::in_seconds;
+use crate::calls::event::{Caller, in_seconds};
 
 /// Sum of the uses under one name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,14 +55,12 @@ pub const GONE: &str = "(closed before it could be looked up)";
 impl Descriptors {
     /// Returns the uses of a descriptor, under the name that it has now.
     pub fn used(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
-        let open = self
-            .open
-            .entry((caller.process, descriptor))
-            .or_insert_with(|| Open {
-                name: look_up(caller, descriptor),
-                looked_up_ns: monotonic_ns(),
-                used: Use::default(),
-            });
+        let open = self.open.entry((caller.process, descriptor));
+        let open = open.or_insert_with(|| Open {
+            name: look_up(caller, descriptor),
+            looked_up_ns: monotonic_ns(),
+            used: Use::default(),
+        });
         &mut open.used
     }
 
@@ -94,7 +90,8 @@ impl Descriptors {
     }
 
     fn settle(&mut self, open: Open, closed_ns: u64) {
-        let name = if open.looked_up_ns <= closed_ns {
+        let is_believed = open.looked_up_ns <= closed_ns;
+        let name = if is_believed {
             open.name
         } else {
             GONE.to_owned()
@@ -104,14 +101,9 @@ impl Descriptors {
 }
 
 fn look_up(caller: Caller, descriptor: u64) -> String {
-    let found = caller.folders().into_iter().find_map(|folder| {
-        let link = format!("{folder}/fd/{descriptor}");
-        fs::read_link(link).ok()
-    });
-    found.map_or_else(
-        || GONE.to_owned(),
-        |path| kind_of(&String::from_utf8_lossy(path.as_os_str().as_bytes())),
-    )
+    let read = |folder| fs::read_link(format!("{folder}/fd/{descriptor}")).ok();
+    let path = caller.folders().into_iter().find_map(read);
+    path.map_or(GONE.to_owned(), |path| kind_of(&path.to_string_lossy()))
 }
 
 /// Returns a name without the number of a socket or pipe, which differs in each run.
@@ -135,31 +127,30 @@ mod tests {
 
     #[test]
     fn uses_are_added_up_under_the_path_of_the_file() {
-        let own = Caller::main(std::process::id());
+        let caller = Caller::main(std::process::id());
         let (_file, descriptor) = opened();
         let mut descriptors = Descriptors::default();
-        descriptors.used(own, descriptor).bytes_read += 5;
-        descriptors.close(own.process, descriptor, u64::MAX);
-        descriptors.used(own, descriptor).bytes_read += 7;
+        descriptors.used(caller, descriptor).bytes_read += 5;
+        descriptors.close(caller.process, descriptor, u64::MAX);
+        descriptors.used(caller, descriptor).bytes_read += 7;
         assert_eq!(descriptors.by_name()["/proc/version"].bytes_read, 12);
     }
 
     #[test]
     fn a_name_that_was_looked_up_after_the_close_is_not_believed() {
-        let own = Caller::main(std::process::id());
+        let caller = Caller::main(std::process::id());
         let (_file, descriptor) = opened();
         let mut descriptors = Descriptors::default();
-        descriptors.used(own, descriptor).writes += 1;
-        descriptors.close(own.process, descriptor, 1);
+        descriptors.used(caller, descriptor).writes += 1;
+        descriptors.close(caller.process, descriptor, 1);
         assert_eq!(descriptors.by_name()[GONE].writes, 1);
     }
 
     #[test]
     fn what_was_closed_is_unknown() {
         let mut descriptors = Descriptors::default();
-        descriptors
-            .used(Caller::main(std::process::id()), 999_999)
-            .reads += 1;
+        let caller = Caller::main(std::process::id());
+        descriptors.used(caller, 999_999).reads += 1;
         assert_eq!(descriptors.by_name()[GONE].reads, 1);
     }
 

@@ -118,11 +118,11 @@ pub fn waits(call: Sysno) -> bool {
             | Sysno::semtimedop
     );
     #[cfg(target_arch = "x86_64")]
-    let here = matches!(
+    let on_x86_64 = matches!(
         call,
         Sysno::poll | Sysno::select | Sysno::epoll_wait | Sysno::pause
     );
     #[cfg(not(target_arch = "x86_64"))]
-    let here = false;
-    anywhere || here
+    let on_x86_64 = false;
+    anywhere || on_x86_64
 }

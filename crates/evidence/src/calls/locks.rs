@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
+use object::SymbolKind;
 use serde::Serialize;
 
 use crate::calls::event::{Caller, in_seconds};
@@ -31,7 +32,7 @@ impl Default for Locks {
         Self {
             waits: HashMap::new(),
             places: HashMap::new(),
-            variables: Tables::of_variables(),
+            variables: Tables::new(SymbolKind::Data),
         }
     }
 }
@@ -48,10 +49,8 @@ impl Locks {
 
     /// Looks up where the word lies, while the process exists.
     pub fn began(&mut self, caller: Caller, address: u64) {
-        let variables = &mut self.variables;
-        self.places
-            .entry((caller.process, address))
-            .or_insert_with(|| place_of(variables, caller, address));
+        let place = self.places.entry((caller.process, address));
+        place.or_insert_with(|| place_of(&mut self.variables, caller, address));
     }
 
     /// Adds one wait.

@@ -27,9 +27,6 @@ pub enum Method {
 }
 
 /// Runs the command and observes its system calls.
-///
-/// # Errors
-/// The command cannot be executed, or the method is not available.
 pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem> {
     let forbidden = match method {
         Method::Ptrace => None,

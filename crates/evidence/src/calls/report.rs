@@ -75,21 +75,19 @@ impl Report {
     pub(super) fn new(method: &'static str, started_ns: u64, observation: Observation) -> Self {
         let account = &observation.account;
         let calls = account.calls.iter();
-        let mut calls: Vec<_> = calls
-            .map(|(number, calls)| CallsReport::new(*number, calls))
-            .collect();
-        calls.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        let named = account.descriptors.by_name();
-        let gone = named.get(GONE).copied();
-        let files = named
+        let calls = calls.map(|(number, calls)| CallsReport::new(*number, calls));
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_by(|first, second| second.seconds.total_cmp(&first.seconds));
+        let uses = account.descriptors.by_name();
+        let gone = uses.get(GONE).copied();
+        let files = uses
             .into_iter()
             .map(|(name, used)| FileReport { name, used });
         let mut files: Vec<_> = files.collect();
         files.sort_by_key(|file| Reverse(file.used.ns));
         let locks = account.locks.by_place().into_iter();
-        let mut locks: Vec<_> = locks
-            .map(|(place, waits)| LockReport { place, waits })
-            .collect();
+        let locks = locks.map(|(place, waits)| LockReport { place, waits });
+        let mut locks: Vec<_> = locks.collect();
         locks.sort_by_key(|lock| Reverse(lock.waits.ns));
         let mut unseen = observation.remarks;
         if let Some(gone) = gone {
@@ -143,16 +141,15 @@ impl CallsReport {
             unfinished: calls.unfinished,
             bytes_asked: has_size.then_some(calls.bytes_asked),
             bytes_done: returns_size.then_some(calls.bytes_done),
-            sizes: frequencies(calls.sizes.most()),
-            modes: frequencies(calls.modes.most()),
+            sizes: frequencies(calls.sizes.top()),
+            modes: frequencies(calls.modes.top()),
         }
     }
 }
 
-fn frequencies(most: Vec<(u64, u64)>) -> Vec<Frequency> {
-    most.into_iter()
-        .map(|(value, count)| Frequency { value, count })
-        .collect()
+fn frequencies(counts: Vec<(u64, u64)>) -> Vec<Frequency> {
+    let frequency = |(value, count)| Frequency { value, count };
+    counts.into_iter().map(frequency).collect()
 }
 
 fn errno_name(errno: i32) -> String {

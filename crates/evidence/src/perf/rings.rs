@@ -41,7 +41,7 @@ impl Rings {
             };
             for event in rest {
                 let other = open(*event, pid, cpu, wakeup)?;
-                share_ring(&other, ring.event())?;
+                share_ring(&other, &ring.event)?;
                 opened.others.push(other);
             }
             opened.of_processors.push(ring);
@@ -60,7 +60,7 @@ impl Rings {
     pub fn count(&self) -> io::Result<u64> {
         self.of_processors
             .iter()
-            .map(|ring| count(ring.event()))
+            .map(|ring| count(&ring.event))
             .sum()
     }
 
@@ -72,20 +72,18 @@ impl Rings {
     /// Waits until a ring has filled or `process` has ended; returns whether it has ended.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Longest wait: names of descriptors and locks are looked up soon after their use.
-        const AT_MOST_MS: libc::c_int = 10;
+        const TIMEOUT_MS: libc::c_int = 10;
         let polled = |descriptor: &OwnedFd| libc::pollfd {
             fd: descriptor.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
-        let mut polled: Vec<_> = [polled(process)]
-            .into_iter()
-            .chain(self.of_processors.iter().map(|ring| polled(ring.event())))
-            .collect();
+        let events = self.of_processors.iter().map(|ring| &ring.event);
+        let mut polled: Vec<_> = [process].into_iter().chain(events).map(polled).collect();
         let count = polled.len() as libc::nfds_t;
         let before = monotonic_ns();
         // SAFETY: the array is valid for its length.
-        if unsafe { libc::poll(polled.as_mut_ptr(), count, AT_MOST_MS) } < 0 {
+        if unsafe { libc::poll(polled.as_mut_ptr(), count, TIMEOUT_MS) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);
@@ -94,7 +92,7 @@ impl Rings {
         let hung_up = polled[1..]
             .iter()
             .any(|ring| ring.revents & libc::POLLHUP != 0);
-        // Rings that nobody is left to write to say so at once, for ever.
+        // Rings without a writer are ready at once, for ever.
         if hung_up && polled[0].revents == 0 && monotonic_ns() - before < 1_000_000 {
             // SAFETY: passes numbers only.
             unsafe { libc::poll(polled.as_mut_ptr(), 1, 10) };
@@ -105,16 +103,15 @@ impl Rings {
 
 /// A power of two that so many rings can have.
 fn share(all_bytes: usize, rings: usize) -> usize {
-    const LEAST: usize = 1 << 17;
-    let most = (all_bytes / rings.max(1)).max(LEAST);
-    1 << most.ilog2()
+    const MINIMUM: usize = 1 << 17;
+    let limit = (all_bytes / rings.max(1)).max(MINIMUM);
+    1 << limit.ilog2()
 }
 
 /// Returns the numbers of the processors that are on.
 fn processors() -> io::Result<Vec<libc::c_int>> {
-    Ok(parse_list(&std::fs::read_to_string(
-        "/sys/devices/system/cpu/online",
-    )?))
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+    Ok(parse_list(&list))
 }
 
 /// Opens an event for a process on one processor, to start at the exec of the process and to go on in
@@ -163,6 +160,7 @@ const PAGE: usize = 4096;
 
 /// An event's descriptor and the ring that it writes to.
 struct Ring {
+    /// Readable when the ring has filled up to the watermark.
     event: OwnedFd,
     memory: *mut c_void,
     data_bytes: usize,
@@ -175,14 +173,9 @@ impl Ring {
         loop {
             // SAFETY: the kernel chooses a place that nobody uses.
             let memory = unsafe {
-                libc::mmap(
-                    ptr::null_mut(),
-                    PAGE + data_bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_SHARED,
-                    event.as_raw_fd(),
-                    0,
-                )
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                let (length, file) = (PAGE + data_bytes, event.as_raw_fd());
+                libc::mmap(ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
             };
             if memory != libc::MAP_FAILED {
                 return Ok(Self {
@@ -197,11 +190,6 @@ impl Ring {
                 return Err(error);
             }
         }
-    }
-
-    /// The descriptor, readable when the ring has filled up to the watermark.
-    fn event(&self) -> &OwnedFd {
-        &self.event
     }
 
     /// Passes every whole record on, and frees their room.
@@ -227,12 +215,7 @@ impl Ring {
 
     fn position(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the page is aligned, and has a number of 8 bytes there.
-        unsafe {
-            &*self
-                .memory
-                .cast::<AtomicU64>()
-                .add(offset / size_of::<AtomicU64>())
-        }
+        unsafe { &*self.memory.byte_add(offset).cast::<AtomicU64>() }
     }
 
     fn copy(&self, at: u64, into: &mut [u8]) {

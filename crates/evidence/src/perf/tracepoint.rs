@@ -12,17 +12,14 @@ const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// Returns the numbers of tracepoints (`raw_syscalls/sys_enter`), in their order.
 ///
 /// Where tracefs is not mounted, a child mounts it in a mount namespace of its own, which ends
-/// with it.
-///
-/// # Errors
-/// Why they cannot be read.
+/// with it. The error is the reason why the numbers cannot be read.
 pub fn numbers(names: &[&str]) -> Result<Vec<u64>, String> {
-    for folder in MOUNTED {
-        if let Ok(numbers) = read_all(folder, names) {
-            return Ok(numbers);
-        }
-    }
-    from_private_mount(names).map_err(|error| format!("tracefs cannot be read: {error}"))
+    let mounted = MOUNTED
+        .iter()
+        .find_map(|folder| read_all(folder, names).ok());
+    mounted
+        .map_or_else(|| from_private_mount(names), Ok)
+        .map_err(|error| format!("tracefs cannot be read: {error}"))
 }
 
 fn read_all(folder: &str, names: &[&str]) -> io::Result<Vec<u64>> {
@@ -51,15 +48,12 @@ fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
     let read = out.read_to_string(&mut text);
     equipoise_kernel::child::discard(child);
     read?;
-    let numbers: Vec<u64> = text
-        .split_ascii_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    if numbers.len() == names.len() {
-        Ok(numbers)
-    } else {
-        Err(io::Error::other(text))
+    let words = text.split_ascii_whitespace();
+    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    if numbers.len() != names.len() {
+        return Err(io::Error::other(text));
     }
+    Ok(numbers)
 }
 
 /// In the child: writes the numbers, or why there are none.
@@ -96,9 +90,5 @@ fn mount() -> io::Result<()> {
                 ptr::null(),
             ) == 0
     };
-    if done {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    done.then_some(()).ok_or_else(io::Error::last_os_error)
 }

@@ -10,13 +10,10 @@ use equipoise_reporting::problem::Problem;
 use crate::pictures::{Condition, Conditions, Stack};
 
 /// Narrower frames are left out, in per cent of the whole.
-const LEAST_WIDTH: f64 = 0.1;
+const MIN_WIDTH: f64 = 0.1;
 const WIDTH: usize = 1200;
 
-/// Draws it as SVG; where the slower condition has no stack, a picture that says so.
-///
-/// # Errors
-/// The picture cannot be written.
+/// Draws the flame graph as SVG; without a stack of the slower condition, the picture says so.
 pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
     let lines = lines(conditions);
     let mut options = options(conditions);
@@ -25,7 +22,7 @@ pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Probl
 }
 
 fn options(conditions: &Conditions) -> Options<'static> {
-    let (slower, faster) = (conditions.slower(), conditions.faster());
+    let [faster, slower] = conditions.by_speed();
     let mut options = Options::default();
     options.title = one_line(&format!("{} beside {}", slower.name, faster.name));
     options.subtitle = Some(one_line(&format!(
@@ -34,17 +31,14 @@ fn options(conditions: &Conditions) -> Options<'static> {
     )));
     "µs".clone_into(&mut options.count_name);
     options.image_width = Some(WIDTH);
-    options.min_width = LEAST_WIDTH;
+    options.min_width = MIN_WIDTH;
     options
 }
 
 /// One line for each stack: names, and the microseconds of the faster and the slower condition.
 fn lines(conditions: &Conditions) -> Vec<String> {
     let mut stacks: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (place, condition) in [conditions.faster(), conditions.slower()]
-        .into_iter()
-        .enumerate()
-    {
+    for (place, condition) in conditions.by_speed().into_iter().enumerate() {
         for stack in &condition.stacks {
             let both = stacks.entry(names(condition, stack)).or_default();
             both[place] += microseconds(stack.seconds);
@@ -68,11 +62,9 @@ fn names(condition: &Condition, stack: &Stack) -> String {
 
 /// Without what XML cannot hold even if it is escaped.
 fn one_line(text: &str) -> String {
-    let shown = |letter: char| {
-        let forbidden = letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
-        if forbidden { '\u{fffd}' } else { letter }
-    };
-    let text: String = text.chars().map(shown).collect();
+    let forbidden =
+        |letter: char| letter.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&letter);
+    let text = text.replace(forbidden, "\u{fffd}");
     match text.trim() {
         "" => "(no name)".to_owned(),
         trimmed => trimmed.to_owned(),
@@ -98,11 +90,11 @@ mod tests {
         let mut frames = Vec::new();
         let stacks = stacks.iter().map(|(names, seconds)| {
             let first = frames.len();
-            frames.extend(names.iter().map(|name| Frame {
-                name: (*name).to_owned(),
-                module: "program".to_owned(),
-                kind: Kind::User,
-            }));
+            frames.extend(
+                names
+                    .iter()
+                    .map(|name| Frame::new(name, "program", Kind::User)),
+            );
             Stack {
                 frames: (first..frames.len()).collect(),
                 seconds: *seconds,

@@ -44,25 +44,16 @@ pub enum Side {
 }
 
 impl Conditions {
-    pub fn slower(&self) -> &Condition {
+    /// Returns the faster and the slower condition.
+    pub fn by_speed(&self) -> [&Condition; 2] {
         match self.slower {
-            Side::Baseline => &self.baseline,
-            Side::Candidate => &self.candidate,
-        }
-    }
-
-    pub fn faster(&self) -> &Condition {
-        match self.slower {
-            Side::Baseline => &self.candidate,
-            Side::Candidate => &self.baseline,
+            Side::Baseline => [&self.candidate, &self.baseline],
+            Side::Candidate => [&self.baseline, &self.candidate],
         }
     }
 }
 
-/// Reads two conditions from a file.
-///
-/// # Errors
-/// The file cannot be read, has another form, or has a stack with an unknown frame.
+/// Reads two conditions from a file. A stack with an unknown frame is an error.
 pub fn read(file: &Path) -> Result<Conditions, Problem> {
     let place = file.display();
     let text = fs::read(file).map_err(Problem::system(&place.to_string()))?;

@@ -44,9 +44,6 @@ pub struct Report {
 }
 
 /// Runs the command and samples its stacks.
-///
-/// # Errors
-/// The command cannot be executed, or the kernel forbids samples.
 pub fn observe(
     sampling: Sampling,
     frequency: u64,

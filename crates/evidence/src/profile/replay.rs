@@ -4,27 +4,23 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::perf::record::{Reader, Record, Turn};
 use crate::profile::sampling::Sampling;
+use crate::stacks::Resolver;
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
 use crate::stacks::map_file::MapFiles;
-use crate::stacks::names::Names;
-use crate::stacks::space::{Cache, Captured, Images, Space};
+use crate::stacks::space::{Captured, Space};
 
 /// State after the records so far.
 pub struct Replay {
     sampling: Sampling,
     map_files: MapFiles,
-    images: Images,
+    resolver: Resolver,
     spaces: HashMap<u32, Space>,
-    names: Names,
     searched: HashSet<u32>,
     kernel: KernelFunctions,
-    cache: Cache,
     folded: Folded,
     samples: u64,
     lost: u64,
-    /// Stacks whose outermost frame was not reached.
-    cut: u64,
     kernel_without_names: bool,
     interpreters_without_names: BTreeSet<String>,
     /// Since when each thread waits, and the sample that was taken when it began to.
@@ -32,6 +28,7 @@ pub struct Replay {
     waited_ns: u64,
 }
 
+#[derive(Default)]
 struct Waiting {
     since_ns: Option<u64>,
     sampled: Option<(Vec<Frame>, f64)>,
@@ -60,16 +57,13 @@ impl Replay {
         Self {
             sampling,
             map_files,
-            images: Images::default(),
+            resolver: Resolver::default(),
             spaces: HashMap::new(),
-            names: Names::default(),
             searched: HashSet::new(),
             kernel: KernelFunctions::read(),
-            cache: Cache::new(),
             folded: Folded::default(),
             samples: 0,
             lost: 0,
-            cut: 0,
             kernel_without_names: false,
             interpreters_without_names: BTreeSet::new(),
             waiting: HashMap::new(),
@@ -87,7 +81,7 @@ impl Replay {
             Some(Record::Mapping(mapping)) => {
                 let path = String::from_utf8_lossy(mapping.path);
                 self.spaces.entry(mapping.process).or_default().map(
-                    &mut self.images,
+                    &mut self.resolver.images,
                     &path,
                     mapping.address,
                     mapping.length,
@@ -115,16 +109,16 @@ impl Replay {
     fn sampled(&mut self, sample: &Sample<'_>) {
         self.samples += 1;
         let frames = self.frames(sample);
+        let period = sample.period as f64;
         match self.sampling {
-            Sampling::Time => self
-                .folded
-                .add(frames.into_iter(), sample.period as f64 * 1e-9),
-            Sampling::Faults => self.folded.add(frames.into_iter(), sample.period as f64),
+            Sampling::Time => self.folded.add(frames, period * 1e-9),
+            Sampling::Faults => self.folded.add(frames, period),
             Sampling::Waits => {
-                let sampled = Some((frames, sample.period as f64));
-                let since_ns = None;
-                self.waiting
-                    .insert(sample.thread, Waiting { since_ns, sampled });
+                let waiting = Waiting {
+                    since_ns: None,
+                    sampled: Some((frames, period)),
+                };
+                self.waiting.insert(sample.thread, waiting);
             }
         }
     }
@@ -132,11 +126,7 @@ impl Replay {
     fn switched(&mut self, ns: u64, thread: u32, turn: Turn) {
         match turn {
             Turn::Ends => {
-                let waiting = self.waiting.entry(thread).or_insert(Waiting {
-                    since_ns: None,
-                    sampled: None,
-                });
-                waiting.since_ns = Some(ns);
+                self.waiting.entry(thread).or_default().since_ns = Some(ns);
             }
             Turn::IsTaken => {
                 self.waiting.remove(&thread);
@@ -149,7 +139,7 @@ impl Replay {
                 self.waited_ns += waited_ns;
                 if let (Some((frames, switches)), Some(_)) = (waiting.sampled, waiting.since_ns) {
                     let weight = switches * waited_ns as f64 * 1e-9;
-                    self.folded.add(frames.into_iter(), weight);
+                    self.folded.add(frames, weight);
                 }
             }
         }
@@ -159,30 +149,20 @@ impl Replay {
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
-        if self.searched.insert(process) && !self.names.read_map_file(process, &self.map_files) {
+        let names = &mut self.resolver.names;
+        if self.searched.insert(process) && !names.read_map_file(process, &self.map_files) {
             let interpreters = space.paths().filter(|path| is_python(path));
             self.interpreters_without_names
                 .extend(interpreters.map(str::to_owned));
         }
-        let names = &self.names;
         space.name_trampolines(|low, high| names.has_generated_code(process, low, high));
-        let unwound = sample
-            .captured
-            .as_ref()
-            .map(|captured| space.unwind(&mut self.cache, captured));
-        self.cut += u64::from(unwound.as_ref().is_some_and(|unwound| !unwound.whole));
-        let addresses = unwound.map_or_else(Vec::new, |unwound| unwound.addresses);
-        let mut frames: Vec<Frame> = Vec::new();
-        for address in addresses.iter().rev() {
-            frames.extend_from_slice(&self.names.of(process, space, *address));
-        }
+        let captured = sample.captured.as_ref();
+        let mut frames = captured.map_or_else(Vec::new, |captured| {
+            self.resolver.frames(process, space, captured)
+        });
         if let Some(entry) = self.kernel.entry(&sample.chain) {
             self.kernel_without_names |= self.kernel.is_empty();
-            frames.push(Frame {
-                name: entry,
-                module: "kernel".to_owned(),
-                kind: Kind::Kernel,
-            });
+            frames.push(Frame::new(&entry, "kernel", Kind::Kernel));
         }
         frames
     }
@@ -190,19 +170,13 @@ impl Replay {
     pub fn finish(mut self) -> Finished {
         for process in self.spaces.keys() {
             // Of those that left no sample, only to remove the file.
-            self.names.read_map_file(*process, &self.map_files);
+            self.resolver.names.read_map_file(*process, &self.map_files);
         }
-        let mut unseen = self.names.ignored(&self.map_files);
+        let mut unseen = self.resolver.names.ignored(&self.map_files);
         if self.lost > 0 {
             unseen.push(format!("{} records had no room and are missing", self.lost));
         }
-        if self.cut > 0 {
-            unseen.push(format!(
-                "the outer frames of {} of {} stacks: deeper than was copied, or code without \
-                 unwind information",
-                self.cut, self.samples
-            ));
-        }
+        unseen.extend(self.resolver.cut_stacks(self.samples));
         if self.kernel_without_names {
             unseen.push(
                 "by which calls the kernel was entered: its names are hidden \
@@ -233,7 +207,6 @@ fn is_python(path: &str) -> bool {
 impl<'a> Sample<'a> {
     /// Reads a sample of the type that `Sampling::event` requests (`perf_event_open(2)`).
     fn read(mut reader: Reader<'a>) -> Option<Self> {
-        const NO_REGISTERS: u64 = 0;
         let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
         let period = reader.u64()?;
         let chain = (0..reader.u64()?)
@@ -246,8 +219,8 @@ impl<'a> Sample<'a> {
             chain,
             captured: None,
         };
-        if reader.u64()? == NO_REGISTERS {
-            return Some(sample); // of a thread of the kernel
+        if reader.u64()? == 0 {
+            return Some(sample); // without registers: of a thread of the kernel
         }
         let frame_pointer = reader.u64()?;
         #[cfg(target_arch = "aarch64")]

@@ -94,9 +94,6 @@ impl Sampling {
 
 /// Opens the events of a process. Without the right to sample the kernel, only what happens outside it
 /// is sampled, with a remark.
-///
-/// # Errors
-/// Samples are forbidden.
 pub fn open(
     sampling: Sampling,
     frequency: u64,

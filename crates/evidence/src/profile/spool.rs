@@ -38,30 +38,21 @@ struct Place {
 fn used(record: &[u8]) -> [&[u8]; 2] {
     const SAMPLE: [u8; 4] = 9_u32.to_ne_bytes();
     const ROOM: usize = STACK_BYTES as usize;
-    let whole = [record, &[]];
-    if !record.starts_with(&SAMPLE) {
-        return whole;
-    }
-    // At the end: the room, and how many bytes of it were filled.
-    let Some((before, filled)) = record.split_last_chunk::<8>() else {
-        return whole;
+    let split = || {
+        // At the end: the room, and how many bytes of it were filled.
+        let (before, filled) = record.split_last_chunk::<8>()?;
+        let start = before.len().checked_sub(ROOM)?;
+        let count = usize::try_from(u64::from_ne_bytes(*filled)).ok()?;
+        (record.starts_with(&SAMPLE) && count <= ROOM)
+            .then(|| [&before[..start + count], filled.as_slice()])
     };
-    let Some(start) = before.len().checked_sub(ROOM) else {
-        return whole;
-    };
-    match usize::try_from(u64::from_ne_bytes(*filled)) {
-        Ok(count) if count <= ROOM => [&before[..start + count], filled],
-        _ => whole,
-    }
+    split().unwrap_or([record, &[]])
 }
 
 pub const FILE: &str = "the temporary file of the records";
 
 impl Spool {
-    /// An empty one, in a file without a name.
-    ///
-    /// # Errors
-    /// No such file can be made in the folder for temporary files.
+    /// Makes an empty spool, in a file without a name in the folder for temporary files.
     pub fn new() -> io::Result<Self> {
         let folder = std::env::temp_dir();
         let folder = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes())
@@ -106,11 +97,8 @@ impl Spool {
         self.written += length as u64;
     }
 
-    /// Hands the records over in the order of their times. Says where they end, if that is before
+    /// Passes the records on in the order of their times. Returns where they end, if that is before
     /// the last one that came.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn replay(mut self, mut take: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
         let refused = Problem::system(FILE);
         let mut ended = self.ended;

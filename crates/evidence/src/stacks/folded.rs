@@ -31,12 +31,16 @@ pub enum Kind {
 }
 
 impl Frame {
-    pub fn unknown(module: &str) -> Self {
+    pub fn new(name: &str, module: &str, kind: Kind) -> Self {
         Self {
-            name: "(unknown)".to_owned(),
+            name: name.to_owned(),
             module: module.to_owned(),
-            kind: Kind::Unknown,
+            kind,
         }
+    }
+
+    pub fn unknown(module: &str) -> Self {
+        Self::new("(unknown)", module, Kind::Unknown)
     }
 }
 
@@ -78,21 +82,18 @@ impl Stacks {
 
 impl Folded {
     /// Adds one sample, its frames outermost first.
-    pub fn add(&mut self, frames: impl Iterator<Item = Frame>, weight: f64) {
-        let places = frames.map(|frame| self.place(frame)).collect();
+    pub fn add(&mut self, frames: impl IntoIterator<Item = Frame>, weight: f64) {
+        let places = frames.into_iter().map(|frame| self.place(frame)).collect();
         let sum = self.stacks.entry(places).or_default();
         sum.samples += 1;
         sum.weight += weight;
     }
 
     fn place(&mut self, frame: Frame) -> usize {
-        if let Some(place) = self.frames.get(&frame) {
-            return *place;
-        }
-        let place = self.order.len();
-        self.order.push(frame.clone());
-        self.frames.insert(frame, place);
-        place
+        *self.frames.entry(frame).or_insert_with_key(|frame| {
+            self.order.push(frame.clone());
+            self.order.len() - 1
+        })
     }
 
     /// All of them, the heaviest first.
@@ -106,9 +107,9 @@ impl Folded {
                 weight: sum.weight,
             })
             .collect();
-        stacks.sort_by(|one, other| {
-            let by_weight = other.weight.total_cmp(&one.weight);
-            by_weight.then_with(|| one.frames.cmp(&other.frames))
+        stacks.sort_by(|first, second| {
+            let by_weight = second.weight.total_cmp(&first.weight);
+            by_weight.then_with(|| first.frames.cmp(&second.frames))
         });
         Stacks {
             frames: self.order,
@@ -122,26 +123,19 @@ mod tests {
     use super::*;
 
     fn frame(name: &str) -> Frame {
-        Frame {
-            name: name.to_owned(),
-            module: "program".to_owned(),
-            kind: Kind::User,
-        }
+        Frame::new(name, "program", Kind::User)
     }
 
     #[test]
     fn equal_stacks_are_one_with_the_sum_of_their_weights() {
         let mut folded = Folded::default();
-        folded.add([frame("main"), frame("a")].into_iter(), 1.0);
-        folded.add([frame("main"), frame("b")].into_iter(), 5.0);
-        folded.add([frame("main"), frame("a")].into_iter(), 2.0);
+        folded.add([frame("main"), frame("a")], 1.0);
+        folded.add([frame("main"), frame("b")], 5.0);
+        folded.add([frame("main"), frame("a")], 2.0);
         let done = folded.finish();
         assert_eq!(done.frames.len(), 3);
-        let heaviest: Vec<_> = done
-            .stacks
-            .iter()
-            .map(|stack| (stack.frames.clone(), stack.samples))
-            .collect();
+        let stacks = done.stacks.into_iter();
+        let heaviest: Vec<_> = stacks.map(|stack| (stack.frames, stack.samples)).collect();
         assert_eq!(heaviest, [(vec![0, 2], 1), (vec![0, 1], 2)]);
     }
 }

@@ -45,11 +45,11 @@ impl KernelFunctions {
 
     /// Returns the entry point of a chain that begins innermost; `None` outside the kernel.
     pub fn entry(&self, chain: &[u64]) -> Option<String> {
-        let mut addresses = chain
-            .iter()
-            .filter(|address| **address < MARKERS_FROM)
-            .peekable();
-        addresses.peek()?;
+        let is_marker = |address: &&u64| **address >= MARKERS_FROM;
+        if chain.iter().all(|address| is_marker(&address)) {
+            return None;
+        }
+        let addresses = chain.iter().filter(|address| !is_marker(address));
         let names: Vec<&str> = addresses
             .filter_map(|address| self.name(*address))
             .collect();
@@ -86,14 +86,8 @@ fn call_of(function: &str) -> Option<&'static str> {
 }
 
 fn entry_point(function: &str) -> Option<String> {
-    for prefix in [
-        "__x64_sys_",
-        "__ia32_sys_",
-        "__arm64_sys_",
-        "__se_sys_",
-        "__do_sys_",
-    ] {
-        if let Some(call) = function.strip_prefix(prefix) {
+    for kind in ["x64", "ia32", "arm64", "se", "do"] {
+        if let Some(call) = function.strip_prefix(&format!("__{kind}_sys_")) {
             return Some(call.split('.').next().unwrap_or(call).to_owned());
         }
     }
@@ -154,10 +148,8 @@ ffffffff81000700 T ksys_read
             assert_eq!(functions.entry(&chain).as_deref(), Some(name));
         }
         let at_entry = [KERNEL, 0xffff_ffff_8100_0310];
-        assert_eq!(
-            functions.entry(&at_entry).as_deref(),
-            Some("system_call_entry")
-        );
+        let entry = functions.entry(&at_entry);
+        assert_eq!(entry.as_deref(), Some("system_call_entry"));
     }
 
     #[test]
@@ -168,12 +160,10 @@ ffffffff81000700 T ksys_read
     }
 
     #[test]
-    fn outside_the_kernel_there_is_no_door_and_without_names_an_unnamed_one() {
+    fn outside_the_kernel_there_is_no_entry_point_and_without_names_an_unnamed_one() {
         assert_eq!(KernelFunctions::default().entry(&[]), None);
         let chain = [KERNEL, 0xffff_ffff_8100_0110];
-        assert_eq!(
-            KernelFunctions::default().entry(&chain).as_deref(),
-            Some("kernel")
-        );
+        let entry = KernelFunctions::default().entry(&chain);
+        assert_eq!(entry.as_deref(), Some("kernel"));
     }
 }

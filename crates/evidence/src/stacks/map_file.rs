@@ -38,24 +38,22 @@ impl MapFiles {
         }
     }
 
-    /// The text of the map file of a process; `None` if there is none. The file is removed:
-    /// interpreters make it for us and leave it.
-    ///
-    /// # Errors
-    /// Why the file is ignored, in words. It is removed only if it is of this run.
+    /// Returns the text of the map file of a process; `None` if there is none. A file of this run is
+    /// removed: interpreters make it for us and leave it. The error is the reason to ignore the file.
     pub fn take(&self, process: u32) -> Result<Option<String>, String> {
         let path = self.path(process);
         let opened = match regular_file::open(&path, Links::Refuse) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| in_words(&error))?,
         };
-        let found = opened.metadata().map_err(|error| in_words(&error))?;
-        if found.modified().map_or(true, |at| at < self.since) {
+        let metadata = opened.metadata().map_err(|error| in_words(&error))?;
+        if metadata.modified().map_or(true, |at| at < self.since) {
             // Of another process, which had the same number.
             return Ok(None);
         }
-        if !self.users.contains(&found.uid()) {
-            return Err(format!("it belongs to another user ({})", found.uid()));
+        let user = metadata.uid();
+        if !self.users.contains(&user) {
+            return Err(format!("it belongs to another user ({user})"));
         }
         let text = read(opened);
         // It is in nobody's way if it stays.
@@ -94,8 +92,8 @@ fn in_words(error: &io::Error) -> String {
 
 /// The user of a process now, or at its end if nobody has waited for it yet.
 pub fn user_of(process: libc::pid_t) -> Option<u32> {
-    let folder = Path::new("/proc").join(process.to_string());
-    fs::metadata(folder).ok().map(|found| found.uid())
+    let metadata = fs::metadata(format!("/proc/{process}")).ok()?;
+    Some(metadata.uid())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use object::SymbolKind;
 
 use crate::stacks::folded::{Frame, Kind};
 use crate::stacks::map_file::MapFiles;
@@ -36,7 +37,7 @@ impl Default for Names {
     fn default() -> Self {
         Self {
             symbolizer: Symbolizer::new(),
-            exported: Tables::of_functions(),
+            exported: Tables::new(SymbolKind::Text),
             known: HashMap::new(),
             generated: HashMap::new(),
             ignored: BTreeMap::new(),
@@ -81,20 +82,11 @@ impl Names {
     pub fn of(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
         if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON);
-            return Rc::from([Frame {
-                name: python.unwrap_or(name).to_owned(),
-                module: if python.is_some() {
-                    "python"
-                } else {
-                    "generated code"
-                }
-                .to_owned(),
-                kind: if python.is_some() {
-                    Kind::Python
-                } else {
-                    Kind::Generated
-                },
-            }]);
+            let (module, kind) = match python {
+                Some(_) => ("python", Kind::Python),
+                None => ("generated code", Kind::Generated),
+            };
+            return Rc::from([Frame::new(python.unwrap_or(name), module, kind)]);
         }
         let Some(mapped) = space.find(address) else {
             return Rc::from([Frame::unknown("memory without a file")]);
@@ -119,44 +111,24 @@ impl Names {
     }
 
     fn generated_name(&self, process: u32, address: u64) -> Option<&str> {
-        let (_, entry) = self
-            .generated
-            .get(&process)?
-            .range(..=address)
-            .next_back()?;
+        let entries = self.generated.get(&process)?;
+        let (_, entry) = entries.range(..=address).next_back()?;
         (address < entry.end).then_some(entry.name.as_str())
     }
 
     fn look_up(&mut self, path: &str, stated: u64) -> Rc<[Frame]> {
         let module = file_name(path);
         let source = Source::Elf(Elf::new(path));
-        let found = self
-            .symbolizer
-            .symbolize_single(&source, Input::VirtOffset(stated));
-        let Ok(Symbolized::Sym(symbol)) = found else {
+        let address = Input::VirtOffset(stated);
+        let Ok(Symbolized::Sym(symbol)) = self.symbolizer.symbolize_single(&source, address) else {
             let exported = self.exported.find(path, stated);
-            return Rc::from([exported.map_or_else(
-                || Frame::unknown(module),
-                |name| Frame {
-                    name: name.to_owned(),
-                    module: module.to_owned(),
-                    kind: Kind::User,
-                },
-            )]);
+            let frame = exported.map(|name| Frame::new(name, module, Kind::User));
+            return Rc::from([frame.unwrap_or_else(|| Frame::unknown(module))]);
         };
-        let frame = |name: &str, kind| Frame {
-            name: name.to_owned(),
-            module: module.to_owned(),
-            kind,
-        };
-        let inlined = symbol
-            .inlined
-            .iter()
-            .map(|one| frame(&one.name, Kind::Inlined));
-        [frame(&symbol.name, Kind::User)]
-            .into_iter()
-            .chain(inlined)
-            .collect()
+        let inlined = symbol.inlined.iter();
+        let inlined = inlined.map(|function| Frame::new(&function.name, module, Kind::Inlined));
+        let frame = Frame::new(&symbol.name, module, Kind::User);
+        [frame].into_iter().chain(inlined).collect()
     }
 }
 

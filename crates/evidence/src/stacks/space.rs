@@ -17,11 +17,10 @@ pub struct Images(HashMap<String, Option<Rc<Image>>>);
 
 impl Images {
     fn get(&mut self, path: &str) -> Option<Rc<Image>> {
-        if !self.0.contains_key(path) {
-            self.0
-                .insert(path.to_owned(), Image::read(path).map(Rc::new));
-        }
-        self.0.get(path).cloned().flatten()
+        let image = self.0.entry(path.to_owned());
+        image
+            .or_insert_with(|| Image::read(path).map(Rc::new))
+            .clone()
     }
 }
 
@@ -73,17 +72,15 @@ impl Space {
     pub fn map(&mut self, images: &mut Images, path: &str, low: u64, length: u64, offset: u64) {
         let high = low.saturating_add(length);
         self.mapped.retain(|old| old.high <= low || high <= old.low);
-        let image = images.get(path);
-        let stated = image
-            .as_ref()
-            .and_then(|image| image.stated_address(offset));
-        let bias = low.wrapping_sub(stated.unwrap_or(0));
-        if let (Some(image), Some(_)) = (&image, stated) {
+        let stated = images
+            .get(path)
+            .and_then(|image| Some((image.stated_address(offset)?, image)));
+        let bias = low.wrapping_sub(stated.as_ref().map_or(0, |(address, _)| *address));
+        if let Some((_, image)) = &stated {
+            let module = image.module(path, low..high, bias);
             self.unwinder.remove_module(low);
-            self.unwinder
-                .add_module(image.module(path, low..high, bias));
-        }
-        if stated.is_none() {
+            self.unwinder.add_module(module);
+        } else {
             self.unnamed.push(low..high);
         }
         self.mapped.push(Mapped {
@@ -106,9 +103,8 @@ impl Space {
 
     /// Returns the mapping at an address.
     pub fn find(&self, address: u64) -> Option<&Mapped> {
-        self.mapped
-            .iter()
-            .find(|mapped| (mapped.low..mapped.high).contains(&address))
+        let mut mapped = self.mapped.iter();
+        mapped.find(|mapped| (mapped.low..mapped.high).contains(&address))
     }
 
     /// Every file that code was mapped from.
@@ -141,20 +137,10 @@ impl Space {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
-    UnwindRegsNative::new(
-        captured.instruction,
-        captured.stack_pointer,
-        captured.frame_pointer,
-    )
-}
-
-#[cfg(target_arch = "aarch64")]
-fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
-    UnwindRegsNative::new(
-        captured.link,
-        captured.stack_pointer,
-        captured.frame_pointer,
-    )
+    #[cfg(target_arch = "x86_64")]
+    let first = captured.instruction;
+    #[cfg(target_arch = "aarch64")]
+    let first = captured.link;
+    UnwindRegsNative::new(first, captured.stack_pointer, captured.frame_pointer)
 }

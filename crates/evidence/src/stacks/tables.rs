@@ -29,15 +29,7 @@ struct Symbol {
 }
 
 impl Tables {
-    pub fn of_variables() -> Self {
-        Self::of(SymbolKind::Data)
-    }
-
-    pub fn of_functions() -> Self {
-        Self::of(SymbolKind::Text)
-    }
-
-    fn of(kind: SymbolKind) -> Self {
+    pub fn new(kind: SymbolKind) -> Self {
         Self {
             kind,
             files: HashMap::new(),
@@ -92,10 +84,9 @@ impl Table {
     }
 
     fn find(&self, stated: u64) -> Option<&str> {
-        let after = self
-            .symbols
-            .partition_point(|symbol| symbol.address <= stated);
-        let symbol = self.symbols.get(after.checked_sub(1)?)?;
+        let symbols = &self.symbols;
+        let after = symbols.partition_point(|symbol| symbol.address <= stated);
+        let symbol = symbols.get(after.checked_sub(1)?)?;
         (stated - symbol.address < symbol.bytes).then_some(symbol.name.as_str())
     }
 }

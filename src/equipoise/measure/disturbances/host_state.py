@@ -1,6 +1,6 @@
 """What the checks look at: a host, its environment, and half a second of its activity.
 
-What counts CPU time raises `Unknown` where the kernel's counters could not be read.
+A method or function raises `Unknown` where it needs a counter that could not be read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from equipoise.measure.environment.cgroups import times_throttled
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.host import Facts, Host, Unknown, collect
 
 LENGTH_S = 0.5
 _BUSY = (1, 2, 3, 6, 7)
@@ -40,15 +40,14 @@ class Process(Struct, frozen=True):
 
 
 class Moment(Struct, frozen=True):
-    """Counters of a host at one moment, or the reason why one could not be read."""
+    """Processes and counters of a host at one moment."""
 
     at_s: float
     processes: Mapping[int, Process]
-    busy_ticks: int | Unknown
-    steal_ticks: int | Unknown
-    all_ticks: int | Unknown
-    pages_swapped: int | Unknown
-    throttled: int | Unknown
+    counters: Mapping[str, int | None]
+    """Counters of the kernel by the names of ``COUNTERS``; ``None`` where one cannot be read."""
+    unknown: Mapping[str, str]
+    """Why a counter cannot be read."""
 
 
 class BusyProcess(Struct, frozen=True):
@@ -74,31 +73,34 @@ class Activity(Struct, frozen=True):
         """Length of the activity."""
         return self.last.at_s - self.first.at_s
 
+    def change(self, counter: str) -> int:
+        """Return how far a counter of ``COUNTERS`` went."""
+        for moment in (self.first, self.last):
+            if counter in moment.unknown:
+                raise Unknown(moment.unknown[counter])
+        first, last = self.first.counters[counter], self.last.counters[counter]
+        assert first is not None and last is not None
+        return last - first
+
     def busy_processes(self) -> list[BusyProcess]:
         """Return the processes of others that used CPU time, the busiest first."""
-        processes = [
+        processes = (
             BusyProcess(number, process.name, self._used(number, process), process.of_the_kernel)
             for number, process in self.last.processes.items()
             if number != self.own_process
-        ]
-        return sorted(
-            (process for process in processes if process.share > 0),
-            key=lambda process: (-process.share, process.number),
         )
+        busy = [process for process in processes if process.share > 0]
+        return sorted(busy, key=lambda process: (-process.share, process.number))
 
     def unseen_share(self) -> float:
         """Return the CPU time, in CPUs, that no process seen at the end accounts for."""
-        own = self.last.processes.get(self.own_process)
-        own_share = 0.0 if own is None else self._used(self.own_process, own)
-        busy = self._share(change(self.first.busy_ticks, self.last.busy_ticks))
-        seen = sum(process.share for process in self.busy_processes())
-        return max(0.0, busy - own_share - seen)
+        used = sum(self._used(number, process) for number, process in self.last.processes.items())
+        return max(0.0, self._share(self.change("busy_ticks")) - used)
 
     def steal_share(self) -> float:
         """Return the fraction of the processors' time that the hypervisor took away."""
-        ticks = change(self.first.all_ticks, self.last.all_ticks)
-        stolen = change(self.first.steal_ticks, self.last.steal_ticks)
-        return stolen / ticks if ticks > 0 else 0.0
+        ticks = self.change("all_ticks")
+        return self.change("steal_ticks") / ticks if ticks > 0 else 0.0
 
     def _used(self, number: int, process: Process) -> float:
         before = self.first.processes.get(number)
@@ -121,15 +123,6 @@ class HostState(Struct, frozen=True):
     we_are_root: bool = False
 
 
-def change(first: int | Unknown, last: int | Unknown) -> int:
-    """Return how far a counter went."""
-    for value in (first, last):
-        if isinstance(value, Unknown):
-            raise value
-    assert isinstance(first, int) and isinstance(last, int)
-    return last - first
-
-
 def watch(
     host: Host, seconds: float = LENGTH_S, sleep: Callable[[float], None] = time.sleep
 ) -> Activity:
@@ -141,15 +134,9 @@ def watch(
 
 def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Moment:
     """Read the counters of a host."""
-    return Moment(
-        at_s=clock(),
-        processes=dict(_processes(host)),
-        busy_ticks=_or_reason(lambda: _cpu_ticks(host, _BUSY)),
-        steal_ticks=_or_reason(lambda: _cpu_ticks(host, _STEAL)),
-        all_ticks=_or_reason(lambda: _cpu_ticks(host, _ALL)),
-        pages_swapped=_or_reason(lambda: _pages_swapped(host)),
-        throttled=_or_reason(lambda: times_throttled(host)),
-    )
+    at_s, processes = clock(), dict(_processes(host))
+    values, unknown = collect(COUNTERS, host)
+    return Moment(at_s, processes, values, unknown)
 
 
 def steal_since_boot(host: Host) -> float:
@@ -198,8 +185,11 @@ def _printable(name: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
-def _or_reason(read: Callable[[], int]) -> int | Unknown:
-    try:
-        return read()
-    except Unknown as reason:
-        return reason
+COUNTERS: Facts = {
+    "busy_ticks": lambda host: _cpu_ticks(host, _BUSY),
+    "steal_ticks": lambda host: _cpu_ticks(host, _STEAL),
+    "all_ticks": lambda host: _cpu_ticks(host, _ALL),
+    "pages_swapped": _pages_swapped,
+    "times_throttled": times_throttled,
+}
+"""Counters whose change shows what happened."""

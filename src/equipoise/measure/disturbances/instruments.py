@@ -30,9 +30,9 @@ OWN_PROCESSES = 2
 _HARDWARE = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
     "load_1_minute": "mount /proc",
-    "pressure_cpu_s": "start the kernel with psi=1",
-    "pressure_memory_s": "start the kernel with psi=1",
-    "pressure_io_s": "start the kernel with psi=1",
+    **dict.fromkeys(
+        ("pressure_cpu_s", "pressure_memory_s", "pressure_io_s"), "start the kernel with psi=1"
+    ),
     "steal_s": "mount /proc",
     "busy_s": "mount /proc",
     "frequency_hz": "use real hardware: few virtual machines show it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.measure.disturbances.host_state import HostState, change
+from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment.cgroups import memory_in_use, memory_limit
 from equipoise.measure.environment.hardware import HUGE_PAGES, meminfo, transparent_huge_pages
 from equipoise.measure.environment.host import Host, Unknown, readable
@@ -37,7 +37,7 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
         limit = memory_limit(state.host)
     except Unknown:
         # Without control groups there is no limit.
-        return
+        limit = None
     if limit is None:
         return
     used = memory_in_use(state.host, limit)
@@ -53,14 +53,13 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
 
 def swap(state: HostState) -> Iterator[Disturbance]:
     """Report pages that move to or from disk now, or that lie there."""
-    activity = state.activity
-    moved = change(activity.first.pages_swapped, activity.last.pages_swapped)
+    moved = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
     if moved > 0:
         yield Disturbance(
             "swapping",
             "disturbs",
-            f"the host is swapping: {moved} pages in {activity.seconds:.1f} s",
+            f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s",
             _SWAP_HINT,
         )
     elif used > 0:

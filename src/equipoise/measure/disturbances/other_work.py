@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.host_state import (
     BusyProcess,
     HostState,
-    change,
     steal_since_boot,
 )
 from equipoise.measure.environment import cgroups
@@ -96,7 +95,7 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
     if quota is None or quota.value >= len(online(state.host)):
         return
     try:
-        halted = change(state.activity.first.throttled, state.activity.last.throttled)
+        halted = state.activity.change("times_throttled")
     except Unknown:
         # The quota is known all the same.
         halted = 0

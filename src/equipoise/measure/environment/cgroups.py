@@ -119,7 +119,6 @@ def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
     """Yield root and mount point of each mount of v2, or of a controller of v1.
 
     See proc_pid_mountinfo(5).
-
     """
     for line in host.text("/proc/self/mountinfo").splitlines():
         before, dash, after = line.partition(" - ")

@@ -10,14 +10,15 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Literal, Self, TypeVar
+from contextlib import AbstractContextManager, ExitStack, closing
+from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from equipoise.measure.environment.hardware import CPUS, online
 from equipoise.measure.environment.host import Host, Unknown
 
 T = TypeVar("T")
-Resource = Literal["cpu", "memory", "io"]
 When = Literal["before", "after", "difference"]
 
 MOST_S = 200e-6
@@ -29,19 +30,13 @@ RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 
 
-class CovariateReader:
+class CovariateReader(AbstractContextManager["CovariateReader"]):
     """Reader of the covariates of each trial; a context manager.
 
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
 
-    Parameters
-    ----------
-    host
-        Host whose files are read; by default this one.
-    clock
-        Seconds, for the cost of each source.
-    most_s
-        Longest time that one source may take per trial, in seconds.
+    By default the files of this host are read. ``clock`` returns seconds, for the cost of each
+    source; ``most_s`` is the longest time in seconds that one source may take per trial.
     """
 
     def __init__(
@@ -56,23 +51,11 @@ class CovariateReader:
         """Why a covariate is ``None``: what this host lacks, or the last failure to read it."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
-        self._names: list[str] = []
         for names, open_source in SOURCES:
-            self._names.extend(names)
-            with ExitStack() as opened:
-                try:
-                    source = open_source(host)
-                    opened.callback(source.close)
-                    cost_s = _cost_s(source, _any_cpu(host), clock)
-                except Unknown as reason:
-                    self._explain(names, str(reason))
-                    continue
-                if cost_s > most_s:
-                    why = f"to read it takes {1e3 * cost_s:.2g} ms here: too long beside a trial"
-                    self._explain(names, why)
-                    continue
-                opened.pop_all()
-            self._sources.append((names, source))
+            try:
+                self._sources.append((names, _quick(open_source(host), host, clock, most_s)))
+            except Unknown as reason:
+                self._explain(names, reason)
 
     def before(self) -> None:
         """Read what is needed before a trial."""
@@ -82,19 +65,15 @@ class CovariateReader:
                 source.before()
             except Unknown as reason:
                 self._failed.add(names)
-                self._explain(names, str(reason))
+                self._explain(names, reason)
 
     def after(
         self, *, cpu: int | None = None, run_delay_s: float | None = None
     ) -> dict[str, float | None]:
         """Return the covariates of the trial that ``before`` was called for.
 
-        Parameters
-        ----------
-        cpu
-            CPU on which the trial ran last, as the launcher reports it.
-        run_delay_s
-            Seconds for which the trial was ready but did not run, as the launcher reports it.
+        The launcher reports ``cpu``, on which the trial ran last, and ``run_delay_s``, the seconds
+        for which it was ready but did not run.
 
         Returns
         -------
@@ -104,19 +83,21 @@ class CovariateReader:
             it, and over the trial, in seconds, ``pressure_cpu_s``, ``pressure_memory_s``,
             ``pressure_io_s``, ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
         """
-        values: dict[str, float | None] = dict.fromkeys(self._names)
+        values: dict[str, float | None] = dict.fromkeys(
+            name for names, _ in SOURCES for name in names
+        )
         for names, source in self._sources:
             if names in self._failed:
                 continue
             try:
                 values.update(zip(names, source.after(cpu), strict=True))
             except Unknown as reason:
-                self._explain(names, str(reason))
-        values[RUN_DELAY] = run_delay_s
-        values[CPU] = cpu
-        for name in (RUN_DELAY, CPU):
-            if values[name] is None:
+                self._explain(names, reason)
+        reported = {RUN_DELAY: run_delay_s, CPU: cpu}
+        for name, value in reported.items():
+            if value is None:
                 self.reasons[name] = "the launcher did not report it"
+        values |= reported
         return values
 
     def close(self) -> None:
@@ -125,43 +106,41 @@ class CovariateReader:
             source.close()
         self._sources.clear()
 
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Close it at the end of the block."""
         self.close()
 
-    def _explain(self, names: Sequence[str], reason: str) -> None:
-        self.reasons.update(dict.fromkeys(names, reason))
+    def _explain(self, names: Sequence[str], reason: Unknown) -> None:
+        self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
-def _any_cpu(host: Host) -> int | None:
-    try:
-        return online(host)[0]
-    except Unknown:
-        # Then no source that needs a CPU has opened.
-        return None
-
-
-def _cost_s(source: Source, cpu: int | None, clock: Callable[[], float]) -> float:
-    costs = []
-    for _ in range(_ATTEMPTS):
-        started = clock()
-        source.before()
-        source.after(cpu)
-        costs.append(clock() - started)
-    return min(costs)
+def _quick(source: Source, host: Host, clock: Callable[[], float], most_s: float) -> Source:
+    """Return an open source; close it and raise `Unknown` if it cannot be read in time."""
+    with ExitStack() as opened:
+        opened.callback(source.close)
+        try:
+            cpu: int | None = online(host)[0]
+        except Unknown:
+            # Then no source that needs a CPU has opened.
+            cpu = None
+        costs_s = []
+        for _ in range(_ATTEMPTS):
+            started = clock()
+            source.before()
+            source.after(cpu)
+            costs_s.append(clock() - started)
+        if min(costs_s) > most_s:
+            raise Unknown(
+                f"to read it takes {1e3 * min(costs_s):.2g} ms here: too long beside a trial"
+            )
+        opened.pop_all()
+    return source
 
 
 class OpenFile:
     """A small file of /proc or /sys that is opened once and read again each time.
 
-    Raises
-    ------
-    Unknown
-        The file cannot be opened.
+    It raises `Unknown` if the file cannot be opened.
     """
 
     def __init__(self, host: Host, name: str) -> None:
@@ -174,10 +153,8 @@ class OpenFile:
     def parse(self, parser: Callable[[bytes], T], at_most: int) -> T:
         """Parse the first bytes of the present content.
 
-        Raises
-        ------
-        Unknown
-            The file can no longer be read, or the parser raises `ValueError` or `IndexError`.
+        Raise `Unknown` if the file can no longer be read, or the parser raises `ValueError` or
+        `IndexError`.
         """
         try:
             return parser(os.pread(self._descriptor, at_most, 0))
@@ -191,90 +168,68 @@ class OpenFile:
         os.close(self._descriptor)
 
 
-class Source:
-    """One source of covariates.
+class Source(Struct):
+    """One source of covariates."""
 
-    Parameters
-    ----------
-    when
-        Whether a reading before the trial counts, one after it, or their difference.
-    read
-        Function that reads, given the CPU on which the trial ran last, if it is known; raises
-        `Unknown` where the host no longer offers the source.
-    files
-        Open files of the source.
-    per_unit
-        Divisor of a difference.
-    """
-
-    def __init__(
-        self,
-        when: When,
-        read: Callable[[int | None], tuple[float, ...]],
-        files: list[OpenFile],
-        per_unit: float = 1.0,
-    ) -> None:
-        self._when = when
-        self._read = read
-        self._files = files
-        self._per_unit = per_unit
-        self._first: tuple[float, ...] = ()
+    when: When
+    """Whether a reading before the trial counts, one after it, or their difference."""
+    read: Callable[[int | None], tuple[float, ...]]
+    """Reads, given the CPU on which the trial ran last, if it is known; raises `Unknown` where
+    the host no longer offers the source."""
+    files: list[OpenFile]
+    per_unit: float = 1.0
+    """Divisor of a difference."""
+    first: tuple[float, ...] = ()
+    """Reading before the trial."""
 
     def before(self) -> None:
         """Read what is needed before a trial."""
-        if self._when != "after":
-            self._first = self._read(None)
+        if self.when != "after":
+            self.first = self.read(None)
 
     def after(self, cpu: int | None) -> tuple[float, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
-        if self._when == "before":
-            return self._first
-        last = self._read(cpu)
-        if self._when == "after":
+        if self.when == "before":
+            return self.first
+        last = self.read(cpu)
+        if self.when == "after":
             return last
-        return tuple((b - a) / self._per_unit for a, b in zip(self._first, last, strict=True))
+        return tuple((b - a) / self.per_unit for a, b in zip(self.first, last, strict=True))
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files:
+        for file in self.files:
             file.close()
 
 
-def load(host: Host) -> Source:
-    """Open the load average, which after the trial would contain the trial (proc_loadavg(5))."""
-    file = OpenFile(host, "/proc/loadavg")
-    return Source(
-        "before", lambda _: (file.parse(lambda text: float(text.split(None, 1)[0]), 64),), [file]
-    )
+def _one_file(
+    when: When,
+    name: str,
+    parser: Callable[[bytes], tuple[float, ...]],
+    at_most: int,
+    per_unit: float = 1.0,
+) -> Callable[[Host], Source]:
+    """Return a function that opens the source that is the beginning of one file."""
+
+    def open_source(host: Host) -> Source:
+        file = OpenFile(host, name)
+        return Source(when, lambda _: file.parse(parser, at_most), [file], per_unit)
+
+    return open_source
 
 
-def pressure(host: Host, resource: Resource) -> Source:
-    """Open the seconds during which some process of the host waited for a resource.
-
-    Source: the kernel's Documentation/accounting/psi.rst.
-    """
-    file = OpenFile(host, f"/proc/pressure/{resource}")
-    return Source("difference", lambda _: (file.parse(_total_us, 128),), [file], 1e6)
+def _load(text: bytes) -> tuple[float]:
+    return (float(text.split(None, 1)[0]),)
 
 
-def _total_us(text: bytes) -> int:
+def _total_us(text: bytes) -> tuple[int]:
     # The first line counts "some", and its total is the last field.
     line = text.partition(b"\n")[0]
-    return int(line[line.rindex(_TOTAL) + len(_TOTAL) :])
+    return (int(line[line.rindex(_TOTAL) + len(_TOTAL) :]),)
 
 
 _TOTAL = b"total="
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
-
-
-def processor_time(host: Host) -> Source:
-    """Open the CPU seconds that the hypervisor took away, and that all processes used.
-
-    The kernel counts ticks, usually of 10 ms: a short trial shows 0 or one tick (proc_stat(5)).
-    """
-    file = OpenFile(host, "/proc/stat")
-    ticks_per_s = os.sysconf("SC_CLK_TCK")
-    return Source("difference", lambda _: file.parse(_stolen_and_busy, 256), [file], ticks_per_s)
 
 
 def _stolen_and_busy(text: bytes) -> tuple[int, int]:
@@ -323,10 +278,7 @@ def temperature(host: Host) -> Source:
     if not names:
         raise Unknown(f"neither {ZONES} nor {MONITORS} shows a sensor of the processor")
     with ExitStack() as opened:
-        files = []
-        for name in names:
-            files.append(OpenFile(host, name))
-            opened.callback(files[-1].close)
+        files = [opened.enter_context(closing(OpenFile(host, name))) for name in names]
         opened.pop_all()
     return Source("before", lambda _: (max(file.parse(int, 32) / 1e3 for file in files),), files)
 
@@ -340,23 +292,34 @@ def _zones(host: Host) -> Iterator[str]:
 
 
 def _monitors(host: Host) -> Iterator[str]:
-    for monitor in _names(host, MONITORS):
-        folder = f"{MONITORS}/{monitor}"
+    for folder in (f"{MONITORS}/{monitor}" for monitor in _names(host, MONITORS)):
+        sensor = f"{folder}/{_PACKAGE_SENSOR}"
         if host.has(f"{folder}/name") and host.text(f"{folder}/name") in _PROCESSOR_MONITORS:
-            if host.has(f"{folder}/{_PACKAGE_SENSOR}"):
-                yield f"{folder}/{_PACKAGE_SENSOR}"
+            if host.has(sensor):
+                yield sensor
 
 
 def _names(host: Host, folder: str) -> list[str]:
     return host.names(folder) if host.has(folder) else []
 
 
+def _pressure(resource: str) -> Callable[[Host], Source]:
+    return _one_file("difference", f"/proc/pressure/{resource}", _total_us, 128, 1e6)
+
+
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
-    (("load_1_minute",), load),
-    (("pressure_cpu_s",), functools.partial(pressure, resource="cpu")),
-    (("pressure_memory_s",), functools.partial(pressure, resource="memory")),
-    (("pressure_io_s",), functools.partial(pressure, resource="io")),
-    (("steal_s", "busy_s"), processor_time),
+    # After the trial the load average would contain the trial (proc_loadavg(5)).
+    (("load_1_minute",), _one_file("before", "/proc/loadavg", _load, 64)),
+    # Seconds during which some process of the host waited: Documentation/accounting/psi.rst.
+    (("pressure_cpu_s",), _pressure("cpu")),
+    (("pressure_memory_s",), _pressure("memory")),
+    (("pressure_io_s",), _pressure("io")),
+    # Ticks that the hypervisor took away, and that all processes used, usually of 10 ms: a short
+    # trial shows 0 or one tick (proc_stat(5)).
+    (
+        ("steal_s", "busy_s"),
+        _one_file("difference", "/proc/stat", _stolen_and_busy, 256, os.sysconf("SC_CLK_TCK")),
+    ),
     (("frequency_hz",), frequency),
     (("temperature_c",), temperature),
 )

@@ -104,9 +104,8 @@ def hypervisor(host: Host) -> str:
     except Unknown:
         # The list could only have named what the flag has shown.
         sources = []
-    return next(
-        (_HYPERVISOR_CLOCKS[name] for name in sources if name in _HYPERVISOR_CLOCKS), "unnamed"
-    )
+    names = (_HYPERVISOR_CLOCKS[source] for source in sources if source in _HYPERVISOR_CLOCKS)
+    return next(names, "unnamed")
 
 
 def _cpuinfo(host: Host, key: str) -> str:
@@ -119,12 +118,10 @@ def _of_each_cpu(host: Host, name: str) -> list[str]:
 
 def _cores(host: Host) -> list[tuple[int, int]]:
     """Return package and core of each CPU that is switched on."""
+    folders = [f"{CPUS}/cpu{cpu}/topology" for cpu in online(host)]
     return [
-        (
-            host.number(f"{CPUS}/cpu{cpu}/topology/physical_package_id"),
-            host.number(f"{CPUS}/cpu{cpu}/topology/core_id"),
-        )
-        for cpu in online(host)
+        (host.number(f"{folder}/physical_package_id"), host.number(f"{folder}/core_id"))
+        for folder in folders
     ]
 
 

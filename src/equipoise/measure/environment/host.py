@@ -20,16 +20,10 @@ class Unknown(Exception):
 
 
 class Host(Struct, frozen=True):
-    """A host as its files show it; a method raises `Unknown` for what cannot be read.
-
-    Parameters
-    ----------
-    root
-        The folder that stands for ``/``.
-
-    """
+    """A host as its files show it; a method raises `Unknown` for what cannot be read."""
 
     root: Path = Path("/")
+    """Folder that stands for ``/``."""
 
     def path(self, name: str) -> Path:
         """Return the path of the file that the host calls ``name``."""
@@ -42,8 +36,9 @@ class Host(Struct, frozen=True):
     def text(self, name: str, at_most: int = _READ_BYTES) -> str:
         """Return the content of a file, stripped of white space."""
         try:
-            with open(self.path(name), "rb", buffering=0) as file:
-                return _first_bytes(file.fileno(), at_most).decode("utf-8", "replace").strip()
+            # The kernel returns a file of /proc page by page; `read` goes on until the end.
+            with open(self.path(name), "rb") as file:
+                return file.read(at_most).decode("utf-8", "replace").strip()
         except OSError as error:
             raise Unknown(f"{name}: {error.strerror}") from None
 
@@ -69,15 +64,6 @@ class Host(Struct, frozen=True):
             return sorted(os.listdir(self.path(folder)))
         except OSError as error:
             raise Unknown(f"{folder}: {error.strerror}") from None
-
-
-def _first_bytes(descriptor: int, at_most: int) -> bytes:
-    # The kernel returns a file of /proc page by page: one read may not be the whole.
-    parts = []
-    while at_most > 0 and (part := os.read(descriptor, at_most)):
-        parts.append(part)
-        at_most -= len(part)
-    return b"".join(parts)
 
 
 Fact = Callable[[Host], Any]

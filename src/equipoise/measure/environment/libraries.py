@@ -22,10 +22,10 @@ from typing import IO
 
 from msgspec import Struct
 
+from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.host import Unknown, readable
 from equipoise.measure.untimed import describe_signal, run_untimed
 
-TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 OPENBLAS_VARIABLE = "OPENBLAS_CORETYPE"
 BLIS_VARIABLE = "BLIS_ARCH_TYPE"
 CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
@@ -67,32 +67,21 @@ def mapped_libraries(
 ) -> Mapped:
     """Find the libraries that a command maps at its start; the command itself does not run.
 
-    Scripts are followed to their interpreter, and ``env`` to the program that it starts.
-
-    Parameters
-    ----------
-    command
-        Argument vector; a program without a slash is looked for on the condition's PATH.
-    environment
-        Complete environment of the condition.
-    working_folder
-        Folder where the command would run.
-    timeout_s
-        Seconds that the loader may take.
+    A program without a slash is looked for on the PATH of ``environment``, which is complete.
+    Scripts are followed to their interpreter, and ``env`` to the program that it starts. The loader
+    may take ``timeout_s`` seconds.
     """
     program: str | None = None
     try:
-        start, program = _final_program(_Start(tuple(command), environment), working_folder)
+        program, environment = _final_program(command, environment, working_folder)
         loader = _elf_loader(program)
-        if loader is None:
-            preloads = start.environment.get("LD_PRELOAD")
-            problem = "LD_PRELOAD does nothing here: the program is linked statically"
-            return Mapped(readable(program), {}, (problem,) if preloads else ())
-        return _listed_libraries(loader, program, start.environment, working_folder, timeout_s)
+        if loader is not None:
+            return _listed_libraries(loader, program, environment, working_folder, timeout_s)
+        problem = "LD_PRELOAD does nothing here: the program is linked statically"
+        return Mapped(readable(program), {}, (problem,) if environment.get("LD_PRELOAD") else ())
     except Unknown as reason:
-        return Mapped(
-            None if program is None else readable(program), None, unknown_because=str(reason)
-        )
+        name = None if program is None else readable(program)
+        return Mapped(name, None, unknown_because=str(reason))
     except ValueError as error:
         # A zero byte in a name or in the environment: nothing can be started with it.
         return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
@@ -103,14 +92,10 @@ def loader_of(
 ) -> str | None:
     """Return the dynamic loader of the program that a command runs in the end.
 
-    ``None`` if the program is linked statically.
-
-    Raises
-    ------
-    Unknown
-        The program cannot be found or read.
+    ``None`` if the program is linked statically. Raise `Unknown` if it cannot be found or read.
     """
-    return _elf_loader(_final_program(_Start(tuple(command), environment), working_folder)[1])
+    program, _ = _final_program(command, environment, working_folder)
+    return _elf_loader(program)
 
 
 def opened_libraries(
@@ -118,10 +103,7 @@ def opened_libraries(
 ) -> frozenset[str]:
     """Run a command once; return the real paths of the libraries that its processes opened.
 
-    Raises
-    ------
-    Unknown
-        The command cannot be run, or takes longer than ``timeout_s`` seconds.
+    Raise `Unknown` if it cannot be run, or takes longer than ``timeout_s`` seconds.
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
         log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
@@ -131,43 +113,26 @@ def opened_libraries(
     return frozenset(os.path.realpath(path) for path in paths)
 
 
-def requested_tunables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of ``GLIBC_TUNABLES``, by name."""
-    settings = environment.get(TUNABLES_VARIABLE, "").split(":")
-    return {
-        name: value for name, _, value in (setting.partition("=") for setting in settings) if name
-    }
-
-
 def ignored_tunables(
     loader: str, environment: Mapping[str, str], timeout_s: float = _LOADER_S
 ) -> tuple[str, ...]:
     """Return a sentence for each requested tunable that is not in force.
 
-    The loader ignores an unknown name and a value out of range without a message.
-
-    Parameters
-    ----------
-    loader
-        Dynamic loader of the program.
-    environment
-        Complete environment of the condition.
-    timeout_s
-        Seconds that the loader may take.
-
-    Raises
-    ------
-    Unknown
-        The loader does not list its tunables.
+    The loader ignores an unknown name and a value out of range without a message. ``environment``
+    is the complete one of the condition. Raise `Unknown` if the loader does not list its tunables
+    within ``timeout_s`` seconds.
     """
-    own = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    done = _run_loader([loader, "--list-tunables"], own, None, timeout_s)
+    without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    done = _run_loader([loader, "--list-tunables"], without_preload, None, timeout_s)
     lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())
     in_force = {line["name"]: line["value"] for line in lines if line}
     if done.returncode != 0 or not in_force:
         raise Unknown(f"{loader} lists no tunables")
+    settings = (
+        setting.partition("=") for setting in environment.get(TUNABLES_VARIABLE, "").split(":")
+    )
     ignored: list[str] = []
-    for name, value in requested_tunables(environment).items():
+    for name, value in {name: value for name, _, value in settings if name}.items():
         if name not in in_force:
             ignored.append(f"{loader} knows no tunable {name!r}")
         elif _number(value) is None or _number(value) != _number(in_force[name]):
@@ -195,62 +160,56 @@ def blas_cores(
     OpenBLAS reports its choice when it is loaded, BLIS when it is used first. OpenBLAS ignores a
     name that it does not know; BLIS 0.9 ignores every name, because it takes numbers only.
 
-    Raises
-    ------
-    Unknown
-        The command cannot be run, takes longer than ``timeout_s`` seconds, or a signal ends it.
+    Raise `Unknown` if the command cannot be run, takes longer than ``timeout_s`` seconds, or a
+    signal ends it.
     """
+    verbose = {**environment, **_VERBOSE_BLAS}
     with tempfile.TemporaryFile() as errors:
-        status = _run_once(
-            command, {**environment, **_VERBOSE_BLAS}, working_folder, timeout_s, errors
-        )
+        status = _run_once(command, verbose, working_folder, timeout_s, errors)
         errors.seek(0)
         text = _text(errors.read())
     if status < 0:
         lacks = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
         raise Unknown(f"it ended by {describe_signal(-status)}{lacks}")
-    openblas, blis = (
-        tuple(dict.fromkeys(line["core"] for line in pattern.finditer(text)))
-        for pattern in (_OPENBLAS_CORE, _BLIS_CORE)
-    )
-    return BlasCores(openblas, blis)
+    return BlasCores(_each_once(_OPENBLAS_CORE, text), _each_once(_BLIS_CORE, text))
 
 
-class _Start(Struct, frozen=True):
-    """A program about to be started."""
-
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
+def _each_once(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line["core"] for line in pattern.finditer(text)))
 
 
-def _final_program(start: _Start, working_folder: str) -> tuple[_Start, str]:
-    """Return what runs after every "#!" and every ``env``, and its file."""
+def _final_program(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str
+) -> tuple[str, Mapping[str, str]]:
+    """Return the file that runs after every "#!" and every ``env``, and its environment."""
+    arguments = tuple(command)
     for _ in range(_MOST_SCRIPTS):
-        program = _program_file(start, working_folder)
+        program = _program_file(arguments[0] if arguments else "", environment, working_folder)
         if os.path.basename(program) == "env":
-            start = _through_env(start)
+            arguments, environment = _through_env(arguments, environment)
             continue
         interpreter = _interpreter(program)
         if interpreter is None:
-            return start, program
-        start = _Start((*interpreter, program, *start.arguments[1:]), start.environment)
-    raise Unknown(f"{readable(start.arguments[0])}: more scripts in a row than the kernel follows")
+            return program, environment
+        arguments = (*interpreter, program, *arguments[1:])
+    raise Unknown(f"{readable(arguments[0])}: more scripts in a row than the kernel follows")
 
 
-def _program_file(start: _Start, working_folder: str) -> str:
-    name = start.arguments[0] if start.arguments else ""
-    if "/" in name:
-        path: str | None = os.path.join(working_folder, name)
-    else:
-        path = shutil.which(name, path=start.environment.get("PATH", os.defpath))
+def _program_file(name: str, environment: Mapping[str, str], working_folder: str) -> str:
+    search = environment.get("PATH", os.defpath)
+    in_folder = os.path.join(working_folder, name)
+    path = in_folder if "/" in name else shutil.which(name, path=search)
     if path is None or not os.path.isfile(path):
         raise Unknown(f"there is no program {readable(name) or '(empty)'!r}")
     return path
 
 
-def _through_env(start: _Start) -> _Start:
-    environment = dict(start.environment)
-    for index, argument in enumerate(start.arguments[1:], start=1):
+def _through_env(
+    arguments: tuple[str, ...], environment: Mapping[str, str]
+) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """Return what ``env`` starts, and the environment that it gives it."""
+    environment = dict(environment)
+    for index, argument in enumerate(arguments[1:], start=1):
         if argument in ("-i", "-", "--ignore-environment"):
             environment = {}
         elif argument.startswith("-"):
@@ -259,7 +218,7 @@ def _through_env(start: _Start) -> _Start:
             name, _, value = argument.partition("=")
             environment[name] = value
         else:
-            return _Start(start.arguments[index:], environment)
+            return arguments[index:], environment
     raise Unknown("env starts no program")
 
 
@@ -281,13 +240,7 @@ def _interpreter(program: str) -> tuple[str, ...] | None:
 
 
 def _elf_loader(program: str) -> str | None:
-    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if static.
-
-    Raises
-    ------
-    Unknown
-        The file cannot be read, or is no ELF file.
-    """
+    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if static."""
     try:
         with open(program, "rb") as file:
             return _interpreter_segment(file)

@@ -1,8 +1,7 @@
-"""The software of a host: kernel, C library, and the variables that change how programs run.
+"""The software of a host: kernel, C library, and the size of the environment.
 
-An environment may hold secrets, and a ledger is passed on. Only the known tuning variables
-(`equipoise.model.redaction`) are recorded with their values. Of the variables in
-``WITHHELD`` only the names are recorded: they matter, but may hold folders, tokens or hosts.
+Of the variables in ``WITHHELD`` only the names are recorded: they matter, but may hold folders,
+tokens or hosts.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from equipoise.measure.environment.host import NONE, Facts, Host, Unknown, readable
-from equipoise.model.redaction import TUNING_VARIABLES
+from equipoise.measure.environment.host import NONE, Facts, Host, Unknown
 
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 RANDOMISATION = "/proc/sys/kernel/randomize_va_space"
@@ -39,28 +37,13 @@ _QUERY = 0xFFFFFFFF
 """Argument of personality(2) that changes nothing and returns the present value."""
 
 
-def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the known tuning variables that are set, with their values."""
-    return {
-        name: readable(environment[name]) for name in sorted(TUNING_VARIABLES & environment.keys())
-    }
-
-
-def withheld_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that are set and matter, but whose values are not recorded."""
-    return sorted(WITHHELD & environment.keys())
-
-
 def size_bytes(environment: Mapping[str, str]) -> int:
     """Return how many bytes the environment takes on the stack of every program.
 
     The size shifts the stack, and with it alignment (Mytkowicz et al., "Producing Wrong Data
     Without Doing Anything Obviously Wrong!", ASPLOS 2009, section 4).
-
     """
-    return sum(
-        len(os.fsencode(name)) + len(os.fsencode(environment[name])) + 2 for name in environment
-    )
+    return sum(len(os.fsencode(f"{name}={value}\0")) for name, value in environment.items())
 
 
 def randomisation_off_for_us(host: Host) -> bool:
@@ -77,7 +60,6 @@ def addresses_are_random(host: Host) -> bool:
 
     What cannot be read counts as yes. To hold fixed addresses fixed shows nothing; to leave
     random addresses out would hide their effect.
-
     """
     try:
         return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)

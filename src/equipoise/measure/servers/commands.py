@@ -76,10 +76,7 @@ class Commands:
     def run(self, command: ServerCommand) -> None:
         """Run a command to its end.
 
-        Raises
-        ------
-        ConditionFailed
-            The command cannot be run, failed or took too long.
+        Raise `ConditionFailed` if it cannot be run, fails or takes too long.
         """
         report = self._report(command)
         if report.timed_out:
@@ -124,19 +121,9 @@ def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
-    """Return the user of a server that refuses root; ``None`` where we are not root ourselves.
+    """Return the user of a condition's server that refuses root; ``None`` where we are not root.
 
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    group
-        Group of the server in place of the account's own.
-
-    Raises
-    ------
-    ConditionFailed
-        The host has no such user.
+    ``group`` replaces the account's own group. Raise `ConditionFailed` if there is no such user.
     """
     if os.geteuid() != 0:
         return None

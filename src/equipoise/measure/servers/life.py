@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, ServerCommand, describe_end, full_disk
-from equipoise.measure.servers.place import Place, port_accepts, socket_accepts
+from equipoise.measure.servers.place import LOOPBACK, Place, accepts
 from equipoise.measure.servers.processes import any_listens, check_effect
 from equipoise.measure.untimed import stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
@@ -74,17 +74,9 @@ class Life(Struct, frozen=True):
     def start(self, timeout_s: float) -> None:
         """Start the server; return when it is ready and its settings are in force.
 
-        Parameters
-        ----------
-        timeout_s
-            Seconds that its client may take.
-
-        Raises
-        ------
-        PortTaken
-            Another program has its port.
-        ConditionFailed
-            It ended, was not ready in time, or a setting did not take effect.
+        Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
+        port, `ConditionFailed` if it ended, was not ready in time, or a setting did not take
+        effect.
         """
         request = Request(
             argv=self.place.fill_all(self.server.start),
@@ -113,10 +105,7 @@ class Life(Struct, frozen=True):
     def stop(self) -> Report:
         """Stop the server, unless it has ended; return the report of its life.
 
-        Raises
-        ------
-        ConditionFailed
-            The server does not stop.
+        Raise `ConditionFailed` if it does not stop.
         """
         if not self.launcher.has_ended():
             if self.server.stop is not None:
@@ -178,9 +167,8 @@ class Life(Struct, frozen=True):
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:
-            if self._has_own_port():
-                return port_accepts(self.place.port)
-            return socket_accepts(self.place.fill(SOCKET))
+            address = (LOOPBACK, self.place.port)
+            return accepts(address if self._has_own_port() else self.place.fill(SOCKET))
         remaining_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
         command = self.command("ready", self.server.ready, self.base)
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
@@ -188,7 +176,9 @@ class Life(Struct, frozen=True):
     def _check_port(self, processes: tuple[int, ...]) -> None:
         """Refuse another program that answers on the port in place of the server."""
         port = self.place.port
-        if self._has_own_port() and not any_listens(processes, port) and port_accepts(port):
+        if not self._has_own_port() or any_listens(processes, port):
+            return
+        if accepts((LOOPBACK, port)):
             self._kill()
             raise PortTaken(
                 f"another program than the server of {self.name} answers on port {port}",
@@ -227,11 +217,7 @@ def refuse_open_server(name: str, server: Server) -> None:
 
     A plan in a ledger keeps its commands: the studies `database` and `predicts` of the first
     release trusted every local user over TCP, and `equipoise resume` would start such a server.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the condition and the option.
+    Raise `ConditionFailed`, which names the condition and the option.
     """
     listens = any(map(_LISTENS_ON_TCP.search, server.start))
     options = map(_TRUSTS_EVERYBODY.search, (*(server.install or ()), *server.start))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from equipoise.design.libraries import TUNABLES_VARIABLE
 from equipoise.measure.environment.hardware import cpu_list
 from equipoise.measure.launcher import Report, User
 from equipoise.model.errors import ConditionFailed
@@ -21,7 +23,6 @@ from equipoise.model.record import Sample
 _PROC = Path("/proc")
 _PREFIX = "server_"
 """Beginning of the names of a server's metrics."""
-_TUNABLES = "GLIBC_TUNABLES"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _OF_STAT = {
     "user_s": (10, 12),
@@ -73,13 +74,8 @@ def consumption(processes: tuple[int, ...]) -> Consumption:
 def samples_of(before: Consumption, after: Consumption, life: Report | None) -> tuple[Sample, ...]:
     """Return what a server consumed between two readings.
 
-    Parameters
-    ----------
-    before, after
-        The readings.
-    life
-        Launcher's report of the server's whole life, if it has ended. It alone knows the switches
-        of the processes that ended meanwhile, and the peak of all.
+    ``life`` is the launcher's report of the server's whole life, if it has ended. It alone knows
+    the switches of the processes that ended meanwhile, and the peak of all.
     """
     values: dict[str, float | None] = {name: after[name] - before[name] for name in _OF_STAT}
     values |= {name: after.get(name) for name in ("pss_bytes", "max_rss_bytes")}
@@ -98,36 +94,20 @@ def samples_of(before: Consumption, after: Consumption, life: Report | None) -> 
 
 def any_listens(processes: tuple[int, ...], port: int) -> bool:
     """Return whether one of the processes listens on a TCP port."""
-    return any(_listens(process, port) for process in processes)
-
-
-def _listens(process: int, port: int) -> bool:
-    try:
-        connections = psutil.Process(process).net_connections("tcp")
-    except psutil.NoSuchProcess:
-        return False
-    return any(
-        line.status == psutil.CONN_LISTEN and line.laddr and line.laddr.port == port
-        for line in connections
-    )
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            for line in psutil.Process(process).net_connections("tcp"):
+                if line.status == psutil.CONN_LISTEN and line.laddr and line.laddr.port == port:
+                    return True
+    return False
 
 
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:
     """Refuse a server with a process in which a setting did not take effect.
 
-    Parameters
-    ----------
-    name
-        Name of the condition.
-    user
-        User that the server should run as; ``None`` for our own.
-    processes
-        Processes of the server, the first one started first.
-
-    Raises
-    ------
-    ConditionFailed
-        The message names the process and the setting.
+    ``name`` is the condition's; ``user`` should run the server, ``None`` is our own user. The first
+    of the processes was started first. Raise `ConditionFailed`, which names the process and the
+    setting.
     """
     for pid in processes:
         for problem in _problems(pid, server, user, is_first=pid == processes[0]):
@@ -147,9 +127,9 @@ def _problems(pid: int, server: Server, user: User | None, *, is_first: bool) ->
         if "/" in library and os.path.realpath(library) not in mapped:
             yield f"does not map {library}"
     # What the server starts may well have other variables of its own.
-    tunables = environment.get(_TUNABLES) if is_first else None
-    if tunables is not None and _has_lost(pid, f"{_TUNABLES}={tunables}"):
-        yield f"does not have {_TUNABLES}={tunables}"
+    tunables = environment.get(TUNABLES_VARIABLE) if is_first else None
+    if tunables is not None and _has_lost(pid, f"{TUNABLES_VARIABLE}={tunables}"):
+        yield f"does not have {TUNABLES_VARIABLE}={tunables}"
     cpus = _status(pid, "Cpus_allowed_list")
     if process.cpus is not None and cpus and not set(cpu_list(cpus)) <= set(process.cpus):
         yield f"may use the CPUs {cpu_list(cpus)}, not only {list(process.cpus)}"

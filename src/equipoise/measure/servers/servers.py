@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,17 +54,11 @@ class Service(Struct):
     """What the server consumed while its client ran, under ``server_`` and the metric's name."""
 
 
-class Servers:
+class Servers(AbstractContextManager["Servers"]):
     """Starter and stopper of servers; a context manager.
 
-    Parameters
-    ----------
-    launcher
-        Function that makes the launcher of a server.
-    scratch
-        Folder in which each server has its own.
-    wrap
-        Function that puts an observer before the start of each server.
+    Each server has a launcher that ``launcher`` makes, and a folder of its own in ``scratch``.
+    ``wrap`` puts an observer before the start of each server.
     """
 
     def __init__(
@@ -85,10 +78,6 @@ class Servers:
         self._commands = Commands(launcher)
         self._group = private_group() if os.geteuid() == 0 else None
 
-    def __enter__(self) -> Self:
-        """Return the object itself."""
-        return self
-
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close it at the end of the block."""
         try:
@@ -105,23 +94,11 @@ class Servers:
         """Provide a server that is ready while the block runs, and account for it.
 
         The life of the server ends with the block, or with the segment if a trial is an interval.
+        The server's own environment is added to ``environment``; its client may take ``timeout_s``
+        seconds.
 
-        Parameters
-        ----------
-        name
-            Name of its condition.
-        server
-            Server to start.
-        environment
-            Environment that the server's own is added to.
-        timeout_s
-            Seconds that its client may take.
-
-        Raises
-        ------
-        ConditionFailed
-            Its data could not be made, it was not ready in time, a setting did not take effect,
-            or it did not stop.
+        Raise `ConditionFailed` if its data could not be made, it was not ready in time, a setting
+        did not take effect, or it did not stop.
         """
         goes_on = server.trial == "interval"
         try:

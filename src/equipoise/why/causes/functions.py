@@ -58,9 +58,9 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
         for function, change in difference.reached.items()
         if function.kind == "python" and is_more(change) and not function.name.startswith("<")
     }
-    most = max((change.extra for change in longer.values()), default=0.0)
+    most_s = max((change.extra for change in longer.values()), default=0.0)
     # Callers have all of the time of what they call; the innermost has the fewest others.
-    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most]
+    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most_s]
     function = min(reversed(inner), key=lambda one: longer[one].slower, default=None)
     if function is None:
         return

@@ -55,14 +55,8 @@ def suggested_causes(
 ) -> tuple[Explanation, ...]:
     """Return what evidence suggests, all open, the most seconds first.
 
-    Empty if the gap is not certain, or if no source saw what makes it.
-
-    Parameters
-    ----------
-    difference
-        What differs between the two conditions.
-    rules
-        The rules to ask, in this order; by default all.
+    The rules run in their order. The result is empty if the gap is not certain, or if no source saw
+    what makes it.
     """
     if not is_more(difference.gap):
         return ()

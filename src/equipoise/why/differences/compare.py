@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from itertools import chain
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,16 +24,10 @@ _DIGITS = re.compile(r"\d+")
 def difference_between(
     trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
 ) -> Difference:
-    """Return what differs between two conditions.
+    """Return what differs between two conditions, the baseline and the candidate.
 
-    Parameters
-    ----------
-    trials
-        The analysed trials of the campaign; those of one block are a pair.
-    evidence
-        What the instrumented runs saw, any number of each.
-    conditions
-        The baseline and the candidate.
+    Of the campaign's analysed trials, those of one block are a pair. The evidence is of any number
+    of instrumented runs.
 
     Raises
     ------
@@ -41,7 +36,11 @@ def difference_between(
     """
     of_trials = trials_difference(trials)
     slower = of_trials.slower
-    unseen = {source: remarks for source, remarks in _unseen(evidence).items() if remarks}
+    unseen = {
+        source: remarks
+        for source, runs in evidence.by_source().items()
+        if (remarks := _unseen(evidence.failures.get(source, ()), runs))
+    }
     difference = replace(
         of_trials,
         waits=waits_change(evidence.waits, slower),
@@ -54,22 +53,10 @@ def difference_between(
     return with_system_calls(with_profile(difference, evidence.profile), evidence.system_calls)
 
 
-def _unseen(evidence: EvidenceSet) -> dict[str, tuple[str, ...]]:
-    """Return by source why runs gave nothing, and what they could not see."""
-    return {
-        source: _once(
-            (
-                *evidence.failures.get(source, ()),
-                *(remark for run in runs.every for remark in run.unseen),
-            )
-        )
-        for source, runs in evidence.by_source().items()
-    }
-
-
-def _once(remarks: Iterable[str]) -> tuple[str, ...]:
-    """Return each remark once: the runs of a source differ only in the numbers in them."""
+def _unseen(failures: tuple[str, ...], runs: Runs[Any]) -> tuple[str, ...]:
+    """Return why runs of a source gave nothing, and what they could not see, each once."""
     first: dict[str, str] = {}
-    for remark in remarks:
+    for remark in chain(failures, *(run.unseen for run in runs.every)):
+        # The runs of a source differ only in the numbers in their remarks.
         first.setdefault(_DIGITS.sub("0", remark), remark)
     return tuple(first.values())

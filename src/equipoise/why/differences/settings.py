@@ -54,12 +54,12 @@ def _environment(
 
 
 def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
-    shown = _shown(candidate)
-    for name, value in _shown(baseline).items():
-        yield Setting(f"{prefix}{name}", value, shown[name])
+    others = _described(candidate)
+    for name, value in _described(baseline).items():
+        yield Setting(f"{prefix}{name}", value, others[name])
 
 
-def _shown(process: Process) -> dict[str, str | None]:
+def _described(process: Process) -> dict[str, str | None]:
     on_or_off = {None: None, True: "on", False: "off"}
     return {
         "working folder": process.working_folder,

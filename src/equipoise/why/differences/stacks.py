@@ -52,29 +52,29 @@ def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
         return changes(places.map(lambda run: weights(run, keys)), slower)
 
     entries = by(lambda place: () if place.entry is None else (place.entry,))
-    unseen = [*difference.unseen.get("profile", ()), *_disagreements(runs, split)]
+    unseen = (*difference.unseen.get("profile", ()), *_disagreements(runs, split))
     if any(run.hides_kernel for run in runs.every) and "system_s" in split:
         entries = {WHOLE_KERNEL: split["system_s"]}
-        unseen.append(
+        unseen += (
             "the kernel's part of the stacks: the system time of the campaign's own trials stands "
-            f"for it, under {WHOLE_KERNEL!r}"
+            f"for it, under {WHOLE_KERNEL!r}",
         )
     return replace(
         difference,
         on_processor=measured(runs.map(lambda run: run.stacks.weight()), slower),
         entries=entries,
-        functions=by(_function_itself),
+        functions=by(lambda place: place.functions[-1:] if place.entry is None else ()),
         reached=by(lambda place: place.functions),
         entries_by_function=by(_entry_and_function),
-        unseen={**difference.unseen, **({"profile": tuple(unseen)} if unseen else {})},
+        unseen={**difference.unseen, "profile": unseen} if unseen else difference.unseen,
     )
 
 
 def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:
     """Return the seconds of each place where threads wait; empty unless both have a run."""
 
-    def wait(place: Place) -> Iterator[Wait]:
-        yield Wait(place.entry or WHOLE_KERNEL, place.function)
+    def wait(place: Place) -> tuple[Wait]:
+        return (Wait(place.entry or WHOLE_KERNEL, place.function),)
 
     return changes(runs.map(lambda run: weights(places_of(run.stacks), wait)), slower)
 
@@ -87,14 +87,13 @@ def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None
     if not runs.both:
         return None
 
-    def function(place: Place) -> tuple[Function, ...]:
-        return place.functions[-1:]
-
     if any(run.total is None for run in runs.every):
         count = measured(runs.map(lambda run: run.stacks.weight()), slower)
     else:
         count = counted(runs.map(lambda run: run.total or 0.0), slower)
-    by_function = runs.map(lambda run: weights(places_of(run.stacks), function))
+    by_function = runs.map(
+        lambda run: weights(places_of(run.stacks), lambda place: place.functions[-1:])
+    )
     return FaultsChange(count=count, by_function=changes(by_function, slower))
 
 
@@ -124,7 +123,7 @@ def places_of(stacks: Stacks) -> tuple[Place, ...]:
     return tuple(
         Place(
             entries[stack.frames[-1]] if stack.frames else None,
-            tuple(one for at in stack.frames if (one := functions[at]) is not None),
+            tuple(filter(None, (functions[place] for place in stack.frames))),
             stack.weight,
         )
         for stack in stacks.stacks
@@ -139,10 +138,6 @@ def weights(places: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> 
         for key in dict.fromkeys(keys(place)):
             sums[key] += place.weight
     return sums
-
-
-def _function_itself(place: Place) -> tuple[Function, ...]:
-    return place.functions[-1:] if place.entry is None else ()
 
 
 def _entry_and_function(place: Place) -> Iterator[tuple[str, Function]]:

@@ -48,17 +48,14 @@ def where_the_time_goes(difference: Difference) -> str:
     calls = _rising_calls(difference)
     faults = _faults(difference)
     rises = [*_rises(calls, faults), *_places(difference)]
-    clauses = [_split(difference)]
-    if rises:
-        clauses.append(", ".join(rises[: 2 * MOST_OF_A_KIND]))
     about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
-    allocated = _allocated(difference, about_memory=about_memory)
-    if allocated is not None:
-        clauses.append(allocated)
-    perhaps = _uncertain(difference)
-    if perhaps is not None and not rises:
-        clauses.append(perhaps)
-    return "; ".join(clauses)
+    clauses = (
+        _split(difference),
+        ", ".join(rises[: 2 * MOST_OF_A_KIND]),
+        _allocated(difference, about_memory=about_memory),
+        None if rises else _uncertain(difference),
+    )
+    return "; ".join(filter(None, clauses))
 
 
 def _split(difference: Difference) -> str:
@@ -72,48 +69,39 @@ def _split(difference: Difference) -> str:
         for part, name in _PARTS.items()
         if part in difference.split and difference.split[part].is_certain
     }
-    mentioned = sorted(
-        ((name, fraction) for name, fraction in fractions.items() if fraction >= WORTH_SAYING),
-        key=lambda item: -item[1],
-    )
-    if not mentioned:
-        if "waiting_s" in difference.split:
-            return "neither user, system nor waiting time certainly grew"
-        if difference.split:
-            return "neither user nor system time certainly grew, and waiting is not known"
-        return "the accounts of its trials are not known"
-    (name, fraction), *others = mentioned
-    first = f"{100 * fraction:.0f} % of the extra time is {name}"
-    return _and([first, *(f"{100 * fraction:.0f} % {name}" for name, fraction in others)])
+    mentioned = [name for name in fractions if fractions[name] >= WORTH_SAYING]
+    if mentioned:
+        mentioned.sort(key=lambda name: -fractions[name])
+        parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
+        return _and([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
+    if "waiting_s" in difference.split:
+        return "neither user, system nor waiting time certainly grew"
+    if difference.split:
+        return "neither user nor system time certainly grew, and waiting is not known"
+    return "the accounts of its trials are not known"
 
 
 def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
     """Return the calls that certainly become more and take a part of the gap, longest first."""
+    # Sampled seconds lack the cost of observing the call.
     seconds = {
-        name: _call_s(difference, name)
+        name: (change.seconds if change.waits else difference.entries.get(name, change.seconds))
         for name, change in difference.calls.items()
         if is_more(change.count)
     }
-    names = [name for name in seconds if seconds[name] >= _least_s(difference)]
-    names.sort(key=lambda name: -seconds[name])
+    names = [name for name in seconds if seconds[name].extra >= _least_s(difference)]
+    names.sort(key=lambda name: -seconds[name].extra)
     return {name: difference.calls[name] for name in names[:MOST_OF_A_KIND]}
-
-
-def _call_s(difference: Difference, name: str) -> float:
-    """Return the extra seconds of a call: sampled ones, which lack the cost of observing it."""
-    sampled = difference.entries.get(name)
-    if sampled is not None and not difference.calls[name].waits:
-        return sampled.extra
-    return difference.calls[name].seconds.extra
 
 
 def _faults(difference: Difference) -> Change | None:
     if difference.faults is None or not difference.faults.count.is_certain:
         return None
-    sampled = difference.entries.get("page_fault")
-    least_s = difference.faults.count.extra * LEAST_FAULT_S
-    seconds = least_s if sampled is None else max(sampled.extra, least_s)
-    return difference.faults.count if seconds >= _least_s(difference) else None
+    count, sampled = difference.faults.count, difference.entries.get("page_fault")
+    seconds = count.extra * LEAST_FAULT_S
+    if sampled is not None:
+        seconds = max(seconds, sampled.extra)
+    return count if seconds >= _least_s(difference) else None
 
 
 def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
@@ -156,7 +144,7 @@ def _places(difference: Difference) -> Iterator[str]:
 def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tuple[Place, Change]]:
     """Return what certainly takes a part of the gap; mappings hold the largest first."""
     least_s = _least_s(difference)
-    certain = ((place, one) for place, one in changes.items() if one.is_certain)
+    certain = (item for item in changes.items() if item[1].is_certain)
     return [item for item in certain if item[1].extra >= least_s][:MOST_OF_A_KIND]
 
 
@@ -166,14 +154,14 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
     blocks = allocations.count.slower
-    most = max(allocations.classes, key=lambda one: one.count.slower, default=None)
-    if most is None or blocks == 0 or most.count.slower < MOST_BLOCKS * blocks:
+    largest = max(allocations.classes, key=lambda one: one.count.slower, default=None)
+    if largest is None or blocks == 0 or largest.count.slower < MOST_BLOCKS * blocks:
         return None
-    part = 100 * most.count.slower / blocks
-    sentence = f"{part:.0f} % of the allocations are of {_size(most)}"
-    if most.usual_lifetime_s is None:
+    part = 100 * largest.count.slower / blocks
+    sentence = f"{part:.0f} % of the allocations are of {_size(largest)}"
+    if largest.usual_lifetime_s is None:
         return sentence
-    return f"{sentence}, and nine in ten of these live under {duration(most.usual_lifetime_s)}"
+    return f"{sentence}, and nine in ten of these live under {duration(largest.usual_lifetime_s)}"
 
 
 def _size(blocks: SizeClassChange) -> str:

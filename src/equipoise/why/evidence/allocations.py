@@ -193,12 +193,12 @@ def _classes(
         counts = np.bincount(places, weights=rows[:, 4])
         lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
         power, quarter = divmod(number, 4)
-        least = (4 + quarter) << power >> 2
-        most = ((5 + quarter) << power >> 2) - 1
+        least_bytes = (4 + quarter) << power >> 2
+        next_bytes = (5 + quarter) << power >> 2
         classes.append(
             SizeClass(
-                least_bytes=least,
-                most_bytes=max(least, most),
+                least_bytes=least_bytes,
+                most_bytes=max(least_bytes, next_bytes - 1),
                 allocations=int(rows[:, 0].sum()),
                 bytes=int(rows[:, 1].sum()),
                 typical_bytes=int(sizes[counts.argmax()]),

@@ -129,11 +129,12 @@ def decode_evidence(
     """Decode the observations of two conditions of a plan."""
     failures: dict[str, list[str]] = defaultdict(list)
     documents: dict[tuple[str, int], list[bytes]] = defaultdict(list)
-    for one in observations:
-        if one.failure is not None:
-            failures[one.source].append(one.failure)
-        if one.document is not None:
-            documents[one.source, one.condition].append(one.document)
+    for observation in observations:
+        source = observation.source
+        if observation.failure is not None:
+            failures[source].append(observation.failure)
+        if observation.document is not None:
+            documents[source, observation.condition].append(observation.document)
 
     def runs(source: str, condition: int) -> tuple[Any, ...]:
         kind = SOURCES[source].document
@@ -152,8 +153,7 @@ def observations_of_pair(
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series(observations):
         if {one.condition for one in series} <= {baseline, candidate}:
-            for one in series:
-                latest[(one.source, one.condition, one.repetition)] = one
+            latest |= {(one.source, one.condition, one.repetition): one for one in series}
     return tuple(latest.values())
 
 

@@ -20,7 +20,6 @@ from equipoise.model.plan import (
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.intervention import (
     InterventionBlocks,
-    InterventionEffect,
     describe_fraction,
     is_final,
 )
@@ -39,14 +38,7 @@ SPREAD_EVENLY = 0.25
 class Experiment:
     """Judge of the gap and of each attempt as the blocks come, by the rules of the result.
 
-    Parameters
-    ----------
-    plan
-        The plan of the campaign.
-    explains
-        The interventions that it tries.
-    stopping
-        The plan's limits, or later ones.
+    ``stopping`` holds the plan's limits, or later ones.
     """
 
     def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
@@ -102,7 +94,7 @@ class Experiment:
         return self._gap.earliest_block()
 
     def _open(self) -> list[Attempt]:
-        return [one for one in self._attempts if not one.is_settled(self._min_blocks)]
+        return [each for each in self._attempts if not each.is_settled(self._min_blocks)]
 
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
@@ -123,18 +115,9 @@ def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
 
 
 class Attempt:
-    """One intervention and its blocks so far.
+    """One intervention and its blocks so far, on the primary metric.
 
-    Parameters
-    ----------
-    planned
-        The intervention and its conditions.
-    level
-        1 minus the coverage of its interval.
-    metric
-        The primary metric.
-    engine
-        Version of the rules of the bets.
+    ``level`` is 1 minus the coverage of its interval.
     """
 
     def __init__(
@@ -143,8 +126,9 @@ class Attempt:
         self.planned = planned
         self.level = level
         self._metric = metric
-        self._blocks = InterventionBlocks(level, engine)
-        self.so_far = self._blocks.rounded_effect()
+        self.blocks = InterventionBlocks(level, engine)
+        """Blocks in which it was tried."""
+        self.so_far = self.blocks.rounded_effect()
         """Its outcome, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
@@ -152,19 +136,10 @@ class Attempt:
             planned.baseline_with,
             planned.candidate_with,
         )
-        self.conditions = tuple(i for i in self._four if i not in (BASELINE, CANDIDATE))
+        self.conditions = {*self._four} - {BASELINE, CANDIDATE}
         """Conditions that it does not share with the gap."""
         self.ended_because: str | None = None
         """Why it cannot have an outcome any more: one of its conditions failed."""
-
-    @property
-    def blocks(self) -> int:
-        """Number of blocks in which it was tried."""
-        return len(self._blocks)
-
-    def exact_effect(self) -> InterventionEffect:
-        """Return its outcome, with the exact ends of the sets."""
-        return self._blocks.exact_effect()
 
     def take(self, block: BlockRead) -> None:
         """Take a block, if the intervention was tried in it."""
@@ -173,8 +148,8 @@ class Attempt:
         if any(condition not in block.costs for condition in self._four):
             self.end(f"a trial with it has no {self._metric}")
             return
-        self._blocks.append(*(block.costs[condition] for condition in self._four))
-        self.so_far = self._blocks.rounded_effect()
+        self.blocks.append(*(block.costs[condition] for condition in self._four))
+        self.so_far = self.blocks.rounded_effect()
 
     def end(self, because: str) -> None:
         """End it for the first of several reasons."""
@@ -182,7 +157,7 @@ class Attempt:
 
     def is_settled(self, min_blocks: int) -> bool:
         """Return whether it needs no further block."""
-        has_outcome = self.blocks >= min_blocks and is_final(self.so_far)
+        has_outcome = len(self.blocks) >= min_blocks and is_final(self.so_far)
         return has_outcome or self.ended_because is not None
 
 
@@ -205,6 +180,6 @@ def _status(attempt: Attempt) -> ComparisonStatus:
         attempt.so_far.outcome,
         None,
         (None, None),
-        blocks=attempt.blocks,
+        blocks=len(attempt.blocks),
         closes=closes if attempt.ended_because is None else "ended",
     )

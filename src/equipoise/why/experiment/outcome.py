@@ -77,9 +77,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
 
 
 def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
-    effect = attempt.exact_effect()
+    effect = attempt.blocks.exact_effect()
     because = _why_unknown(attempt, effect, plan, gap)
-    unknown = _unknown(attempt.planned, because, blocks=attempt.blocks, level=attempt.level)
+    unknown = _unknown(attempt.planned, because, blocks=len(attempt.blocks), level=attempt.level)
     if because is not None:
         return unknown
     return replace(

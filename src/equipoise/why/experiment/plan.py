@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -90,13 +91,13 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
                 f"{ONLY} {name}: there is no such intervention for these two conditions",
                 hint=f"there are {', '.join(known)}",
             )
-    names = set(request.only or known)
-    for one in request.own:
-        if one.name in names:
-            raise UnusableInput(
-                f"two interventions are called {one.name}", hint="give one of them another name"
-            )
-        names.add(one.name)
+    names = Counter({*(request.only or known)})
+    names.update(intervention.name for intervention in request.own)
+    name, count = names.most_common(1)[0]
+    if count > 1:
+        raise UnusableInput(
+            f"two interventions are called {name}", hint="give one of them another name"
+        )
 
 
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
@@ -110,19 +111,15 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
         A name is of no intervention, or of two.
     """
     check_names(gap, request, site)
-    return effective_plan(gap, _chosen(gap, request, site), request)
-
-
-def _chosen(gap: OpenGap, request: ExperimentRequest, site: Site) -> tuple[Intervention, ...]:
-    """Return the interventions to try, the most urgent first, the user's own last."""
     if request.only:
         known = _known(gap, site)
-        named = (
+        chosen = [
             replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
-        )
-        return (*named, *request.own)
-    output = gap.record.plan.measure.output
-    return (*proposed(gap.causes, gap.pair, site, output=output), *request.own)
+        ]
+    else:
+        output = gap.record.plan.measure.output
+        chosen = list(proposed(gap.causes, gap.pair, site, output=output))
+    return effective_plan(gap, [*chosen, *request.own], request)
 
 
 def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
@@ -182,19 +179,22 @@ def plan_of_interventions(
     NothingToTry
         No intervention can test the causes here.
     """
-    most = max(request.most, len(request.only))
+    limit = max(request.most, len(request.only))
     tried: list[Intervention] = []
     omitted: list[OmittedIntervention] = []
-    for one in interventions:
-        because = one.impossible_because
-        if because is None and all(one.alter(condition) == condition for condition in gap.pair):
+    for intervention in interventions:
+        name, alter = intervention.name, intervention.alter
+        because = intervention.impossible_because
+        if because is None and all(alter(condition) == condition for condition in gap.pair):
             because = "both conditions are like that already"
-        if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
-            because = f"{most} others came first; --only {one.name} tries it"
+        is_full = sum(bool(other.causes) for other in tried) >= limit
+        if because is None and intervention.causes and is_full:
+            because = f"{limit} others came first; --only {name} tries it"
         if because is None:
-            tried.append(one)
+            tried.append(intervention)
         else:
-            omitted.append(OmittedIntervention(one.name, one.summary, _causes(gap, one), because))
+            causes = _causes(gap, intervention)
+            omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
     if not tried:
         reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
         raise NothingToTry(
@@ -229,27 +229,28 @@ def _conditions_and_attempts(
         conditions.extend(_altered(each, level, alter) for each in gap.pair)
         return (first, first + 1)
 
-    most_seconds = max(_seconds(gap, one) for one in interventions)
-    for one in interventions:
-        without, level = (BASELINE, CANDIDATE), one.name.replace("_", " ")
-        if one.sham is not None:
-            without = both(f"a sham of {level}", one.sham)
-        changed = both(level, one.alter)
+    seconds = {intervention.name: _seconds(gap, intervention) for intervention in interventions}
+    most_seconds = max(seconds.values())
+    for intervention in interventions:
+        without, level = (BASELINE, CANDIDATE), intervention.name.replace("_", " ")
+        if intervention.sham is not None:
+            without = both(f"a sham of {level}", intervention.sham)
+        changed = both(level, intervention.alter)
         # What the user asks for is as urgent as the largest cause.
-        seconds = _seconds(gap, one) if one.causes else most_seconds
+        weight = seconds[intervention.name] if intervention.causes else most_seconds
         attempts.append(
             PlannedIntervention(
-                intervention=one.name,
-                words=one.summary,
-                causes=_causes(gap, one),
+                intervention=intervention.name,
+                words=intervention.summary,
+                causes=_causes(gap, intervention),
                 baseline_with=changed[0],
                 candidate_with=changed[1],
                 baseline_without=without[0],
                 candidate_without=without[1],
-                weight=seconds if most_seconds > 0.0 else 1.0,
-                advice=one.advice,
-                only_confirms=one.only_confirms,
-                asked_by=one.asked_by,
+                weight=weight if most_seconds > 0.0 else 1.0,
+                advice=intervention.advice,
+                only_confirms=intervention.only_confirms,
+                asked_by=intervention.asked_by,
             )
         )
     return tuple(conditions), tuple(attempts)
@@ -265,9 +266,11 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
     )
 
 
-def _causes(gap: OpenGap, one: Intervention) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c.cause for c in gap.causes if c.cause in one.causes))
+def _causes(gap: OpenGap, intervention: Intervention) -> tuple[str, ...]:
+    names = dict.fromkeys(cause.cause for cause in gap.causes)
+    return tuple(name for name in names if name in intervention.causes)
 
 
-def _seconds(gap: OpenGap, one: Intervention) -> float:
-    return sum(max(0.0, c.seconds or 0.0) for c in gap.causes if c.cause in one.causes)
+def _seconds(gap: OpenGap, intervention: Intervention) -> float:
+    fitting = (cause for cause in gap.causes if cause.cause in intervention.causes)
+    return sum(max(0.0, cause.seconds or 0.0) for cause in fitting)

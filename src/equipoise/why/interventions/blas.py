@@ -38,10 +38,10 @@ def _swap(library: Blas, case: Case) -> Intervention:
     def alter(condition: Condition) -> Condition:
         if used_by(condition, case.site) is library:
             return condition
-        kept = [one for one in _path(condition, case.site) if not _is_blas(one)]
-        changed = with_variables(condition, {PATH: ":".join((folder, *kept))}, without=foreign)
-        others = tuple(one for one in condition.mapped_from if not _is_blas(one))
-        return replace(changed, mapped_from=(*others, folder), tuned_for=())
+        others = [other for other in _path(condition, case.site) if not _is_blas(other)]
+        changed = with_variables(condition, {PATH: ":".join((folder, *others))}, without=foreign)
+        mapped = (other for other in condition.mapped_from if not _is_blas(other))
+        return replace(changed, mapped_from=(*mapped, folder), tuned_for=())
 
     return Intervention(
         name=library.name,

@@ -70,9 +70,9 @@ class Case(Struct, frozen=True):
 
     def evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:
         """Yield what the evidence of these causes names, such as a ``file`` or a ``lock``."""
-        for one in self.causes:
-            value = one.evidence.get(key)
-            if one.cause in causes and isinstance(value, str):
+        for cause in self.causes:
+            value = cause.evidence.get(key)
+            if cause.cause in causes and isinstance(value, str):
                 yield value
 
 
@@ -88,20 +88,9 @@ def preload(
 ) -> Intervention:
     """Return an intervention of the preloaded library, and its sham.
 
-    Parameters
-    ----------
-    case
-        The case that it is offered for.
-    name
-        The id, which is also the word that the library knows.
-    summary, causes
-        As in `Intervention`.
-    also
-        A further change, which the sham does not make.
-    also_verified
-        The proof of that change.
-    impossible_because
-        A reason against it beside a missing library.
+    The library knows the intervention by its ``name``. ``also`` is a further change, which the sham
+    does not make, and ``also_verified`` its proof. ``impossible_because`` is a reason against it
+    beside a missing library.
     """
     library = case.site.find_library(OWN_LIBRARY)
 
