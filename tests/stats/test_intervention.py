@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from equipoise._native import FractionSequence
-from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.intervention import (
     ExplainedFraction,

@@ -35,16 +35,9 @@ impl BettingSequence {
             )));
         }
         let inner = py.detach(|| {
-<<<<<<< HEAD
             let mut sequence = verdict::BettingSequence::new(engine);
-            for ((&difference, &order), &tolerance) in
-                differences.iter().zip(&orders).zip(&tolerances)
-            {
-=======
-            let mut sequence = verdict::BettingSequence::default();
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for ((&difference, &order), &tolerance) in blocks {
->>>>>>> main
                 push(&mut sequence, difference, order, tolerance)?;
             }
             Ok::<_, PyErr>(sequence)
@@ -179,7 +172,6 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
     })
 }
 
-<<<<<<< HEAD
 /// How a verdict follows from the intervals, in one version of the engine.
 #[pyclass(module = "equipoise._native", frozen, get_all)]
 #[expect(
@@ -214,26 +206,6 @@ fn engine_of_version(version: u32) -> PyResult<&'static verdict::Engine> {
         .ok_or_else(|| PyValueError::new_err(format!("there is no engine {version}")))
 }
 
-fn forecast(
-    memory: verdict::Memory,
-    level: f64,
-    margin: f64,
-    cap: usize,
-    continuations: usize,
-    seed: u64,
-) -> PyResult<verdict::Forecast> {
-    Ok(verdict::Forecast {
-        level: checked_level(level)?,
-        margin: checked_margin(margin)?,
-        memory,
-        cap,
-        continuations,
-        seed,
-    })
-}
-
-=======
->>>>>>> main
 fn checked_level(level: f64) -> PyResult<f64> {
     if level > 0.0 && level < 1.0 {
         return Ok(level);

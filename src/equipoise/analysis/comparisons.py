@@ -92,15 +92,8 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
         A trial does not know the metric.
     """
     costs = block_costs(plan, blocks, metric)
-<<<<<<< HEAD
-    contrast = Contrast(CONTROLLED, plan.control)
-    pairs = costs.paired(contrast, quantum=QUANTA.get(metric), engine=plan.judgement.engine)
-    pairing = Pairing(metric, contrast, costs, pairs, is_more_better(blocks, metric))
-    return judge_pairings(plan, [pairing])[0]
-=======
     inverse = is_more_better(blocks, metric)
     return [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts]
->>>>>>> main
 
 
 def pairing_of(
@@ -112,16 +105,12 @@ def pairing_of(
     more_is_better: bool = False,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
-<<<<<<< HEAD
     pairs = costs.paired(
         contrast,
         quantum=QUANTA.get(metric),
         engine=plan.judgement.engine,
         control=plan.control,
     )
-=======
-    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0), plan.control)
->>>>>>> main
     return Pairing(metric, contrast, costs, pairs, more_is_better)
 
 

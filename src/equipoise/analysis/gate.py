@@ -59,13 +59,8 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
         equivalence_ci=judged.equivalence_ci,
         level=judged.level,
         blocks=judged.blocks,
-<<<<<<< HEAD
-        outcome=gauged.outcome,
-        summary=_row_sentence(name, gauged.outcome, judged.equivalence_ci, judged.blocks, plan),
-=======
         outcome=decision.outcome,
         summary="",
->>>>>>> main
     )
     return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 
@@ -89,7 +84,7 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
     limit = f"slower by more than {min_effect:g} %"
     match row.outcome:
         case "slower":
-            low = row.ratio_ci[0]
+            low = row.equivalence_ci[0]
             least = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
             return f"{row.benchmark} is {limit}, {least}."
         case "passes":

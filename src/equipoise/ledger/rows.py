@@ -17,13 +17,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-<<<<<<< HEAD
-from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
-=======
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
-from equipoise.model.plan import Condition, Plan, Process
->>>>>>> main
+from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,

@@ -22,33 +22,6 @@ from equipoise.stats.resolution import TIE_QUANTA, PastCosts, tie_tolerance
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
 
-<<<<<<< HEAD
-=======
-TIE_QUANTA = 1.5
-"""Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
-the rounding of the ratio under test (verdict.md §1)."""
-
-
-def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 clock quanta in log units: relative to the smaller of the two costs.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs, in the unit of ``quantum``.
-    quantum
-        The resolution of the metric; 0 for one without.
-
-    Returns
-    -------
-    Shape (n,); 0 where the smaller cost is 0, which ``block_differences`` deals with.
-    """
-    smaller = np.minimum(baseline, candidate)
-    tolerance = np.zeros_like(smaller)
-    np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
-    return tolerance
-
->>>>>>> main
 
 def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
     """Return ln(candidate) - ln(baseline) in each block, shape (n,).
@@ -95,21 +68,14 @@ class PairedBlocks:
         quantum: float | None = 0.0,
         engine: int = LATEST_ENGINE,
     ) -> None:
-<<<<<<< HEAD
         self.rules: VerdictRules = verdict_rules(engine)
         self._past = PastCosts(quantum if self.rules.resolution_from_past else quantum or 0.0)
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
-        self._engine = BettingSequence(differences, checked, tolerances, engine)
+        self.engine = BettingSequence(differences, checked, tolerances, engine)
+        """The bets on these blocks."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
-=======
-        self._quantum = quantum
-        self.engine = BettingSequence(*self._bets(baseline, candidate, orders))
-        """The bets on these blocks."""
-        self._baseline = list(map(float, baseline))
-        self._candidate = list(map(float, candidate))
->>>>>>> main
 
     @classmethod
     def pooled(
@@ -128,24 +94,8 @@ class PairedBlocks:
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
 
-<<<<<<< HEAD
-        Parameters
-        ----------
-        baseline, twin, candidate
-            Shape (n,): costs, as for the whole.
-        orders, twin_orders
-            Shape (n,): 1 where the baseline (its twin) ran before the candidate, else -1.
-        quantum, engine
-            As for the whole.
-
-        Raises
-        ------
-        UnusableInput
-            As for the whole.
-=======
         Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
         before the candidate, else -1.
->>>>>>> main
         """
         blocks = cls(quantum=quantum, engine=engine)
         for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
@@ -156,31 +106,25 @@ class PairedBlocks:
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
         """Add the next block of a baseline that ran twice; as for ``pooled``."""
-<<<<<<< HEAD
         below, above, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
         tolerances = self._tolerances(below, above)
         differences = block_differences(below, above, self._past.quantum)
         self._past.add(*below.tolist(), float(candidate))
-        self._engine.push_pooled(
+        self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
             (float(tolerances[0]), float(tolerances[1])),
         )
-=======
-        bets = self._bets([baseline, twin], [candidate, candidate], [order, twin_order])
-        self.engine.push_pooled(*(tuple(bet.tolist()) for bet in bets))
->>>>>>> main
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
         """Add the next block; parameters and errors as for the whole."""
-<<<<<<< HEAD
         below, above, orders = _checked([baseline], [candidate], [order])
         differences, tolerances = self._learn(below, above)
-        self._engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
 
@@ -202,36 +146,6 @@ class PairedBlocks:
         if self.rules.resolution_from_past and not self._past.is_empty:
             return np.full_like(below, self._past.tolerance())
         return tie_tolerance(below, above, self._past.quantum)
-=======
-        differences, orders, tolerances = self._bets([baseline], [candidate], [order])
-        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
-        self._baseline.append(float(baseline))
-        self._candidate.append(float(candidate))
-
-    def _bets(
-        self,
-        baseline: FloatArray | Sequence[float],
-        candidate: FloatArray | Sequence[float],
-        orders: OrderArray | Sequence[int],
-    ) -> tuple[FloatArray, OrderArray, FloatArray]:
-        """Check blocks; return their differences, orders and tolerances."""
-        below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
-        places = np.array(orders, dtype=np.int64, ndmin=1)
-        if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
-            raise UnusableInput(
-                "an order is neither 1 (baseline first) nor -1 (candidate first)",
-                hint="give one of the two for every block",
-            )
-        if not len(below) == len(above) == len(places):
-            raise UnusableInput(
-                f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
-                f"{len(places)} orders",
-                hint="give one of each for every block",
-            )
-        differences = block_differences(below, above, self._quantum)
-        tolerances = tie_tolerance(below, above, self._quantum)
-        return differences, places.astype(np.int8), tolerances
->>>>>>> main
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -247,12 +161,6 @@ class PairedBlocks:
         """Shape (n,): the costs of the candidate."""
         return np.array(self._candidate)
 
-<<<<<<< HEAD
-    @property
-    def engine(self) -> BettingSequence:
-        """The bets on these blocks."""
-        return self._engine
-
 
 def _checked(
     baseline: FloatArray | Sequence[float],
@@ -261,27 +169,20 @@ def _checked(
 ) -> tuple[FloatArray, FloatArray, OrderArray]:
     """Return the costs and the orders of blocks as arrays."""
     below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
-    checked = _as_orders(orders)
-    if not len(below) == len(above) == len(checked):
-        raise UnusableInput(
-            f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
-            f"{len(checked)} orders",
-            hint="give one of each for every block",
-        )
-    return below, above, checked
-
-
-def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
-    array = np.array(orders, dtype=np.int64, ndmin=1)
-    if not np.isin(array, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+    places = np.array(orders, dtype=np.int64, ndmin=1)
+    if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
         raise UnusableInput(
             "an order is neither 1 (baseline first) nor -1 (candidate first)",
             hint="give one of the two for every block",
         )
-    return array.astype(np.int8)
+    if not len(below) == len(above) == len(places):
+        raise UnusableInput(
+            f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
+            f"{len(places)} orders",
+            hint="give one of each for every block",
+        )
+    return below, above, places.astype(np.int8)
 
-=======
->>>>>>> main
 
 class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
