@@ -104,7 +104,7 @@ def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
 
 def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path: Path) -> None:
     plan = gate_of(blocks=100_000)
-    stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.15)
+    stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.18)
     found = result(stage, plan)
     record = stage.ledger.read_run("last")
     costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
