@@ -237,8 +237,8 @@ class Plan(Struct, frozen=True):
     @property
     def warmup_blocks(self) -> int:
         """Blocks of warm-up: programs of their own in each layout are warmed up in each."""
-        own = any(condition.has_programs_by_layout for condition in self.conditions)
-        return self.measure.warmup * (len(self.layouts) if self.layouts and own else 1)
+        by_layout = any(condition.has_programs_by_layout for condition in self.conditions)
+        return self.measure.warmup * (len(self.layouts) if self.layouts and by_layout else 1)
 
     @property
     def described(self) -> tuple[int, ...]:
