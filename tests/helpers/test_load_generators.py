@@ -79,11 +79,11 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("said", ["", "Threads started!\n"])
-def test_a_run_that_says_nothing_is_no_result(said: str, tmp_path: Path) -> None:
+def test_a_run_that_says_nothing_is_no_result(answer: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no histogram"):
-        sysbench.read(said)
+        sysbench.read(answer)
     with pytest.raises(ValueError, match="no transaction"):
-        pgbench.read(said, [])
+        pgbench.read(answer, [])
 
 
 def test_what_was_read_is_reported_with_what_the_client_consumed(
