@@ -48,12 +48,10 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
     if not hardware.turbo(state.host):
         return
     intel = f"{CPUS}/intel_pstate/no_turbo"
-    switch = (
-        f"1 | sudo tee {intel}" if state.host.has(intel) else f"0 | sudo tee {CPUS}/cpufreq/boost"
-    )
+    switch, value = (intel, 1) if state.host.has(intel) else (f"{CPUS}/cpufreq/boost", 0)
     yield Disturbance(
         "turbo",
         "weakens",
         "turbo is on: how fast a CPU runs depends on its temperature and its neighbours",
-        f"echo {switch}",
+        f"echo {value} | sudo tee {switch}",
     )
