@@ -23,12 +23,9 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     available = meminfo(state.host, "MemAvailable")
     total = meminfo(state.host, "MemTotal")
     if available < FREE_MEMORY * total:
-        yield Disturbance(
-            "full_memory",
-            "disturbs",
-            f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available",
-            "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head",
-        )
+        what = f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available"
+        hint = "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
+        yield Disturbance("full_memory", "disturbs", what, hint)
     try:
         limit = memory_limit(state.host)
     except Unknown:

@@ -44,12 +44,9 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
     rest = sum(process.share for process in processes) - sum(process.share for process in named)
     if rest >= TOGETHER_SHARE:
         others = len(processes) - len(named)
-        yield Disturbance(
-            "busy_processes",
-            "disturbs",
-            f"{others} other processes together use {100 * rest:.0f} % of a CPU",
-            "end what is not needed; see: top -b -n 1 | head -30",
-        )
+        what = f"{others} other processes together use {100 * rest:.0f} % of a CPU"
+        hint = "end what is not needed; see: top -b -n 1 | head -30"
+        yield Disturbance("busy_processes", "disturbs", what, hint)
     unseen = state.activity.unseen_share()
     if unseen >= UNSEEN_SHARE:
         yield Disturbance(
@@ -70,12 +67,9 @@ def load(state: HostState) -> Iterator[Disturbance]:
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is no load") from None
     cpus = len(online(state.host))
     if average >= max(LEAST_LOAD, HIGH_SHARE * cpus):
-        yield Disturbance(
-            "high_load",
-            "disturbs" if average >= cpus else "weakens",
-            f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs",
-            "wait until it has gone down; see: uptime",
-        )
+        what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
+        hint = "wait until it has gone down; see: uptime"
+        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", what, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
@@ -119,9 +113,6 @@ def steal(state: HostState) -> Iterator[Disturbance]:
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
     """Report two CPUs on one core (SMT): work on one slows the other."""
     if threads_share_cores(state.host):
-        yield Disturbance(
-            "shared_cores",
-            "weakens",
-            "two CPUs share a core (SMT): a trial slows down when its twin has work",
-            f"echo off | sudo tee {CPUS}/smt/control",
-        )
+        what = "two CPUs share a core (SMT): a trial slows down when its twin has work"
+        hint = f"echo off | sudo tee {CPUS}/smt/control"
+        yield Disturbance("shared_cores", "weakens", what, hint)

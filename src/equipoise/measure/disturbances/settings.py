@@ -38,20 +38,14 @@ def debug_variables(state: HostState) -> Iterator[Disturbance]:
         if value in HARMLESS.get(name, {""}):
             continue
         shown = f"{name}={readable(value)[:80]}" if name in SHOWN else name
-        yield Disturbance(
-            "debug_variable",
-            "disturbs",
-            f"{shown} is set: {effect}",
-            f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'",
-        )
+        what = f"{shown} is set: {effect}"
+        hint = f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'"
+        yield Disturbance("debug_variable", "disturbs", what, hint)
     for name in SANITIZERS:
         if state.environment.get(name):
-            yield Disturbance(
-                "debug_variable",
-                "weakens",
-                f"{name} is set: programs built with that sanitizer run slower by it",
-                f"unset {name}",
-            )
+            what = f"{name} is set: programs built with that sanitizer run slower by it"
+            hint = f"unset {name}"
+            yield Disturbance("debug_variable", "weakens", what, hint)
 
 
 def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
@@ -63,10 +57,8 @@ def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
         hint = "start Equipoise without setarch -R and outside a debugger"
     else:
         return
-    yield Disturbance(
-        "fixed_addresses",
-        "weakens",
+    what = (
         f"addresses are not randomised{where}: all trials share one memory layout, "
-        "and a verdict may hold for that layout only",
-        hint,
+        "and a verdict may hold for that layout only"
     )
+    yield Disturbance("fixed_addresses", "weakens", what, hint)
