@@ -11,6 +11,7 @@ import pytest
 
 from equipoise.measure.untimed import run_hook
 from equipoise.model.errors import ConditionFailed
+from tests.measure.processes import is_running
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -53,11 +54,7 @@ def test_a_hook_may_leave_a_server_in_the_background(tmp_path: Path) -> None:
 
 def wait_until_gone(process: int) -> None:
     for _ in range(200):
-        try:
-            state = Path(f"/proc/{process}/stat").read_text(encoding="ascii").split()[2]
-        except FileNotFoundError:
-            return
-        if state == "Z":
+        if not is_running(process):
             return
         time.sleep(0.01)
     raise AssertionError(f"process {process} is still there")

@@ -95,10 +95,10 @@ def tail(descriptor: int) -> str:
     return os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
 
 
-def stderr_suffix(error_tail: str) -> str:
+def stderr_suffix(error_tail: str, label: str = "stderr: ") -> str:
     """Return the last lines of standard error, in the form that ends a message."""
     lines = [line.strip() for line in error_tail.splitlines() if line.strip()]
-    return f"; stderr: {' / '.join(lines[-3:])}" if lines else ""
+    return f"; {label}{' / '.join(lines[-3:])}" if lines else ""
 
 
 def describe_status(status: int) -> str:
