@@ -19,12 +19,12 @@ from tests.payloads import LONG, PAYLOADS
 Usage = namedtuple("Usage", "total used free")
 
 
-def built(line: str, tree: Path) -> None:
+def build(line: str, tree: Path) -> None:
     build_revision(line, tree, tree, os.environ, "the baseline")
 
 
 def test_a_line_runs_in_the_folder_of_its_revision(tmp_path: Path) -> None:
-    built('pwd > where; printf %s "$EQUIPOISE_BUILD" >> where', tmp_path)
+    build('pwd > where; printf %s "$EQUIPOISE_BUILD" >> where', tmp_path)
     assert (tmp_path / "where").read_text() == f"{tmp_path}\n{tmp_path}"
 
 
@@ -32,16 +32,16 @@ def test_what_is_not_committed_is_the_usual_reason(tmp_path: Path) -> None:
     with pytest.raises(
         ConditionFailed, match="cannot be built: exit status 4: .*no such"
     ) as caught:
-        built("echo no such file; exit 4", tmp_path)
+        build("echo no such file; exit 4", tmp_path)
     assert "not committed" in str(caught.value.hint)
 
 
-def test_on_a_full_disk_that_is_what_is_to_be_mended(
+def test_on_a_full_disk_the_hint_is_to_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 10**9, 4096))
     with pytest.raises(ConditionFailed) as caught:
-        built("exit 1", tmp_path)
+        build("exit 1", tmp_path)
     assert caught.value.hint == (
         f"the disk of {tmp_path} is full: set TMPDIR to a folder of one with room"
     )
@@ -71,7 +71,7 @@ def lives(pid: int) -> bool:
 
 def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match="exit status 4"):
-        built(BACKGROUND + "exit 4", tmp_path)
+        build(BACKGROUND + "exit 4", tmp_path)
     assert not any(map(lives, background_of(tmp_path)))
 
 
@@ -79,14 +79,14 @@ def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Pa
     other = {**os.environ, BUILD_VARIABLE: str(tmp_path / "other")}
     with subprocess.Popen(["sleep", "1003"], env=other, cwd=tmp_path) as bystander:
         with pytest.raises(ConditionFailed):
-            built("exit 4", tmp_path)
+            build("exit 4", tmp_path)
         survived = bystander.poll() is None
         bystander.kill()
     assert survived
 
 
 def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
-    built(BACKGROUND + "exit 0", tmp_path)
+    build(BACKGROUND + "exit 0", tmp_path)
     pids = background_of(tmp_path)
     went_on = [lives(pid) for pid in pids]
     for pid in filter(lives, pids):

@@ -32,7 +32,7 @@ def test_a_failing_hook_names_itself_its_status_and_its_last_lines(tmp_path: Pat
     assert "|| true" in str(caught.value.hint)
 
 
-def test_a_hook_that_dies_of_a_signal_is_told_so(tmp_path: Path) -> None:
+def test_a_hook_that_dies_of_a_signal_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=r"signal 9 \(SIGKILL\)"):
         run_hook(hook("kill -KILL $$"), ENVIRONMENT, str(tmp_path), 10.0)
 

@@ -41,18 +41,10 @@ class TrialReport(Struct, frozen=True):
 class TrialRunner:
     """Runner of the trials of a plan's draws.
 
-    Parameters
-    ----------
-    scratch
-        Private folder for the workload's own metrics.
-    environment
-        Environment that each trial's environment is added to: the caller's own.
-    servers
-        Starter of the servers that conditions have.
-    on_wait
-        Function to call about once a second during a long trial.
-    now
-        Seconds since the epoch.
+    The workload's own metrics go to a private folder, ``scratch``. Each trial's environment is
+    added to ``environment``, the caller's own. ``servers`` starts the servers that conditions have,
+    ``on_wait`` is called about once a second during a long trial, and ``now`` returns the seconds
+    since the epoch.
     """
 
     def __init__(

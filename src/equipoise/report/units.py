@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import significant as significant
@@ -63,6 +64,11 @@ def percent_change(ratio: float) -> str:
     return f"{change:+.{decimals}f} %"
 
 
+def signed_amount(value: float) -> str:
+    """Return a number with its sign: ``+1,794``."""
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+
+
 def change_text(ratio: float | None, unknown: str) -> str:
     """Return a ratio as a signed change, or what stands for a ratio that is not known."""
     return unknown if ratio is None else percent_change(ratio)
@@ -92,8 +98,8 @@ def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: in
     """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
-    left = round(min(by_budget, by_blocks))
-    return f"{left // 60}:{left % 60:02d}"
+    minutes, seconds = divmod(round(min(by_budget, by_blocks)), 60)
+    return f"{minutes}:{seconds:02d}"
 
 
 def spread_text(summary: MetricSummary) -> str:

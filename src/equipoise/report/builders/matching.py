@@ -36,6 +36,7 @@ from equipoise.report.document import (
     Table,
     Warnings,
 )
+from equipoise.report.units import signed_amount
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -199,7 +200,7 @@ def _document(
     text, *remarks = sentences
     estimate, interval = "", ""
     if effect is not None and matches is not None:
-        estimate = _signed(effect.value)
+        estimate = signed_amount(effect.value)
         interval = f"95 % interval {_signed_interval(effect.interval)}"
         text = effect_sentence(effect, question.outcome, question.treatment, matches.estimand)
         remarks = list(sentences)
@@ -415,11 +416,7 @@ def _limits(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _signed_interval(interval: tuple[float, float] | None) -> str:
-    return "unknown" if interval is None else " to ".join(map(_signed, interval))
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+    return "unknown" if interval is None else " to ".join(map(signed_amount, interval))
 
 
 def _tone(balance: Balance, effect: Difference | None) -> str:
