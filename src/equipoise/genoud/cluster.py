@@ -1,8 +1,8 @@
 """A Dask cluster: the connection to its scheduler, and batches through its workers.
 
 A scheduler, its workers and its clients send each other pickles, which run code when they are
-read. Whoever answers at the address can run code as this user, and so can, without TLS, whoever
-can reach the same scheduler.
+read. The program that answers at the address can run code as this user. Without TLS, so can
+everybody who reaches the same scheduler.
 """
 
 from __future__ import annotations

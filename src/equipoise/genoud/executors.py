@@ -47,8 +47,8 @@ def batch_evaluator(
     evaluate
         Takes candidates, shape (candidates, n), and returns their values, shape (candidates,
         criteria) or (candidates,); each row must depend on its own candidate only. For other
-        processes it is pickled once, and each worker keeps its copy as long as it is in use: what
-        is dear to build may be built at the first call and left out of the pickle.
+        processes it is pickled once, and each worker keeps its copy as long as it is in use:
+        build expensive parts at the first call, and leave them out of the pickle.
     executor
         ``None``: this process, all in one call. A ``dask.distributed.Client``, or
         anything with ``submit`` as in ``concurrent.futures``.
@@ -221,7 +221,7 @@ class Pool:
                 hint="use fewer processes if memory ran out",
             ) from error
         self.close()
-        # The executor tells nobody how it was made; without these it gets its defaults.
+        # An executor has no public record of its options; without these the new one has defaults.
         self._executor = ProcessPoolExecutor(
             max_workers=getattr(broken, "_max_workers", None),
             mp_context=getattr(broken, "_mp_context", None),

@@ -180,9 +180,9 @@ class SmallestP:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for a variable
-    that there is not, and where what they need is not installed: altair for plots
-    (``equipoise[report]``), the library for frames.
+    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for an unknown
+    variable, and without the package that they need: altair (``equipoise[report]``) for plots, the
+    library for frames.
     """
 
     variables: tuple[str, ...]

@@ -84,8 +84,9 @@ def match_fitness(
 
     Returns
     -------
-    Criteria of shape (criteria,), or (c, criteria): to be compared lexically, the first one first.
-    P-values ascend and are to be large; distances of distributions descend and are to be small.
+    Criteria of shape (criteria,), or (c, criteria), which compare lexically, the first one first.
+    P-values ascend, and larger ones are better. Distances of distributions descend, and smaller
+    ones are better.
 
     Raises
     ------
@@ -119,14 +120,15 @@ def fitness_problem(
     treat, X, balance
         As in ``match_fitness``.
     fitness
-        "pvals": of each covariate's t-test and Kolmogorov-Smirnov test. "qqmean.mean" and so on:
-        the mean, median or max of each covariate's ``|F_treated - F_control|`` over its values,
-        then the mean or median of these, or all of them ("max"), the largest first. Or a function
-        of the matches (``CandidateMatches``) and the covariates that returns a number, or several
-        to be compared lexically, which is to be small.
+        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
+        "qqmean.mean" and so on: the mean, median or max of each covariate's
+        ``|F_treated - F_control|`` over its values, then the mean or median of these, or all of
+        them ("max"), the largest first. Or a function of the matches (``CandidateMatches``) and
+        the covariates that returns a number, or several that compare lexically; smaller is better.
     loss
         Criteria from the p-values: 1 sorts them, the smallest first; 2 takes the smallest; a
-        function of them, those of the t-tests first, returns what is to be large.
+        function gets them, those of the t-tests first, and returns criteria of which larger ones
+        are better.
     boot
         Number of bootstrap samples for the p-values of Kolmogorov and Smirnov; below 10 for none.
     ks

@@ -99,7 +99,7 @@ distance_tolerance, r_compatible
     starting_values
         Shape (k,) or (starts, k), candidates of the first generation; all 1 by default.
     seed
-        The same seed gives the same answer, whatever evaluates; drawn and reported by default.
+        The same seed gives the same answer on every executor; drawn and reported by default.
     threads
         All cores by default; with an executor 1 for each of its workers.
     executor
@@ -113,7 +113,7 @@ distance_tolerance, r_compatible
     ------
     UnusableInput
         If something cannot be used, naming column and rows or the weights that a function failed
-        at; if the best candidate matches nobody; if the workers are lost.
+        at; if the best candidate matches no unit; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     pairing: dict[str, Any] = {

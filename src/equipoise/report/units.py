@@ -98,8 +98,8 @@ def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: in
     """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
-    left = round(min(by_budget, by_blocks))
-    return f"{left // 60}:{left % 60:02d}"
+    minutes, seconds = divmod(round(min(by_budget, by_blocks)), 60)
+    return f"{minutes}:{seconds:02d}"
 
 
 def spread_text(summary: MetricSummary) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
@@ -54,30 +54,21 @@ def reference_answer(against: ReferenceComparison) -> str:
 def largest_changes(against: ReferenceComparison) -> Iterator[str]:
     """Yield the rows that cost more and those that cost less, the largest change first."""
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
-        line = _largest(against.rows, verb, sign)
-        if line:
-            yield line
-
-
-def _largest(rows: Sequence[ReferenceRow], verb: str, sign: float) -> str:
-    changed = sorted(
-        (
-            (abs(math.log(row.ratio)), row.name, percent_change(row.ratio))
-            for row in rows
+        ratios = [
+            (row.ratio, row.name)
+            for row in against.rows
             if row.changed and row.ratio is not None and sign * math.log(row.ratio) > 0
-        ),
-        key=lambda change: -change[0],
-    )
-    if not changed:
-        return ""
-    shown = ", ".join(f"{name} {change}" for _, name, change in changed[:_CHANGED_SHOWN])
-    more = len(changed) - _CHANGED_SHOWN
-    return f"{verb}: {shown}" + (f" and {more} more." if more > 0 else ".")
+        ]
+        largest = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
+        if largest:
+            named = (f"{name} {percent_change(ratio)}" for ratio, name in largest[:_CHANGED_SHOWN])
+            more = len(largest) - _CHANGED_SHOWN
+            yield f"{verb}: {', '.join(named)}" + (f" and {more} more." if more > 0 else ".")
 
 
 def _row(row: ReferenceRow) -> tuple[Cell, ...]:
     show = metric_formatter(row.metric)
-    there, here = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
+    costs = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
     ratio = change_text(row.ratio, UNKNOWN)
     interval = interval_text(row.ratio_ci, UNKNOWN)
     changed = Styled("", "strong")
@@ -85,7 +76,7 @@ def _row(row: ReferenceRow) -> tuple[Cell, ...]:
         changed = Styled(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
         changed = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
-    return (row.name, there, here, ratio, interval, changed)
+    return (row.name, *costs, ratio, interval, changed)
 
 
 def _sentences(against: ReferenceComparison) -> Iterator[str]:
