@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.genoud.options import SearchOptions
-from equipoise.matching.fitness import FitnessCriteria
+from equipoise.matching.fitness import FitnessProblem
 from equipoise.matching.options import MatchOptions
 from equipoise.matching.units import Units
 
@@ -248,7 +248,7 @@ class FitnessEngine:
     """
 
     def __new__(
-        cls, units: Units, options: MatchOptions, criteria: FitnessCriteria
+        cls, units: Units, options: MatchOptions, criteria: FitnessProblem
     ) -> FitnessEngine: ...
     def evaluate(
         self, candidates: NDArray[np.float64], progress: Callable[[int, int], None] | None

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
-from tests.matching.r_balance import GOLDEN
+from tests.matching.golden import GOLDEN
 
 ASKED = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from tests.cli.conftest import ENTRY, Answer, Equipoise, document
-from tests.matching.r_balance import GOLDEN
+from tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
 

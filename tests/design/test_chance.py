@@ -27,7 +27,7 @@ def test_each_source_is_held_alone_and_all_are_held_together() -> None:
     assert len({one.name for one in conditions}) == len(sources) + 2
 
 
-def test_what_cannot_vary_here_is_said_and_not_tried() -> None:
+def test_what_cannot_vary_here_is_reported_and_not_tried() -> None:
     sources, notices = sources_here(
         {"PYTHONHASHSEED": "7", "PERL_HASH_SEED": "1"}, (0,), random_addresses=False
     )

@@ -32,8 +32,8 @@ def test_a_draw_depends_on_seed_phase_and_block_alone() -> None:
 
 def test_the_stream_is_the_same_on_every_machine() -> None:
     plan = plan_of("a", "b", "c", "d", seed=20261120)
-    drawn = [draw_block(plan, "measured", block) for block in (1, 2, 3)]
-    assert [(draw.order, draw.padding_bytes) for draw in drawn] == GOLDEN
+    draws = [draw_block(plan, "measured", block) for block in (1, 2, 3)]
+    assert [(draw.order, draw.padding_bytes) for draw in draws] == GOLDEN
 
 
 def test_every_order_is_equally_likely() -> None:
@@ -63,11 +63,11 @@ def test_the_environment_size_is_drawn_per_block_within_one_page() -> None:
 
 def test_the_environment_size_can_be_held() -> None:
     plan = plan_of(seed=8)
-    held = msgspec.structs.replace(
+    fixed = msgspec.structs.replace(
         plan, measure=msgspec.structs.replace(plan.measure, vary_environment_size=False)
     )
-    assert {draw_block(held, "measured", block).padding_bytes for block in range(20)} == {0}
-    assert draw_block(held, "measured", 1).order == draw_block(plan, "measured", 1).order
+    assert {draw_block(fixed, "measured", block).padding_bytes for block in range(20)} == {0}
+    assert draw_block(fixed, "measured", 1).order == draw_block(plan, "measured", 1).order
 
 
 def with_layouts_of(plan: Plan, count: int) -> Plan:
@@ -76,14 +76,14 @@ def with_layouts_of(plan: Plan, count: int) -> Plan:
 
 def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:
     plan = with_layouts_of(plan_of(seed=11), 5)
-    drawn = [draw_block(plan, "measured", block) for block in range(1, 201)]
-    layouts = [one.layout or 0 for one in drawn]
+    draws = [draw_block(plan, "measured", block) for block in range(1, 201)]
+    layouts = [one.layout or 0 for one in draws]
     rounds = [tuple(layouts[first : first + 5]) for first in range(0, 200, 5)]
     assert all(sorted(one) == [1, 2, 3, 4, 5] for one in rounds)
     assert len(set(rounds)) > 30
     assert all(
         one.layout and one.padding_bytes == plan.layouts[one.layout - 1].environment_bytes
-        for one in drawn
+        for one in draws
     )
 
 
@@ -95,30 +95,30 @@ def test_the_order_of_a_block_is_the_same_with_layouts_and_without() -> None:
 
 
 def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None:
-    drawn = draw_layouts(7, 400, "drawn")
-    assert drawn == draw_layouts(7, 400, "drawn")
-    assert drawn[:9] == draw_layouts(7, 9, "drawn")
-    assert drawn != draw_layouts(8, 400, "drawn")
-    assert max(one.environment_bytes for one in drawn) <= LARGEST_PADDING_BYTES
-    assert max(one.argument_bytes for one in drawn) <= LARGEST_ARGUMENT_BYTES
-    assert len({one.argument_bytes for one in drawn}) > 150
+    draws = draw_layouts(7, 400, "drawn")
+    assert draws == draw_layouts(7, 400, "drawn")
+    assert draws[:9] == draw_layouts(7, 9, "drawn")
+    assert draws != draw_layouts(8, 400, "drawn")
+    assert max(one.environment_bytes for one in draws) <= LARGEST_PADDING_BYTES
+    assert max(one.argument_bytes for one in draws) <= LARGEST_ARGUMENT_BYTES
+    assert len({one.argument_bytes for one in draws}) > 150
     # Four standard errors of a fair coin.
-    assert abs(sum(one.random_addresses for one in drawn) - 200) < 40
+    assert abs(sum(one.random_addresses for one in draws) - 200) < 40
 
 
-def test_addresses_are_alike_in_all_layouts_where_that_was_asked() -> None:
+def test_addresses_are_alike_in_all_layouts_as_it_was_chosen() -> None:
     assert {one.random_addresses for one in draw_layouts(7, 20, "on")} == {True}
-    held = draw_layouts(7, 20, "off")
-    assert {one.random_addresses for one in held} == {False}
-    drawn = draw_layouts(7, 20, "drawn")
-    assert [one.environment_bytes for one in held] == [one.environment_bytes for one in drawn]
+    fixed = draw_layouts(7, 20, "off")
+    assert {one.random_addresses for one in fixed} == {False}
+    draws = draw_layouts(7, 20, "drawn")
+    assert [one.environment_bytes for one in fixed] == [one.environment_bytes for one in draws]
 
 
 def test_interventions_are_drawn_as_often_as_their_weights_say() -> None:
-    drawn = [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
-    assert drawn == [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
-    assert drawn != [draw_intervention(8, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
-    shares = [drawn.count(place) / 2000 for place in range(3)]
+    draws = [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    assert draws == [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    assert draws != [draw_intervention(8, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    shares = [draws.count(place) / 2000 for place in range(3)]
     # Four standard errors.
     assert shares == pytest.approx([0.125, 0.375, 0.5], abs=0.045)
 
@@ -134,7 +134,7 @@ def test_which_intervention_a_block_tries_says_nothing_of_its_order() -> None:
         for block in range(1, 2001)
     ]
     for intervention in (0, 1):
-        first = [before for drawn, before in both if drawn == intervention]
+        first = [before for draws, before in both if draws == intervention]
         assert sum(first) / len(first) == pytest.approx(0.5, abs=0.065)
 
 

@@ -96,18 +96,20 @@ def test_a_program_is_found_on_the_path_of_its_condition(tmp_path: Path) -> None
 def test_the_packages_own_programs_come_first(tmp_path: Path) -> None:
     own = tmp_path / "equipoise-workload"
     own.write_bytes(b"")
-    made = conditions_of(CompareOptions(commands=("equipoise-workload malloc", "true")), tmp_path)
-    assert made[0].command == (str(own), "malloc")
+    compared = conditions_of(
+        CompareOptions(commands=("equipoise-workload malloc", "true")), tmp_path
+    )
+    assert compared[0].command == (str(own), "malloc")
 
 
 def test_the_environment_of_one_condition_is_set_by_position_or_name() -> None:
-    made = conditions(
+    compared = conditions(
         "true",
         "echo a:b",
         environments=("1:A=1", "echo a:b:B=x=y", "2:C="),
     )
-    assert made[0].environment == {"A": "1"}
-    assert made[1].environment == {"B": "x=y", "C": ""}
+    assert compared[0].environment == {"A": "1"}
+    assert compared[1].environment == {"B": "x=y", "C": ""}
 
 
 @pytest.mark.parametrize("setting", ["A=1", "1:A", ":A=1", "1:=1", ""])
@@ -124,19 +126,19 @@ def test_an_unknown_condition_is_named_with_those_that_exist(which: str) -> None
 
 
 def test_parameters_fill_the_braces_and_become_levels() -> None:
-    made = conditions("echo {n} {m}", parameters={"n": ("1", "2"), "m": ("x", "y")})
-    assert [one.command[1:] for one in made] == [
+    compared = conditions("echo {n} {m}", parameters={"n": ("1", "2"), "m": ("x", "y")})
+    assert [one.command[1:] for one in compared] == [
         ("1", "x"),
         ("1", "y"),
         ("2", "x"),
         ("2", "y"),
     ]
-    assert made[1].levels == {"n": "1", "m": "y"}
+    assert compared[1].levels == {"n": "1", "m": "y"}
 
 
 def test_a_command_without_the_parameter_stands_once() -> None:
-    made = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
-    assert [one.name for one in made] == ["true", "echo 1", "echo 2"]
+    compared = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
+    assert [one.name for one in compared] == ["true", "echo 1", "echo 2"]
 
 
 def test_a_parameter_that_no_command_mentions_is_refused() -> None:
@@ -154,20 +156,20 @@ def test_hooks_are_given_once_for_all_or_once_for_each() -> None:
 
 
 def test_hooks_see_the_parameters() -> None:
-    made = conditions("echo {n}", parameters={"n": ("1", "2")}, prepare=("make N={n}",))
-    assert [c.hooks.prepare for c in made] == ["make N=1", "make N=2"]
+    compared = conditions("echo {n}", parameters={"n": ("1", "2")}, prepare=("make N={n}",))
+    assert [c.hooks.prepare for c in compared] == ["make N=1", "make N=2"]
 
 
 def test_a_shell_is_used_only_when_it_is_asked_for() -> None:
-    made = conditions("true | cat", "true && true", shell="/bin/sh -e")
-    assert made[0].command == ("/bin/sh", "-e", "-c", "true | cat")
+    compared = conditions("true | cat", "true && true", shell="/bin/sh -e")
+    assert compared[0].command == ("/bin/sh", "-e", "-c", "true | cat")
 
 
 def test_words_that_are_given_as_words_are_not_split() -> None:
-    made = conditions_of(
+    compared = conditions_of(
         CompareOptions(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE
     )
-    assert made[0].command[1:] == ("-c", "print('a b')")
+    assert compared[0].command[1:] == ("-c", "print('a b')")
 
 
 def test_a_parameter_list_is_split_at_commas_that_are_not_escaped() -> None:

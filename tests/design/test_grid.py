@@ -63,30 +63,30 @@ def grid(study: Study, builds: dict[str, str] | None = None) -> Grid:
 
 
 def test_each_candidate_is_compared_at_each_size_with_the_baseline_there() -> None:
-    made = grid(study_of(ALLOCATOR, ROWS))
-    names = [condition.name for condition in made.conditions]
+    study_grid = grid(study_of(ALLOCATOR, ROWS))
+    names = [condition.name for condition in study_grid.conditions]
     assert names == [f"{level} rows={rows}" for level in "abc" for rows in (10, 20)]
-    pairs = [(names[one.baseline], names[one.candidate]) for one in made.contrasts]
+    pairs = [(names[one.baseline], names[one.candidate]) for one in study_grid.contrasts]
     assert pairs == [
         (f"a rows={rows}", f"{level} rows={rows}") for level in "bc" for rows in (10, 20)
     ]
-    assert made.contrasts[1].stratum == {"rows": "20"}
-    assert {one.factor for one in made.contrasts} == {"allocator"}
+    assert study_grid.contrasts[1].stratum == {"rows": "20"}
+    assert {one.factor for one in study_grid.contrasts} == {"allocator"}
 
 
 def test_levels_stand_where_their_factor_is_named() -> None:
-    made = grid(study_of(ALLOCATOR, ROWS))
-    last = made.conditions[-1]
+    study_grid = grid(study_of(ALLOCATOR, ROWS))
+    last = study_grid.conditions[-1]
     assert last.command == (SORT, "c", "{allocator}", "{other}")
     assert last.environment == {"X": "20"}
     assert last.levels == {"allocator": "c", "rows": "20"}
-    assert made.conditions[2].environment == {"LD_PRELOAD": "/lib/liba.so"}
+    assert study_grid.conditions[2].environment == {"LD_PRELOAD": "/lib/liba.so"}
 
 
 def test_settings_of_several_factors_are_joined() -> None:
     other = Factor("other", (Level("b", preload=("libb.so",), arguments=("-v",), cpus=(0,)),))
-    made = grid(study_of(ALLOCATOR, other))
-    condition = made.conditions[1]
+    study_grid = grid(study_of(ALLOCATOR, other))
+    condition = study_grid.conditions[1]
     assert condition.environment == {"LD_PRELOAD": "/lib/liba.so /lib/libb.so"}
     assert condition.command[-1] == "-v"
     assert condition.process.cpus == (0,)
@@ -94,20 +94,22 @@ def test_settings_of_several_factors_are_joined() -> None:
 
 def test_what_is_excluded_is_neither_run_nor_compared() -> None:
     study = study_of(ALLOCATOR, ROWS, exclusions=({"allocator": ("a", "c"), "rows": ("20",)},))
-    made = grid(study)
-    names = [condition.name for condition in made.conditions]
+    study_grid = grid(study)
+    names = [condition.name for condition in study_grid.conditions]
     assert names == ["a rows=10", "b rows=10", "b rows=20", "c rows=10"]
-    assert len(made.contrasts) == 2
+    assert len(study_grid.contrasts) == 2
 
 
 def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> None:
     study = study_of(ALLOCATOR, ROWS, compared=ComparedFactor("allocator", "a", {"rows": ("20",)}))
-    made = grid(study)
-    assert len(made.conditions) == 6
-    assert [one.stratum for one in made.contrasts] == [{"rows": "10"}] * 2
+    study_grid = grid(study)
+    assert len(study_grid.conditions) == 6
+    assert [one.stratum for one in study_grid.contrasts] == [{"rows": "10"}] * 2
     quick = QuickForm(not_at={"allocator": ("c",)})
-    made = grid(quick_form(replace(study, quick=quick)))
-    assert [made.conditions[one.candidate].levels["allocator"] for one in made.contrasts] == ["b"]
+    study_grid = grid(quick_form(replace(study, quick=quick)))
+    assert [
+        study_grid.conditions[one.candidate].levels["allocator"] for one in study_grid.contrasts
+    ] == ["b"]
     chosen = with_levels(study, {"rows": ("20",)})
     assert len(grid(chosen).contrasts) == 2
 
@@ -134,14 +136,14 @@ def test_a_built_level_finds_its_folder() -> None:
     factor = Factor("allocator", (Level("a", build="make {allocator} O={build}"), Level("b")))
     study = study_of(factor, workload=Workload(("sort", "{build}/x")))
     assert build_lines(study) == {"a": "make a O={build}"}
-    made = grid(study, {"a": "/built/a"})
-    assert made.conditions[0].command == (SORT, "/built/a/x")
+    study_grid = grid(study, {"a": "/built/a"})
+    assert study_grid.conditions[0].command == (SORT, "/built/a/x")
 
 
 def test_with_a_server_the_levels_change_the_server() -> None:
     server = ServerWorkload(("sort", "{folder}"), ready=("sort",))
-    made = grid(study_of(ALLOCATOR, workload=Workload(("sort", "{port}"), server=server)))
-    condition = made.conditions[1]
+    study_grid = grid(study_of(ALLOCATOR, workload=Workload(("sort", "{port}"), server=server)))
+    condition = study_grid.conditions[1]
     assert condition.environment == {}
     assert condition.server is not None
     assert condition.server.environment == {"LD_PRELOAD": "/lib/liba.so"}
@@ -166,11 +168,11 @@ def test_programs_of_a_server_are_looked_for_in_its_own_path_newest_first(tmp_pa
         (tmp_path / version).mkdir()
         (tmp_path / version / "serve").touch(mode=0o755)
     server = ServerWorkload(("serve",), ready=("serve",), path=(f"{tmp_path}/*",))
-    made = grid(study_of(ALLOCATOR, workload=Workload(("serve",), server=server)))
+    study_grid = grid(study_of(ALLOCATOR, workload=Workload(("serve",), server=server)))
     newest = f"{tmp_path}/15/serve"
-    found = made.conditions[0].server
+    found = study_grid.conditions[0].server
     assert found is not None
-    assert (made.conditions[0].command, found.start, found.ready) == ((newest,),) * 3
+    assert (study_grid.conditions[0].command, found.start, found.ready) == ((newest,),) * 3
     assert found.search_path == (f"{tmp_path}/15", f"{tmp_path}/9")
 
 
@@ -184,11 +186,14 @@ def test_a_program_that_a_server_needs_is_named_with_its_package() -> None:
 
 
 def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() -> None:
-    there = ServerWorkload(("sort",), ready=("sort",))
+    installed = ServerWorkload(("sort",), ready=("sort",))
     absent = ServerWorkload(("no-such-server",), ready=("sort",), needs={"no-such-server": "some"})
     systems = Factor(
         "system",
-        (Level("a", server=there, command=("sort",)), Level("b", server=absent, command=("sort",))),
+        (
+            Level("a", server=installed, command=("sort",)),
+            Level("b", server=absent, command=("sort",)),
+        ),
     )
     study, notices = without_missing(study_of(systems, workload=Workload(())), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a"]
@@ -220,10 +225,10 @@ def test_levels_are_chosen_on_the_command_line() -> None:
 
 def test_the_quick_form_has_its_own_levels_and_budget() -> None:
     quick = QuickForm(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
-    made = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
-    assert made.measure.budget_s == 5.0
-    assert made.workload.command == ("sort", "quickly")
-    assert len(made.factors[1].levels) == 1
+    study_grid = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
+    assert study_grid.measure.budget_s == 5.0
+    assert study_grid.workload.command == ("sort", "quickly")
+    assert len(study_grid.factors[1].levels) == 1
     with pytest.raises(UnusableInput, match="has no quick form"):
         quick_form(study_of(ALLOCATOR))
 
@@ -233,7 +238,7 @@ def test_the_same_question_can_be_asked_of_another_program() -> None:
     assert grid(study).conditions[0].command == (SORT, "-r")
 
 
-def test_a_factor_that_no_text_names_is_left_out_and_told() -> None:
+def test_a_factor_that_no_text_names_is_left_out_and_reported() -> None:
     idle, used = plain("idle", "1", "2"), plain("other", "1", "2")
     study, notices = without_idle_factors(
         study_of(ALLOCATOR, idle, used, exclusions=({"idle": ("1",)}, {"other": ("1",)}))
@@ -259,7 +264,7 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
     assert "program no-such-compiler-here" in notices[1].summary
 
 
-def test_the_only_candidate_that_is_missing_is_named_with_its_mend(tmp_path: Path) -> None:
+def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
     away = str(tmp_path / "away")
     missing = Level("b", working_folder=away, package="elsewhere")
     study = study_of(Factor("allocator", (Level("a"), missing)))
@@ -278,7 +283,7 @@ def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_t
     assert named_data(with_command(study, ("sort", "{allocator}"))) is None
 
 
-def test_a_program_that_a_study_lacks_is_not_mended_by_an_option_that_it_lacks() -> None:
+def test_a_program_that_a_study_lacks_is_not_replaced_by_an_option_that_it_lacks() -> None:
     study = study_of(ALLOCATOR, workload=Workload(("no-such-program", "{allocator}")))
     with pytest.raises(UnusableInput) as raised:
         grid(study)

@@ -22,8 +22,8 @@ def test_every_layout_gets_two_blocks_before_a_verdict_may_end_the_campaign() ->
 
 
 def test_a_least_number_of_blocks_that_was_asked_for_stays() -> None:
-    asked = Stopping(min_blocks=6, min_blocks_explicit=True)
-    assert with_layouts(plan_of(stopping=asked), 12).stopping == asked
+    stopping = Stopping(min_blocks=6, min_blocks_explicit=True)
+    assert with_layouts(plan_of(stopping=stopping), 12).stopping == stopping
 
 
 def test_too_few_blocks_are_refused_with_the_number_that_is_needed() -> None:

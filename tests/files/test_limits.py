@@ -38,10 +38,10 @@ def raised(error: Exception, behind: BaseException, *, shown: bool) -> Exception
     ],
 )
 def test_too_many_open_files_are_found_behind_other_errors(error: Exception) -> None:
-    told = limit_reached(error)
-    assert told is not None
-    assert told.what == "too many open files"
-    assert "ulimit -n" in str(told.hint)
+    explained = limit_reached(error)
+    assert explained is not None
+    assert explained.what == "too many open files"
+    assert "ulimit -n" in str(explained.hint)
 
 
 def test_other_errors_mean_no_limit() -> None:
@@ -63,9 +63,9 @@ def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_f
         sqlite3.connect("/tmp/never-made.db")
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     for error in (caught.value, vague):
-        told = limit_reached(error)
-        assert told is not None
-        assert told.what == "too many open files"
+        explained = limit_reached(error)
+        assert explained is not None
+        assert explained.what == "too many open files"
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_f
     ],
 )
 def test_what_any_access_may_meet_is_the_surroundings_fault(number: int, words: str) -> None:
-    told = environment_fault(OSError(number, os.strerror(number), "/there/file"))
-    assert told is not None
-    assert words in told.what
-    assert told.hint
+    explained = environment_fault(OSError(number, os.strerror(number), "/there/file"))
+    assert explained is not None
+    assert words in explained.what
+    assert explained.hint
 
 
 def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
     vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
     assert limit_reached(vague) is None
-    told = environment_fault(vague)
-    assert told is not None
-    assert "TMPDIR" in str(told.hint)
+    explained = environment_fault(vague)
+    assert explained is not None
+    assert "TMPDIR" in str(explained.hint)
     assert environment_fault(OSError(errno.EIO, "i/o error", "/there")) is None

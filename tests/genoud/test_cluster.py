@@ -79,7 +79,7 @@ def test_a_killed_worker_of_a_cluster_changes_no_bit(
     assert second.tobytes() == engine(points).tobytes()
 
 
-def test_what_is_raised_on_a_worker_names_the_parameters(client: Any) -> None:
+def test_an_error_on_a_worker_names_the_parameters(client: Any) -> None:
     points = candidates(COUNT)
     with (
         batch_evaluator(refuses_negative, client) as evaluator,

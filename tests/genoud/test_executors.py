@@ -101,7 +101,7 @@ def test_the_data_go_to_a_pool_once(engine: Engine, pool: ProcessPoolExecutor) -
     assert max(light) < 2_000
 
 
-def test_a_worker_that_was_passed_over_asks_for_the_data(engine: Engine) -> None:
+def test_a_worker_without_the_data_gets_them_later(engine: Engine) -> None:
     points = candidates(COUNT)
     expected = values(engine, None, points)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
@@ -140,7 +140,7 @@ def test_a_foreign_executor_that_broke_is_an_error_with_a_hint(pool: ProcessPool
     assert caught.value.hint is not None
 
 
-def test_what_an_evaluator_raises_names_the_parameters_wherever_it_ran(
+def test_an_error_of_the_evaluator_names_the_parameters_wherever_it_ran(
     pool: ProcessPoolExecutor,
 ) -> None:
     points = candidates(COUNT)
@@ -186,12 +186,12 @@ def test_a_changing_number_of_criteria_is_refused_with_the_parameters() -> None:
 
 
 @pytest.mark.parametrize("executor", [3, "tcp://127.0.0.1:8786", object()])
-def test_what_is_no_executor_is_refused(executor: Any) -> None:
+def test_an_object_that_is_no_executor_is_refused(executor: Any) -> None:
     with pytest.raises(UnusableInput, match="which has no submit"):
         batch_evaluator(refuses_negative, executor)
 
 
-def test_a_batch_of_nobody_is_refused() -> None:
+def test_a_batch_size_of_zero_is_refused() -> None:
     with pytest.raises(UnusableInput, match="batch_size is 0"):
         batch_evaluator(refuses_negative, None, batch_size=0)
 

@@ -15,12 +15,9 @@ import equipoise
 from benchmarks.genoud.functions import biclaw, claw
 from equipoise.genoud import GenoudResult, genoud
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT, EquipoiseError, UnusableInput
+from tests.genoud.evaluators import bowl
 
 Floats = NDArray[np.float64]
-
-
-def bowl(point: Floats) -> float:
-    return float(((point - 1.0) ** 2).sum())
 
 
 def raises(point: Floats) -> float:
@@ -85,7 +82,7 @@ def test_workers_give_the_same_answer() -> None:
     assert alone.par.tobytes() == helped.par.tobytes()
 
 
-def test_what_a_worker_raises_is_said_with_its_parameters() -> None:
+def test_an_error_in_a_worker_names_the_parameters() -> None:
     with (
         ThreadPoolExecutor(1) as pool,
         pytest.raises(EquipoiseError, match=r"ZeroDivisionError: no such day at par = \["),
@@ -170,7 +167,7 @@ def test_polishing_waits_for_the_burn_in() -> None:
     assert values[5] < 1e-12
 
 
-def test_a_given_gradient_is_used() -> None:
+def test_the_gradient_of_the_caller_is_used() -> None:
     slopes_at: list[Floats] = []
 
     def slope(point: Floats) -> Floats:
@@ -206,7 +203,7 @@ def test_infinity_is_worst_and_does_not_stop_the_search() -> None:
     assert 0.5 <= float(result.par[0]) < 0.6
 
 
-def test_the_summary_and_the_plot_tell_how_it_went() -> None:
+def test_the_summary_and_the_plot_show_the_course_of_the_search() -> None:
     result: GenoudResult = genoud(bowl, 2, population=20, generations=3, seed=1)
     assert f"{result.generations}, the peak at {result.peak_generation}" in result.summary()
     assert result.plot().to_dict()["title"]["text"] == "The search, generation by generation"
@@ -233,7 +230,7 @@ def changing() -> Callable[[Floats], list[float]]:
         (bowl, {"gradient": lambda x: x * math.nan}, r"the gradient returned NaN at par = \["),
     ],
 )
-def test_what_the_function_does_wrong_is_said_with_its_parameters(
+def test_an_error_of_the_function_names_the_parameters(
     fn: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(EquipoiseError, match=message) as caught:

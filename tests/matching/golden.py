@@ -20,16 +20,9 @@ def columns(name: str) -> dict[str, NDArray[np.float64]]:
     return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
 
 
-def cases() -> list[dict[str, Any]]:
-    """The cases of tests/golden/match.json."""
-    loaded: list[dict[str, Any]] = json.loads((GOLDEN / "match.json").read_text())
-    return loaded
-
-
-def lalonde_cases() -> dict[str, Any]:
-    """The cases of tests/golden/lalonde.json."""
-    loaded: dict[str, Any] = json.loads((GOLDEN / "lalonde.json").read_text())
-    return loaded
+def answers(name: str) -> Any:
+    """R's answers in tests/golden/<name>.json: "match", "lalonde" or "balance"."""
+    return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
 METRICS = {1: "inverse_variance", 2: "mahalanobis"}

@@ -1,17 +1,14 @@
-"""R's answers on balance, and a plain matcher to come by R's pairs."""
+"""Data of R's answers on balance, and a plain matcher that gives R's pairs."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+from tests.matching.golden import GOLDEN
 
 
 @dataclass(frozen=True)
@@ -21,12 +18,6 @@ class Pairs:
     treated_index: NDArray[np.intp]
     control_index: NDArray[np.intp]
     weights: NDArray[np.float64]
-
-
-def answers() -> dict[str, Any]:
-    """``balance.json``."""
-    answered: dict[str, Any] = json.loads((GOLDEN / "balance.json").read_text())
-    return answered
 
 
 def data(name: str) -> pandas.DataFrame:

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.matching.golden import METRICS
+
 Floats = NDArray[np.float64]
 
 SCRIPT = Path(__file__).with_name("answers.R")
 TIME_LIMIT_S = 300.0
-METRICS = {1: "inverse_variance", 2: "mahalanobis"}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import pytest
 from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
-from tests.matching.r_balance import Pairs, answers, data, nearest
+from tests.matching.golden import answers
+from tests.matching.r_balance import Pairs, data, nearest
 
 R_NAMES = {
     "sdiff": "sdiff",
@@ -27,9 +28,10 @@ R_NAMES = {
     "var_ratio": "variance_ratio",
     "p_value": "t_p_value",
 }
+ANSWERS: dict[str, Any] = answers("balance")
 CASES = [
     (name, side, place)
-    for name, case in answers().items()
+    for name, case in ANSWERS.items()
     for side in ("before", "after")
     for place in range(len(case["vars"]))
 ]
@@ -37,7 +39,7 @@ CASES = [
 
 def balance_of(name: str, **more: Any) -> Balance:
     frame = data(name)
-    case = answers()[name]
+    case = ANSWERS[name]
     covariates = [variable for variable in case["vars"] if variable in frame]
     pairs = nearest(frame[covariates].to_numpy(dtype=float), frame["treat"].to_numpy() == 1)
     formula = "treat ~ " + " + ".join(variable.replace("^", "**") for variable in case["vars"])
@@ -48,7 +50,7 @@ def balance_of(name: str, **more: Any) -> Balance:
 def test_every_number_of_r_is_met(name: str, side: str, place: int) -> None:
     balance = balance_of(name, r_compatible=True)
     ours: UnivariateBalance = getattr(balance, side)[place]
-    r = answers()[name][side][place]
+    r = ANSWERS[name][side][place]
     for theirs, field in R_NAMES.items():
         assert getattr(ours, field) == pytest.approx(r[theirs], rel=1e-8, abs=1e-12), field
     for theirs, quantiles in (("qq", ours.qq), ("qq_raw", ours.qq_raw)):
@@ -64,9 +66,9 @@ def test_every_number_of_r_is_met(name: str, side: str, place: int) -> None:
         assert ours.ks is None, "two values have no KS test"
 
 
-@pytest.mark.parametrize("name", list(answers()))
+@pytest.mark.parametrize("name", list(ANSWERS))
 def test_the_smallest_p_values_are_those_of_r(name: str) -> None:
-    balance, r = balance_of(name, r_compatible=True), answers()[name]
+    balance, r = balance_of(name, r_compatible=True), ANSWERS[name]
     assert balance.smallest_before.value == pytest.approx(r["bm_smallest"], rel=1e-8)
     assert balance.smallest_after is not None
     assert balance.smallest_after.value == pytest.approx(r["am_smallest"], rel=1e-8)
@@ -126,7 +128,7 @@ def test_small_integers_do_not_overflow_in_a_formula() -> None:
     assert balance.before[0].mean_treated == (20**2 + 98**2) / 2
 
 
-def test_words_become_columns_in_a_formula() -> None:
+def test_texts_become_columns_in_a_formula() -> None:
     frame = pandas.DataFrame({"t": [0, 1, 0, 1], "town": ["a", "b", "b", "c"]})
     balance = match_balance("t ~ town", frame, boot=0)
     assert balance.variables == ("town[T.b]", "town[T.c]")
@@ -307,7 +309,7 @@ def test_a_match_of_other_data_is_refused(match: Pairs, message: str) -> None:
         match_balance("t ~ x", FRAME, match, boot=0)
 
 
-def test_what_is_no_match_is_named() -> None:
+def test_an_object_that_is_no_match_is_named() -> None:
     x = np.arange(8.0)[:, None]
     with pytest.raises(UnusableInput, match="match is 5, which is no result of a match"):
         match_balance(x, np.arange(8) % 2, match=5)  # type: ignore[arg-type]

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.matching import match, match_by
+from equipoise.matching import MatchResult, match, match_by
 
 DRAWS = 800
 # Four standard errors of a share of 95 % among so many draws.
 WITHIN = 4 * (0.95 * 0.05 / DRAWS) ** 0.5
+
+
+def covers(result: MatchResult, truth: float) -> bool:
+    """Whether the interval of the effect at 95 % holds the truth."""
+    assert result.estimate is not None
+    assert result.se is not None
+    return abs(result.estimate - truth) < 1.959964 * result.se
 
 
 @pytest.mark.parametrize(
@@ -34,9 +41,7 @@ def test_ninety_five_per_cent_of_the_intervals_hold_the_effect(more: dict[str, A
         treat = (generator.random(300) < 1 / (1 + np.exp(-0.5 * x))).astype(float)
         y = x**2 + x + 1.5 * treat + generator.normal(size=300)
         result = match(y, treat, x, threads=1, **more)
-        assert result.estimate is not None
-        assert result.se is not None
-        hits += abs(result.estimate - 1.5) < 1.959964 * result.se
+        hits += covers(result, 1.5)
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
 
 
@@ -59,9 +64,7 @@ def test_intervals_over_strata_hold_the_effect_though_some_strata_are_skipped(
         y = x + 3.0 * stratum + 1.5 * treat + generator.normal(size=360)
         result = match_by(y, treat, x, stratum, threads=1, **more)
         assert [skipped.values for skipped in result.skipped] == [(5,)]
-        assert result.estimate is not None
-        assert result.se is not None
-        hits += abs(result.estimate - 1.5) < 1.959964 * result.se
+        hits += covers(result, 1.5)
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
 
 
@@ -74,9 +77,7 @@ def test_the_error_among_these_units_covers_the_effect_on_them() -> None:
         effect = 1.0 + 2.0 * x
         y = x + effect * treat + generator.normal(size=300)
         result = match(y, treat, x, variance="sample", variance_neighbors=2, threads=1)
-        assert result.estimate is not None
-        assert result.se is not None
-        hits += abs(result.estimate - effect[treat == 1].mean()) < 1.959964 * result.se
+        hits += covers(result, float(effect[treat == 1].mean()))
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
 
 
@@ -89,10 +90,9 @@ def test_the_bias_adjusted_interval_covers_with_several_covariates() -> None:
         treat = (generator.random(300) < 1 / (1 + np.exp(-1.5 * x[:, 0] - x[:, 1]))).astype(float)
         y = 3 * x[:, 0] + 2 * x[:, 1] + x[:, 2] + 1.5 * treat + generator.normal(size=300)
         result = match(y, treat, x, bias_adjust=True, variance_neighbors=2, threads=1)
-        assert result.estimate is not None
+        hits += covers(result, 1.5)
         assert result.estimate_unadjusted is not None
         assert result.se is not None
-        hits += abs(result.estimate - 1.5) < 1.959964 * result.se
         biased += abs(result.estimate_unadjusted - 1.5) < 1.959964 * result.se
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
     assert biased / DRAWS < 0.95 - WITHIN
@@ -106,7 +106,5 @@ def test_the_interval_covers_when_the_spread_of_the_outcome_depends_on_the_covar
         treat = (generator.random(300) < 0.4).astype(float)
         y = x + (1.0 + x) * treat + np.exp(x) * (0.5 + treat) * generator.normal(size=300)
         result = match(y, treat, x, estimand="ATE", variance_neighbors=2, threads=1)
-        assert result.estimate is not None
-        assert result.se is not None
-        hits += abs(result.estimate - 1.0) < 1.959964 * result.se
+        hits += covers(result, 1.0)
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)

@@ -60,7 +60,7 @@ def test_the_psid_controls_earn_more_still() -> None:
 
 
 @pytest.mark.usefixtures("_causaldata")
-def test_a_missing_package_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 

@@ -171,7 +171,7 @@ def test_the_bootstrap_is_that_of_the_seed_whoever_draws() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_threads_and_company_change_nothing(way: str) -> None:
+def test_threads_and_other_candidates_change_nothing(way: str) -> None:
     units, options = data(110), dict(WAYS[way])
     if options.pop("weights", False):
         options["weights"] = np.random.default_rng(3).uniform(0.3, 2.5, 110)
@@ -185,7 +185,7 @@ def test_threads_and_company_change_nothing(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_all_instructions_of_the_processor_judge_alike(way: str) -> None:
+def test_all_instructions_of_the_processor_give_the_same_fitness(way: str) -> None:
     options = dict(WAYS[way])
     if options.pop("weights", False):
         options["weights"] = np.random.default_rng(3).uniform(0.3, 2.5, 700)
@@ -202,7 +202,7 @@ def test_all_instructions_of_the_processor_judge_alike(way: str) -> None:
         np.testing.assert_array_equal(chosen.evaluate(candidates(count=6)), best)
 
 
-def test_a_problem_travels() -> None:
+def test_a_pickled_problem_gives_the_same_fitness() -> None:
     problem = fitness_problem(**data(70), estimand="ATE", caliper=1.0)
     expected = problem.evaluate(candidates())
     unpickled = pickle.loads(pickle.dumps(problem))
@@ -309,7 +309,7 @@ def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> 
         match_fitness(**units)
 
 
-def test_progress_hears_of_every_candidate() -> None:
+def test_progress_reports_every_candidate() -> None:
     reports: list[tuple[int, int]] = []
     problem = fitness_problem(**data(40), threads=1)
     problem.evaluate(candidates(count=9), lambda done, of: reports.append((done, of)))

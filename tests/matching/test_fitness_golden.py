@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from equipoise.matching.fitness import fitness_problem, match_fitness
-from tests.matching.golden import lalonde_cases
+from tests.matching.golden import answers
 from tests.matching.nsw import lalonde
 
-GOLDEN = lalonde_cases()
+GOLDEN = answers("lalonde")
 
 
 def columns() -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_the_published_example_is_balanced_and_comes_near_the_experiment(
     assert abs(effect.estimate - EXPERIMENT) < 0.5 * effect.se
 
 
-def test_what_is_found_is_no_worse_than_the_start_and_what_match_fitness_says(
+def test_the_weights_are_no_worse_than_the_start_and_agree_with_match_fitness(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
     result = gen_match(people["treat"], x, seed=5, **QUICK)
@@ -87,7 +87,7 @@ def test_the_matches_are_those_of_match_by_the_weights(
     assert result.matches.control_index.tolist() == expected.control_index.tolist()
 
 
-def test_a_seed_gives_one_answer_and_a_drawn_one_is_told(
+def test_a_seed_gives_one_answer_and_the_result_has_the_drawn_seed(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
     first = gen_match(people["treat"], x, **QUICK)
@@ -107,7 +107,9 @@ def test_distances_are_made_small(
     assert result.fitness[0] < start[0]
 
 
-def test_a_loss_of_ones_own_is_made_large(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+def test_a_loss_function_of_the_caller_is_maximized(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
     by_function = gen_match(people["treat"], x, loss=sorted_values, seed=5, **QUICK)
     built_in = gen_match(people["treat"], x, loss=1, seed=5, **QUICK)
     assert by_function.weights.tobytes() == built_in.weights.tobytes()
@@ -121,7 +123,7 @@ def test_whole_weights_lie_in_their_domains(people: pandas.DataFrame, x: pandas.
     assert ((result.weights >= 2) & (result.weights <= 9)).all()
 
 
-def test_a_better_start_is_kept(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+def test_a_better_start_is_not_lost(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
     good = gen_match(people["treat"], x, seed=5, population=100, generations=8)
     result = gen_match(people["treat"], x, starting_values=good.weights, seed=6, **QUICK)
     assert tuple(result.fitness) >= tuple(good.fitness)
@@ -137,7 +139,7 @@ def test_balance_is_judged_among_common_rows_only(
     assert result.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
 
 
-def test_progress_tells_each_generation_and_how_many_there_are(
+def test_progress_reports_each_generation_and_the_limit(
     people: pandas.DataFrame, x: pandas.DataFrame
 ) -> None:
     reports: list[tuple[int, int]] = []

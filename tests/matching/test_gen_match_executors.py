@@ -96,7 +96,7 @@ def test_a_worker_of_a_cluster_that_is_killed_over_a_candidate_changes_no_bit(
     assert (tmp_path / "died").exists()
 
 
-def test_lots_fall_alike_everywhere(client: Any) -> None:
+def test_lots_are_the_same_everywhere(client: Any) -> None:
     by_lot: dict[str, Any] = {"ties": False, "boot": 20, "population": 12, "generations": 2}
     expected = searched(threads=1, **by_lot)
     assert bits(searched(threads=2, **by_lot)) == bits(expected)

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.matching.match import MatchResult, match
 from equipoise.model.errors import UnusableInput
-from tests.matching.golden import cases, columns, options
+from tests.matching.golden import answers, columns, options
 
 LOTS = ("replace", "ties")
 
@@ -18,7 +18,7 @@ def label(case: dict[str, Any]) -> str:
     return f"{case['id']}-{case['data']}"
 
 
-ALL = [case for case in cases() if case["x"] != "propensity"]
+ALL = [case for case in answers("match") if case["x"] != "propensity"]
 NONE_VALID = [case for case in ALL if "error" in case["result"]]
 SETTLED = [
     case

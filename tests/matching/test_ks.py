@@ -121,7 +121,7 @@ def test_order_and_scale_change_nothing(first: list[int], second: list[int], sca
     assert turned == plain
 
 
-def test_samples_that_are_one_constant_are_alike() -> None:
+def test_samples_of_one_constant_do_not_differ() -> None:
     test = ks_boot([0.1] * 7, [0.1] * 9, boot=20, seed=1)
     assert (test.statistic, test.p_value, test.boot_p_value) == (0.0, 1.0, 1.0)
 

@@ -18,7 +18,7 @@ X = GENERATOR.normal(size=(300, 3))
 Y = X.sum(axis=1) + TREAT
 
 
-def test_progress_is_told_up_to_the_end() -> None:
+def test_progress_reports_up_to_the_end() -> None:
     reports: list[tuple[int, int]] = []
     match(Y, TREAT, X, threads=1, progress=lambda done, of: reports.append((done, of)))
     assert reports[-1] == (100, 100)
@@ -41,7 +41,7 @@ def test_an_error_of_progress_stops_the_search_at_once(options: dict[str, Any]) 
     assert len(calls) == 2
 
 
-def test_progress_of_both_arms_goes_up_once() -> None:
+def test_progress_of_both_arms_rises_once() -> None:
     reports: list[tuple[int, int]] = []
     report = reports.append
     match(Y, TREAT, X, estimand="ATE", threads=1, progress=lambda done, of: report((done, of)))
@@ -49,7 +49,7 @@ def test_progress_of_both_arms_goes_up_once() -> None:
     assert reports[-1] == (300, 300)
 
 
-def test_an_interrupt_stops_the_search_though_nobody_is_told_of_progress() -> None:
+def test_an_interrupt_stops_the_search_without_a_progress_function() -> None:
     x = np.random.default_rng(2).normal(size=(30_000, 12))
     treat = np.arange(30_000) % 2
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
@@ -60,7 +60,7 @@ def test_an_interrupt_stops_the_search_though_nobody_is_told_of_progress() -> No
     timer.join()
 
 
-def test_the_summary_tells_the_effect_and_what_it_rests_on() -> None:
+def test_the_summary_has_the_effect_and_the_numbers_of_units() -> None:
     result = match(Y, TREAT, X, caliper=0.5)
     lines = dict(line.split("  ", 1) for line in result.summary().splitlines())
     assert float(lines["Estimate"]) == pytest.approx(result.estimate, rel=1e-4)

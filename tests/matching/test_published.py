@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.matching.balance import match_balance
 from equipoise.matching.match import match
-from tests.matching.golden import METRICS, lalonde_cases
+from tests.matching.golden import METRICS, answers
 from tests.matching.nsw import NAMES, lalonde
 
 FOUR = ("age", "educ", "re74", "re75")
@@ -120,7 +120,7 @@ def test_everything_at_once_on_all() -> None:
     assert (len(result.weights), result.n_dropped) == (305, 366)
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["match"], ids=str)
+@pytest.mark.parametrize("case", answers("lalonde")["match"], ids=str)
 def test_ten_covariates(case: dict[str, Any]) -> None:
     data = lalonde()
     result = match(
@@ -138,7 +138,7 @@ def test_ten_covariates(case: dict[str, Any]) -> None:
     assert len(result.weights) == case["pairs"]
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["stacked"], ids=str)
+@pytest.mark.parametrize("case", answers("lalonde")["stacked"], ids=str)
 def test_stacked_data(case: dict[str, Any]) -> None:
     data = lalonde()
     copies = case["copies"]
@@ -238,7 +238,7 @@ def test_exact_columns_drop_276_in_the_stata_log() -> None:
     assert result.n_dropped == 276
 
 
-@pytest.mark.parametrize("case", lalonde_cases()["fitness"], ids=lambda case: str(case["pairs"]))
+@pytest.mark.parametrize("case", answers("lalonde")["fitness"], ids=lambda case: str(case["pairs"]))
 def test_the_balance_that_a_genetic_search_maximises(case: dict[str, Any]) -> None:
     """Paired t-tests and KS of 11 covariates; where a column has two values the t-test twice."""
     data = lalonde()

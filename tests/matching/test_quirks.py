@@ -22,7 +22,7 @@ def both(**more: Any) -> tuple[MatchResult, MatchResult]:
     return match(**arguments), match(**arguments, r_compatible=True)
 
 
-def test_common_support_tells_rows_as_they_were_given_but_r_those_that_are_left() -> None:
+def test_common_support_reports_rows_of_the_input_but_r_remaining_rows() -> None:
     right, as_in_r = both(common_support=True)
     low = max(X[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
     high = min(X[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
@@ -91,7 +91,7 @@ def test_an_exhausted_pool_names_who_got_no_match_but_not_in_r() -> None:
     assert len(as_in_r.dropped_index) == 0
 
 
-def test_too_few_neighbours_within_the_caliper_mean_no_variance_only_in_r() -> None:
+def test_too_few_neighbours_within_the_caliper_give_no_variance_only_in_r() -> None:
     right, as_in_r = both(caliper=0.4, variance_neighbors=6)
     assert right.estimate == as_in_r.estimate
     assert (right.se or 0.0) > (as_in_r.se or 0.0)
@@ -123,7 +123,7 @@ def test_a_unit_that_restrictions_leave_without_a_match_is_named_but_not_by_r() 
     assert right.n_dropped == as_in_r.n_dropped == 1
 
 
-def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_left() -> None:
+def test_restrictions_name_rows_of_the_input_but_r_takes_remaining_rows() -> None:
     x = X.copy()
     x[1, 0] = 99.0  # a control beyond the common support: the rows after it move up
     treated = 40
@@ -132,12 +132,12 @@ def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_le
     forbidden = [(treated, partner, -1.0)]
     right, as_in_r = both(X=x, common_support=True, restrict=forbidden)
     assert partner not in right.control_index[right.treated_index == treated]
-    rows = np.flatnonzero(np.isin(np.arange(80), kept_rows(x)))
+    rows = np.flatnonzero(np.isin(np.arange(80), rows_in_support(x)))
     of_treated = rows[as_in_r.treated_index] == treated
     assert list(rows[as_in_r.control_index[of_treated]]) == [partner]
 
 
-def kept_rows(x: Any) -> Any:
+def rows_in_support(x: Any) -> Any:
     low = max(x[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
     high = min(x[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
     return np.flatnonzero((x[:, 0] >= low) & (x[:, 0] <= high))
@@ -191,7 +191,7 @@ def test_too_few_units_for_the_regression_are_an_error_but_r_leaves_it_out() -> 
     assert as_in_r.estimate == as_in_r.estimate_unadjusted
 
 
-def test_the_caliper_of_an_exact_column_is_told_as_used_but_not_by_r() -> None:
+def test_the_caliper_of_an_exact_column_is_reported_as_used_but_not_by_r() -> None:
     x = np.column_stack([np.round(X[:, 0]), X[:, 1]])
     right, as_in_r = both(X=x, exact=[True, False])
     assert right.effective_caliper is not None

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from equipoise.matching.match import match
-from tests.matching.golden import cases, columns
+from tests.matching.golden import answers, columns
 from tests.matching.nsw import lalonde
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,9 @@ def score(treat: Floats, covariates: list[Floats]) -> Floats:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in cases() if case["x"] == "propensity"], ids=lambda case: case["data"]
+    "case",
+    [case for case in answers("match") if case["x"] == "propensity"],
+    ids=lambda case: case["data"],
 )
 def test_the_score_of_r_gives_the_effect_of_r(case: dict[str, Any]) -> None:
     data = columns(case["data"])

@@ -100,7 +100,7 @@ def test_one_stratum_is_a_match_with_its_errors(estimand: Any) -> None:
     assert list(stratified.dropped_index) == list(plain.dropped_index)
 
 
-def test_strata_that_lack_an_arm_are_skipped_and_told() -> None:
+def test_strata_that_lack_an_arm_are_skipped_and_reported() -> None:
     by, treat = lonely()
     result = match_by(Y, treat, X, by)
     assert [stratum.values for stratum in result.skipped] == [(0,), (40,)]
@@ -256,7 +256,7 @@ def test_balance_and_another_outcome_take_a_stratified_match() -> None:
     assert other.estimate == pytest.approx(2 * result.estimate)
 
 
-def test_progress_is_told_up_to_the_end() -> None:
+def test_progress_reports_up_to_the_end() -> None:
     reports: list[tuple[int, int]] = []
     match_by(Y, TREAT, X, BY, threads=1, progress=lambda done, of: reports.append((done, of)))
     assert reports[-1] == (ROWS, ROWS)

@@ -77,7 +77,7 @@ def test_r_stops_where_restrictions_name_rows_that_common_support_takes(tmp_path
     assert as_in_r.estimate == unrestricted.estimate
 
 
-def test_r_tells_the_weight_of_those_dropped_and_we_their_number(tmp_path: Path) -> None:
+def test_r_reports_the_weight_of_dropped_units_and_we_their_number(tmp_path: Path) -> None:
     (answer,) = asked_of_r(tmp_path, {"weights": WEIGHTS.tolist(), "caliper": 0.3})
     for r_compatible in (False, True):
         result = match(Y, TREAT, X, weights=WEIGHTS, caliper=0.3, r_compatible=r_compatible)

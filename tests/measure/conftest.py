@@ -34,9 +34,9 @@ def program() -> Callable[[str], str]:
     """Where a program is that every Linux has."""
 
     def find(name: str) -> str:
-        found = shutil.which(name)
-        assert found is not None, f"{name} is on every Linux"
-        return found
+        path = shutil.which(name)
+        assert path is not None, f"{name} is on every Linux"
+        return path
 
     return find
 
@@ -73,7 +73,7 @@ def run(launcher: Launcher, shell: Callable[[str], Request]) -> Callable[[str], 
 
 @pytest.fixture
 def stage(launcher_program: Path, tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(launcher_program, tmp_path)
-    with made.servers, made.client:
-        yield made
-    assert made.nothing_is_left()
+    prepared = Stage(launcher_program, tmp_path)
+    with prepared.servers, prepared.client:
+        yield prepared
+    assert prepared.nothing_is_left()

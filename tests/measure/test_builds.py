@@ -8,23 +8,23 @@ import subprocess
 from collections import namedtuple
 from pathlib import Path
 
-import psutil
 import pytest
 
 from equipoise.measure.abandoned import BUILD_VARIABLE
 from equipoise.measure.builds import build_levels, build_revision
 from equipoise.model.errors import ConditionFailed, UnusableInput
+from tests.measure.processes import is_running
 from tests.payloads import LONG, PAYLOADS
 
 Usage = namedtuple("Usage", "total used free")
 
 
-def built(line: str, tree: Path) -> None:
+def build(line: str, tree: Path) -> None:
     build_revision(line, tree, tree, os.environ, "the baseline")
 
 
 def test_a_line_runs_in_the_folder_of_its_revision(tmp_path: Path) -> None:
-    built('pwd > where; printf %s "$EQUIPOISE_BUILD" >> where', tmp_path)
+    build('pwd > where; printf %s "$EQUIPOISE_BUILD" >> where', tmp_path)
     assert (tmp_path / "where").read_text() == f"{tmp_path}\n{tmp_path}"
 
 
@@ -32,16 +32,16 @@ def test_what_is_not_committed_is_the_usual_reason(tmp_path: Path) -> None:
     with pytest.raises(
         ConditionFailed, match="cannot be built: exit status 4: .*no such"
     ) as caught:
-        built("echo no such file; exit 4", tmp_path)
+        build("echo no such file; exit 4", tmp_path)
     assert "not committed" in str(caught.value.hint)
 
 
-def test_on_a_full_disk_that_is_what_is_to_be_mended(
+def test_on_a_full_disk_the_hint_is_to_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 10**9, 4096))
     with pytest.raises(ConditionFailed) as caught:
-        built("exit 1", tmp_path)
+        build("exit 1", tmp_path)
     assert caught.value.hint == (
         f"the disk of {tmp_path} is full: set TMPDIR to a folder of one with room"
     )
@@ -62,34 +62,27 @@ def background_of(tree: Path) -> list[int]:
     return pids
 
 
-def lives(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
 def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match="exit status 4"):
-        built(BACKGROUND + "exit 4", tmp_path)
-    assert not any(map(lives, background_of(tmp_path)))
+        build(BACKGROUND + "exit 4", tmp_path)
+    assert not any(map(is_running, background_of(tmp_path)))
 
 
 def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Path) -> None:
     other = {**os.environ, BUILD_VARIABLE: str(tmp_path / "other")}
     with subprocess.Popen(["sleep", "1003"], env=other, cwd=tmp_path) as bystander:
         with pytest.raises(ConditionFailed):
-            built("exit 4", tmp_path)
+            build("exit 4", tmp_path)
         survived = bystander.poll() is None
         bystander.kill()
     assert survived
 
 
 def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
-    built(BACKGROUND + "exit 0", tmp_path)
+    build(BACKGROUND + "exit 0", tmp_path)
     pids = background_of(tmp_path)
-    went_on = [lives(pid) for pid in pids]
-    for pid in filter(lives, pids):
+    went_on = [is_running(pid) for pid in pids]
+    for pid in filter(is_running, pids):
         os.kill(pid, signal.SIGKILL)
     assert went_on == [True, True, True]
 
@@ -99,7 +92,7 @@ def test_a_level_that_fails_to_build_does_not_wait_for_its_background(tmp_path: 
         build_levels(
             {"much": BACKGROUND + "exit 5"}, tmp_path / "builds", os.environ, str(tmp_path)
         )
-    assert not any(map(lives, background_of(tmp_path)))
+    assert not any(map(is_running, background_of(tmp_path)))
 
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}

@@ -156,14 +156,14 @@ def test_descendants_are_counted_wherever_they_are_and_the_launcher_never(
     counting: Launcher, shell: Callable[[str], Request]
 ) -> None:
     touch = f'{sys.executable} -S -c "{TOUCH_MEMORY}"'
-    one = known(counting.run(python(TOUCH_MEMORY)), "page_faults")
+    single = known(counting.run(python(TOUCH_MEMORY)), "page_faults")
     for script in (
         f"{touch}; {touch}",
         f"{touch} & {touch} & wait",
         f"( ({touch}) ); {touch} | cat",
     ):
         report = counting.run(shell(script))
-        assert known(report, "page_faults") == pytest.approx(2 * one, rel=0.1)
+        assert known(report, "page_faults") == pytest.approx(2 * single, rel=0.1)
     little = counting.run(shell("exit 0"))
     assert known(little, "page_faults") <= faults(little)
 
@@ -217,7 +217,7 @@ def test_hardware_counters_are_there_or_their_absence_has_its_reason(
         assert instructions > 1e6
 
 
-def test_what_is_forbidden_is_unknown_and_names_the_mend(
+def test_what_is_forbidden_is_unknown_and_names_the_hint(
     as_a_stranger: Callable[[tuple[str, ...]], Launcher],
 ) -> None:
     level = int(PARANOID.read_text()) if PARANOID.exists() else 0
@@ -289,11 +289,11 @@ def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:
 def test_counters_and_their_reasons_become_accounting(launcher_program: Path) -> None:
     with Launcher(launcher_program, counters=tuple(COUNTERS)) as launcher:
         report = launcher.run(python("pass"))
-    kept = accounting_of(report)
-    assert kept.counters == report.counters
+    accounting = accounting_of(report)
+    assert accounting.counters == report.counters
     assert known(report, "task_clock") > 0
-    for name, value in kept.counters.items():
-        assert value is not None or kept.unknown[name]
+    for name, value in accounting.counters.items():
+        assert value is not None or accounting.unknown[name]
 
 
 def test_the_wait_for_a_processor_grows_with_a_neighbour_on_it(

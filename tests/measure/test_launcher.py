@@ -110,12 +110,12 @@ def test_an_impossible_request_is_refused_and_the_next_one_served(
 def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    kept: list[int] = []
+    sizes: list[int] = []
 
     def look() -> None:
         folder = Path(f"/proc/{launcher.pid}/fd")
         files = [file for file in folder.iterdir() if "(deleted)" in os.readlink(file)]
-        kept.append(sum(file.stat().st_blocks * 512 for file in files))
+        sizes.append(sum(file.stat().st_blocks * 512 for file in files))
 
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 2")
     report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
@@ -123,8 +123,8 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
     assert len(report.error_tail) == flood.error_cap_bytes
-    assert kept
-    assert kept[-1] < 5_000_000
+    assert sizes
+    assert sizes[-1] < 5_000_000
 
 
 def test_output_that_never_ends_does_not_outlive_the_timeout(
@@ -249,12 +249,12 @@ def test_when_memory_runs_out_the_trial_goes_first(run: Callable[[str], Report])
     assert run("[ $(cat /proc/self/oom_score_adj) = 1000 ]").exit == 0
 
 
-def test_waiting_is_told_about_once_a_second(
+def test_waiting_is_reported_about_once_a_second(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    told: list[None] = []
-    launcher.run(shell("sleep 2.5"), lambda: told.append(None))
-    assert told
+    calls: list[None] = []
+    launcher.run(shell("sleep 2.5"), lambda: calls.append(None))
+    assert calls
 
 
 def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
@@ -264,17 +264,17 @@ def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
 
 def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> None:
     report = run("exit 0")
-    kept = accounting_of(report)
+    sizes = accounting_of(report)
     assert report.wall_ns is not None
-    assert kept.wall_s == report.wall_ns / 1e9
-    assert kept.max_rss_bytes == report.max_rss_bytes
-    assert kept.output_bytes is None
-    assert "output_bytes" in kept.unknown
-    assert "cgroup" not in kept.unknown
+    assert sizes.wall_s == report.wall_ns / 1e9
+    assert sizes.max_rss_bytes == report.max_rss_bytes
+    assert sizes.output_bytes is None
+    assert "output_bytes" in sizes.unknown
+    assert "cgroup" not in sizes.unknown
 
 
 @pytest.fixture
-def said(
+def output_of(
     launcher: Launcher, shell: Callable[[str], Request], tmp_path: Path
 ) -> Callable[[str, Process], str]:
     """What a shell script says under the given settings."""
@@ -293,19 +293,19 @@ STACK = "grep -F '[stack]' /proc/self/maps"
 FLAGS = "grep THP_enabled /proc/self/status"
 
 
-def test_addresses_are_the_same_where_they_are_not_drawn(said: Callable[..., str]) -> None:
-    fixed = {said(STACK, Process(random_addresses=False)) for _ in range(3)}
+def test_addresses_are_the_same_where_they_are_not_drawn(output_of: Callable[..., str]) -> None:
+    fixed = {output_of(STACK, Process(random_addresses=False)) for _ in range(3)}
     assert len(fixed) == 1
-    assert len({said(STACK, Process(random_addresses=True)) for _ in range(5)}) > 1
-    assert len({said(STACK, Process()) for _ in range(5)}) > 1
+    assert len({output_of(STACK, Process(random_addresses=True)) for _ in range(5)}) > 1
+    assert len({output_of(STACK, Process()) for _ in range(5)}) > 1
 
 
-def test_it_runs_on_the_cpus_that_were_asked_for(said: Callable[..., str]) -> None:
+def test_it_runs_on_the_cpus_that_were_asked_for(output_of: Callable[..., str]) -> None:
     allowed = sorted(os.sched_getaffinity(0))
     last = allowed[-1]
-    found = said("grep Cpus_allowed_list /proc/self/status", Process(cpus=(last,)))
-    assert found.split() == ["Cpus_allowed_list:", str(last)]
-    assert said("nproc", Process()).strip() == str(len(allowed))
+    output = output_of("grep Cpus_allowed_list /proc/self/status", Process(cpus=(last,)))
+    assert output.split() == ["Cpus_allowed_list:", str(last)]
+    assert output_of("nproc", Process()).strip() == str(len(allowed))
 
 
 def test_a_cpu_that_is_not_there_stops_the_trial(
@@ -329,12 +329,12 @@ def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launche
 
 
 def test_huge_pages_are_forbidden_to_one_trial_and_not_to_the_next(
-    said: Callable[..., str],
+    output_of: Callable[..., str],
 ) -> None:
-    before = said(FLAGS, Process())
-    assert said(FLAGS, Process(huge_pages=False)).split() == ["THP_enabled:", "0"]
-    assert said(FLAGS, Process(huge_pages=True)).split() == ["THP_enabled:", "1"]
-    assert said(FLAGS, Process()) == before
+    before = output_of(FLAGS, Process())
+    assert output_of(FLAGS, Process(huge_pages=False)).split() == ["THP_enabled:", "0"]
+    assert output_of(FLAGS, Process(huge_pages=True)).split() == ["THP_enabled:", "1"]
+    assert output_of(FLAGS, Process()) == before
 
 
 PATIENCE_S = 60
@@ -361,11 +361,11 @@ def test_a_trial_has_no_terminal_and_fails_at_once_where_it_wants_one(
     )
     terminal.expect(pexpect.EOF)
     terminal.close()
-    said = terminal.before
-    assert said is not None
-    words = said.split("said: ")[1].split(maxsplit=2)
-    assert (words[0], words[1] != "0") == ("False", True), said
-    assert "/dev/tty: No such device or address" in words[2]
+    screen = terminal.before
+    assert screen is not None
+    answers = screen.split("said: ")[1].split(maxsplit=2)
+    assert (answers[0], answers[1] != "0") == ("False", True), screen
+    assert "/dev/tty: No such device or address" in answers[2]
 
 
 @pytest.mark.parametrize("name", ["TTOU", "TTIN", "TSTP"])
@@ -381,7 +381,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
     assert f"stopped by SIG{name}: it wants a terminal" in str(failure_of(report, 60.0))
 
 
-def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_said(
+def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_reported(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
     request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)

@@ -18,6 +18,7 @@ from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.measure.scratch import MARKER, scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from tests.conftest import SESSION_VARIABLE
+from tests.measure.processes import is_running
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,14 @@ class Places:
 
     def killed_campaign(self) -> Path:
         """The folder of a campaign that was just killed."""
-        answer, says = os.pipe()
+        reading, writing = os.pipe()
         campaign = os.fork()
         if campaign == 0:
             with scratch_folder() as folder:
-                os.write(says, os.fsencode(folder))
+                os.write(writing, os.fsencode(folder))
                 os.kill(os.getpid(), signal.SIGKILL)
-        os.close(says)
-        with open(answer, "rb") as told:
+        os.close(writing)
+        with open(reading, "rb") as told:
             folder = Path(os.fsdecode(told.read()))
         assert os.WTERMSIG(os.waitpid(campaign, 0)[1]) == signal.SIGKILL
         return folder
@@ -76,13 +77,6 @@ def running(
     finally:
         process.kill()
         process.communicate()
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) -> None:
@@ -132,9 +126,9 @@ def test_a_process_that_only_works_in_an_abandoned_folder_is_named_and_the_folde
 ) -> None:
     folder = places.killed_campaign()
     with running("sleep", "60", cwd=folder) as shell:
-        (kept,) = clear_leftovers().kept
-        assert kept.path == str(folder)
-        assert f"process {shell.pid} works in it" in kept.reason
+        (leftover,) = clear_leftovers().leftovers
+        assert leftover.path == str(folder)
+        assert f"process {shell.pid} works in it" in leftover.reason
         assert shell.poll() is None
         assert folder.is_dir()
     (cleared,) = clear_leftovers().cleared
@@ -232,7 +226,7 @@ def test_a_folder_that_is_not_proven_is_left_and_named(
     with running("sleep", "60", environment=named) as process:
         clearance = clear_leftovers()
         assert clearance.cleared == ()
-        assert [kept.path for kept in clearance.kept] == [str(folder)]
+        assert [leftover.path for leftover in clearance.leftovers] == [str(folder)]
         assert process.poll() is None
     assert (folder / "mine").read_text() == "mine"
 
@@ -246,8 +240,8 @@ def test_a_record_of_a_folder_of_the_user_removes_nothing(places: Places, tmp_pa
     recorded, _ = map(json.loads, places.record().read_text().splitlines())
     content = {**recorded, "path": str(home), "device": status.st_dev, "inode": status.st_ino}
     places.record().write_text(json.dumps(content))
-    (kept,) = clear_leftovers().kept
-    assert kept.reason == "it is no record of Equipoise"
+    (leftover,) = clear_leftovers().leftovers
+    assert leftover.reason == "it is no record of Equipoise"
     assert (home / "thesis").read_text() == "thesis"
 
 
@@ -255,15 +249,17 @@ def test_a_record_that_is_a_link_removes_nothing(places: Places, tmp_path: Path)
     folder = places.killed_campaign()
     record = places.record().rename(tmp_path / places.record().name)
     (places.records / record.name).symlink_to(record)
-    (kept,) = clear_leftovers().kept
-    assert "it cannot be a record" in kept.reason
+    (leftover,) = clear_leftovers().leftovers
+    assert "it cannot be a record" in leftover.reason
     assert folder.is_dir()
 
 
 def test_a_record_that_others_could_have_written_removes_nothing(places: Places) -> None:
     folder = places.killed_campaign()
     places.record().chmod(0o660)
-    assert [kept.reason for kept in clear_leftovers().kept] == ["it is no record of Equipoise"]
+    assert [leftover.reason for leftover in clear_leftovers().leftovers] == [
+        "it is no record of Equipoise"
+    ]
     assert folder.is_dir()
 
 
@@ -286,8 +282,8 @@ def test_what_looks_like_a_leftover_and_has_no_record_is_named(places: Places) -
     for folder in (of_probe, of_first_release, of_user):
         folder.mkdir()
         (folder / "owner").touch()
-    assert clear_leftovers().kept == ()
-    named = {kept.path for kept in unproven_folders()}
+    assert clear_leftovers().leftovers == ()
+    named = {leftover.path for leftover in unproven_folders()}
     assert named == {str(unrecorded), str(of_probe), str(of_first_release)}
 
 

@@ -171,16 +171,16 @@ def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name
 
 def test_two_threads_of_one_process_take_turns(name: str) -> None:
     lock = lock_host(nobody_waits, name=name)
-    told = threading.Event()
+    called = threading.Event()
     had_it = threading.Event()
 
     def second() -> None:
-        with lock_host(lambda _: told.set(), name=name):
+        with lock_host(lambda _: called.set(), name=name):
             had_it.set()
 
     thread = threading.Thread(target=second)
     thread.start()
-    assert told.wait(30)
+    assert called.wait(30)
     assert not had_it.is_set()
     lock.release()
     thread.join(30)
@@ -198,7 +198,7 @@ def test_another_user_sees_it_and_can_take_it(name: str) -> None:
 def as_nobody(name: str) -> str:
     """What happens to a process of another user that wants the lock."""
     # A fork, because another user may not be allowed to read the interpreter.
-    here, there = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         answer = b"failed"
@@ -209,13 +209,13 @@ def as_nobody(name: str) -> str:
         except UnusableInput:
             answer = b"refused"
         finally:
-            os.write(there, answer)
+            os.write(writing, answer)
             os._exit(0)
-    os.close(there)
+    os.close(writing)
     try:
-        return os.read(here, 100).decode()
+        return os.read(reading, 100).decode()
     finally:
-        os.close(here)
+        os.close(reading)
         os.waitpid(child, 0)
 
 

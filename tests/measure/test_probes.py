@@ -77,9 +77,9 @@ def test_a_program_that_lists_nothing_usable_is_named(program: Callable[..., Pat
 
 
 def test_only_the_exit_status_and_the_line_together_say_unavailable() -> None:
-    said = 'warming up\n{"unavailable": "no second CPU"}\n'
-    assert unavailable_reason(69, said) == "no second CPU"
-    assert unavailable_reason(1, said) is None
+    stderr = 'warming up\n{"unavailable": "no second CPU"}\n'
+    assert unavailable_reason(69, stderr) == "no second CPU"
+    assert unavailable_reason(1, stderr) is None
     assert unavailable_reason(69, "no second CPU\n") is None
     assert unavailable_reason(69, "") is None
-    assert unavailable_reason(None, said) is None
+    assert unavailable_reason(None, stderr) is None

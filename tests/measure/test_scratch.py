@@ -16,11 +16,11 @@ from equipoise.measure.scratch import MARKER, identity_in, scratch_folder
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where scratch folders are made."""
-    made = tmp_path / "temporary"
-    made.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(made))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    yield made
+    yield temporary
 
 
 def records(home: Path) -> list[Path]:
@@ -51,12 +51,12 @@ def test_a_folder_has_one_identity_in_its_marker_and_in_a_record_of_the_user(hom
 
 
 def test_removing_a_folder_follows_no_link(home: Path) -> None:
-    kept = home.parent / "kept"
-    kept.mkdir()
-    (kept / "file").touch()
+    bystander = home.parent / "kept"
+    bystander.mkdir()
+    (bystander / "file").touch()
     with scratch_folder() as folder:
-        (folder / "link").symlink_to(kept)
-    assert (kept / "file").exists()
+        (folder / "link").symlink_to(bystander)
+    assert (bystander / "file").exists()
     assert list(home.iterdir()) == []
 
 
@@ -68,8 +68,11 @@ def test_a_state_folder_that_others_can_open_is_not_used_and_named(home: Path, m
     state.chmod(mode)
     with scratch_folder() as folder:
         assert records(home) == []
-        (kept,) = clear_leftovers().kept
-        assert (kept.path, kept.reason) == (str(state), "other users could change or read it")
+        (leftover,) = clear_leftovers().leftovers
+        assert (leftover.path, leftover.reason) == (
+            str(state),
+            "other users could change or read it",
+        )
     assert not os.path.lexists(folder)
 
 
@@ -79,6 +82,6 @@ def test_a_state_folder_behind_a_link_is_not_used_and_named(home: Path) -> None:
     (home.parent / "state").mkdir()
     (home.parent / "state" / "equipoise").symlink_to(elsewhere)
     with scratch_folder():
-        (kept,) = clear_leftovers().kept
-        assert kept.path == f"{home.parent}/state/equipoise"
+        (leftover,) = clear_leftovers().leftovers
+        assert leftover.path == f"{home.parent}/state/equipoise"
     assert list(elsewhere.iterdir()) == []

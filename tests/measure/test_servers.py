@@ -53,9 +53,9 @@ def test_a_client_finds_its_server_ready_and_the_server_is_accounted_for(stage: 
     for _ in range(2):
         trial = stage.run(python(FETCH), Server(HTTP)).trial
         assert (trial.failure, trial.exit) == (None, 0)
-        found = {sample.metric: sample.value for sample in trial.samples}
-        assert found["server_max_rss_bytes"] > 1_000_000
-        assert found["server_minor_faults"] > 0
+        values = {sample.metric: sample.value for sample in trial.samples}
+        assert values["server_max_rss_bytes"] > 1_000_000
+        assert values["server_minor_faults"] > 0
         assert stage.nothing_is_left()
 
 
@@ -85,14 +85,14 @@ while True:
 
 def test_only_what_a_server_consumed_while_its_client_ran_is_its_trials(stage: Stage) -> None:
     ready = python("import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/socket'))", FOLDER)
-    asked, idle = python(TALK, FOLDER, "ping"), (TRUE,)
+    pinging, idle = python(TALK, FOLDER, "ping"), (TRUE,)
     faults = {
         client: metrics(stage.run(client, Server(python(WORKS), ready=ready)))[
             "server_minor_faults"
         ]
-        for client in (asked, idle)
+        for client in (pinging, idle)
     }
-    assert faults[asked] > 1000 > faults[idle]
+    assert faults[pinging] > 1000 > faults[idle]
 
 
 def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> None:
@@ -105,30 +105,30 @@ def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> No
     count = "import sys; open(sys.argv[1] + '/clients', 'a').write('x')"
     with stage.servers:
         for _ in range(3):
-            found = metrics(stage.run(python(count, FOLDER), server))
-            assert "server_voluntary_switches" not in found
-            assert found["server_max_rss_bytes"] > 1_000_000
+            values = metrics(stage.run(python(count, FOLDER), server))
+            assert "server_voluntary_switches" not in values
+            assert values["server_max_rss_bytes"] > 1_000_000
         (folder,) = stage.scratch.glob("server-*/home")
         assert (folder / "clients").read_text() == "xxx"
     assert stage.nothing_is_left()
 
 
 def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
-    made = str(stage.scratch / "made")
+    record = str(stage.scratch / "made")
     write = "import sys; open(sys.argv[1], 'a').write('x'); open('data', 'a').write('x')"
     # The second one runs beside a server: it is asked, too.
-    fill = python(f"{write}; {FETCH}", made)
-    server = Server(HTTP, install=python(write, made), fill=fill)
+    fill = python(f"{write}; {FETCH}", record)
+    server = Server(HTTP, install=python(write, record), fill=fill)
     spoil = "name = '{folder}/data'; assert open(name).read() == 'xx'; open(name, 'w').close()"
     with stage.servers:
         for _ in range(2):
             assert stage.run(python(spoil), server).trial.failure is None
-    assert Path(made).read_text() == "xx"
+    assert Path(record).read_text() == "xx"
     assert stage.nothing_is_left()
 
 
 @pytest.mark.parametrize("key", ["install", "fill"])
-def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
+def test_data_that_cannot_be_made_are_reported(stage: Stage, key: str) -> None:
     fails = python("import sys; print('no room', file=sys.stderr); sys.exit(1)")
     server = Server(HTTP, install=fails) if key == "install" else Server(HTTP, fill=fails)
     with pytest.raises(ConditionFailed, match=rf"the {key} command .* exit status 1.*no room"):
@@ -136,7 +136,9 @@ def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
     assert stage.nothing_is_left()
 
 
-def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_the_copy(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     full = SimpleNamespace(free=1_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: full)
     install = python("open('data', 'wb').write(b'x' * 5_000_000)")
@@ -146,14 +148,14 @@ def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("key", ["start", "install"])
-def test_a_disk_that_fills_up_is_told_among_much_else(stage: Stage, key: str) -> None:
-    said = "InnoDB: preallocating 16777216 bytes failed with error 28\\n[ERROR] Aborting\\n"
-    fails = python(f"import sys; sys.stderr.write('{said}' + 'x\\n' * 9); sys.exit(1)")
+def test_a_disk_that_fills_up_is_reported_among_much_else(stage: Stage, key: str) -> None:
+    log = "InnoDB: preallocating 16777216 bytes failed with error 28\\n[ERROR] Aborting\\n"
+    fails = python(f"import sys; sys.stderr.write('{log}' + 'x\\n' * 9); sys.exit(1)")
     server = Server(fails, ready=(FALSE,)) if key == "start" else Server(HTTP, install=fails)
-    with pytest.raises(ConditionFailed, match="the disk of .* is full: InnoDB: prealloc") as told:
+    with pytest.raises(ConditionFailed, match="the disk of .* is full: InnoDB: prealloc") as error:
         stage.run(python("0"), server)
-    assert told.value.hint is not None
-    assert "TMPDIR" in told.value.hint
+    assert error.value.hint is not None
+    assert "TMPDIR" in error.value.hint
     assert stage.nothing_is_left()
 
 
@@ -173,7 +175,7 @@ def test_where_we_are_root_a_server_that_refuses_root_is_somebody_else(stage: St
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
-def test_a_folder_that_another_user_cannot_reach_is_told(stage: Stage) -> None:
+def test_a_folder_that_another_user_cannot_reach_is_reported(stage: Stage) -> None:
     locked = stage.scratch / "locked"
     locked.mkdir(mode=0o700)
     stage.scratch.chmod(0o700)
@@ -186,16 +188,16 @@ def test_a_folder_that_another_user_cannot_reach_is_told(stage: Stage) -> None:
     assert stage.nothing_is_left()
 
 
-def test_a_port_in_use_is_told_with_the_mend(stage: Stage) -> None:
+def test_a_port_in_use_is_reported_with_a_hint(stage: Stage) -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = str(taken.getsockname()[1])
         server = Server((*HTTP[:3], port, *HTTP[4:]), ready=(FALSE,))
         with pytest.raises(
             ConditionFailed, match="ended before it was ready.*already in use"
-        ) as no:
+        ) as error:
             stage.run(python("0"), server)
-    assert no.value.hint is not None
-    assert "write {port}" in no.value.hint
+    assert error.value.hint is not None
+    assert "write {port}" in error.value.hint
 
 
 def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
@@ -222,7 +224,7 @@ def test_whoever_else_answers_on_the_port_is_not_measured(
     assert stage.nothing_is_left()
 
 
-def test_a_preload_that_the_server_itself_does_not_map_is_told(
+def test_a_preload_that_the_server_itself_does_not_map_is_reported(
     stage: Stage, native_folder: Path
 ) -> None:
     library = str(native_folder / "libequipoise_dlmalloc.so")
@@ -233,7 +235,7 @@ def test_a_preload_that_the_server_itself_does_not_map_is_told(
         stage.run(python(FETCH), wrapped)
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_last_words(stage: Stage) -> None:
+def test_a_server_that_ends_at_once_is_reported_with_its_last_words(stage: Stage) -> None:
     with pytest.raises(ConditionFailed, match=r"ended before it was ready: exit status 3.*no cfg"):
         stage.run(
             python("0"),
@@ -257,7 +259,7 @@ def test_a_server_that_is_never_ready_is_given_up(stage: Stage) -> None:
     assert stage.nothing_is_left()
 
 
-def test_a_preparation_that_fails_is_told(stage: Stage) -> None:
+def test_a_preparation_that_fails_is_reported(stage: Stage) -> None:
     with pytest.raises(ConditionFailed, match="the prepare command of the server of served failed"):
         stage.run(python("0"), Server(HTTP, prepare=(FALSE,)))
 
@@ -282,7 +284,7 @@ def test_a_client_that_fails_with_its_server_is_not_what_failed(stage: Stage) ->
     assert trial.failure == "its server ended: signal 9 (SIGKILL), and its client: exit status 5"
 
 
-def test_a_client_that_fails_is_told_by_itself(stage: Stage) -> None:
+def test_a_client_that_fails_is_reported_by_itself(stage: Stage) -> None:
     trial = stage.run(python("raise SystemExit('refused')"), Server(HTTP)).trial
     assert (trial.failure, trial.error_tail) == ("exit status 1", "refused\n")
 
@@ -302,11 +304,11 @@ def test_every_life_has_a_password_of_its_own_that_only_its_users_can_read(stage
     own = ("/bin/sh", "-c", 'cp "$0" copied; exec sleep 60', "{password_file}")
     server = Server(own, ready=("/usr/bin/cmp", "{password_file}", "{folder}/copied"))
     script = 'stat -c "%a %U" "$0" >>"$1"; cat "$0" >>"$1"'
-    told = str(stage.scratch / "told")
+    error = str(stage.scratch / "told")
     for _ in range(2):
-        client = ("/bin/sh", "-c", script, "{password_file}", told)
+        client = ("/bin/sh", "-c", script, "{password_file}", error)
         assert stage.run(client, server).trial.failure is None
-    lines = Path(told).read_text().splitlines()
+    lines = Path(error).read_text().splitlines()
     first, second = lines[1::2]
     assert lines[::2] == [f"600 {pwd.getpwuid(os.geteuid()).pw_name}"] * 2
     assert len(first) == len(second) == 48

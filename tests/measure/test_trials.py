@@ -88,9 +88,9 @@ def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
     ]
 
 
-def test_a_finished_trial_is_told_as_it_was_measured(tmp_path: Path) -> None:
-    ran = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
-    trial = ran.trial
+def test_a_finished_trial_is_reported_as_it_was_measured(tmp_path: Path) -> None:
+    report = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
+    trial = report.trial
     assert (trial.phase, trial.block, trial.position, trial.condition) == ("measured", 4, 1, 0)
     assert trial.started_at == 123.0
     assert trial.accounting.wall_s == 0.012345678
@@ -114,8 +114,8 @@ def test_what_a_workload_reports_belongs_to_its_own_trial_only(tmp_path: Path) -
 def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
     plan = plan_of(measure=Measure("/", washout=True))
     trials = runner(ScriptedStarter(), plan, tmp_path)
-    ran = [run().trial for place in (0, 1) for run in trials.run_place(DRAW, place)]
-    assert [(t.condition, t.position, t.washout) for t in ran] == [
+    report = [run().trial for place in (0, 1) for run in trials.run_place(DRAW, place)]
+    assert [(t.condition, t.position, t.washout) for t in report] == [
         (1, 0, True),
         (1, 1, False),
         (0, 2, True),
@@ -124,7 +124,7 @@ def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "words"),
+    ("report", "description"),
     [
         (FINISHED, None),
         (msgspec.structs.replace(FINISHED, exit=3), "exit status 3"),
@@ -143,8 +143,8 @@ def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_failure_is_told_in_words(report: Report, words: str | None) -> None:
-    assert failure_of(report, 2.5) == words
+def test_a_failure_is_described(report: Report, description: str | None) -> None:
+    assert failure_of(report, 2.5) == description
 
 
 def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> None:
@@ -173,9 +173,9 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
     ]
 
 
-def test_a_workload_that_the_machine_forbids_is_told_from_one_that_is_broken() -> None:
-    said = '{"unavailable": "seccomp forbids fork"}\n'
-    forbidden = msgspec.structs.replace(FINISHED, exit=69, error_tail=said)
+def test_a_workload_that_the_machine_forbids_is_distinguished_from_one_that_is_broken() -> None:
+    stderr = '{"unavailable": "seccomp forbids fork"}\n'
+    forbidden = msgspec.structs.replace(FINISHED, exit=69, error_tail=stderr)
     assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
     broken = msgspec.structs.replace(FINISHED, exit=69, error_tail="out of forks\n")
     assert failure_of(broken, 1.0) == "exit status 69"

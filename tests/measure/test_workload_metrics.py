@@ -36,55 +36,56 @@ def test_a_workload_that_reports_nothing_has_no_samples(tmp_path: Path) -> None:
 
 
 def test_trial_and_iteration_values_are_read_with_their_units(tmp_path: Path) -> None:
-    own = read(
+    metrics = read(
         written(
             tmp_path,
             '{"metric": "latency_s", "value": 0.5}\n\n'
             '{"metric": "rate", "value": 3, "iteration": 7, "unit": "1/s", "better": "higher"}\n',
         )
     )
-    assert own.problem is None
-    assert own.samples == (
+    assert metrics.problem is None
+    assert metrics.samples == (
         Sample("latency_s", 0.5),
         Sample("rate", 3.0, 7, "1/s", "higher"),
     )
 
 
 def test_a_line_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
-    own = read(written(tmp_path, '{"metric": "a", "value": 1}\nnonsense\n{"metric": "b", "va'))
-    assert own.samples == (Sample("a", 1.0),)
-    assert own.problem is not None
-    assert own.problem.startswith("line 2 of its metrics cannot be read")
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1}\nnonsense\n{"metric": "b", "va'))
+    assert metrics.samples == (Sample("a", 1.0),)
+    assert metrics.problem is not None
+    assert metrics.problem.startswith("line 2 of its metrics cannot be read")
 
 
 def test_a_value_that_is_no_number_is_named(tmp_path: Path) -> None:
-    own = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
-    assert own.samples == ()
-    assert own.problem is not None
+    metrics = read(written(tmp_path, '{"metric": "a", "value": "fast"}\n'))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
 
 
 def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
-    own = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
-    assert own.samples == ()
-    assert own.problem is not None
+    metrics = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
 
 
 @pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])
 def test_what_is_measured_cannot_be_reported_instead(metric: str, tmp_path: Path) -> None:
     lines = f'{{"metric": "{metric}", "value": 9}}\n{{"metric": "b", "value": 1}}\n'
-    own = read(written(tmp_path, lines))
-    assert own.samples == (Sample("b", 1.0),)
+    metrics = read(written(tmp_path, lines))
+    assert metrics.samples == (Sample("b", 1.0),)
     assert (
-        own.problem == f"line 1 of its metrics is named {metric}, which Equipoise measures itself"
+        metrics.problem
+        == f"line 1 of its metrics is named {metric}, which Equipoise measures itself"
     )
 
 
 def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
     names = [*(name for name in PAYLOADS if "\udcff" not in name), LONG, "a\0b", ""]
     lines = "".join(json.dumps({"metric": one, "value": 1, "unit": one}) + "\n" for one in names)
-    own = read(written(tmp_path, lines))
-    assert own.problem is None
-    assert [(one.metric, one.unit) for one in own.samples] == [(one, one) for one in names]
+    metrics = read(written(tmp_path, lines))
+    assert metrics.problem is None
+    assert [(one.metric, one.unit) for one in metrics.samples] == [(one, one) for one in names]
 
 
 GOOD = '{"metric": "a", "value": 1}\n'
@@ -105,18 +106,18 @@ GOOD = '{"metric": "a", "value": 1}\n'
 def test_a_line_that_no_ledger_could_keep_costs_that_line(
     line: str, why: str, tmp_path: Path
 ) -> None:
-    own = read(written(tmp_path, GOOD + line + "\n" + GOOD))
-    assert own.samples == (Sample("a", 1.0), Sample("a", 1.0))
-    assert own.problem is not None
-    assert own.problem.startswith("line 2 of its metrics ")
-    assert why in own.problem
+    metrics = read(written(tmp_path, GOOD + line + "\n" + GOOD))
+    assert metrics.samples == (Sample("a", 1.0), Sample("a", 1.0))
+    assert metrics.problem is not None
+    assert metrics.problem.startswith("line 2 of its metrics ")
+    assert why in metrics.problem
 
 
 def test_the_number_of_lines_that_are_left_out_is_given(tmp_path: Path) -> None:
-    own = read(written(tmp_path, GOOD + "x\n" * 3))
-    assert own.samples == (Sample("a", 1.0),)
-    assert own.problem is not None
-    assert own.problem.endswith("; 3 lines are left out")
+    metrics = read(written(tmp_path, GOOD + "x\n" * 3))
+    assert metrics.samples == (Sample("a", 1.0),)
+    assert metrics.problem is not None
+    assert metrics.problem.endswith("; 3 lines are left out")
 
 
 def link_to_endless_zeros(file: Path) -> None:
@@ -158,10 +159,10 @@ def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
     replace: Callable[[Path], object], why: str, tmp_path: Path
 ) -> None:
     replace(tmp_path / "metrics.jsonl")
-    own = MetricsFile(tmp_path).read()
-    assert own.samples == ()
-    assert own.problem is None
-    assert own.unreadable == f"its metrics file {why}"
+    metrics = MetricsFile(tmp_path).read()
+    assert metrics.samples == ()
+    assert metrics.problem is None
+    assert metrics.unreadable == f"its metrics file {why}"
 
 
 @pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
@@ -228,15 +229,15 @@ def test_it_runs_in_its_own_folder_and_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("echo why >&2; exit 3", "it failed: exit status 3; stderr: why"),
         ("kill -SEGV $$", r"it failed: signal 11 \(SIGSEGV\)"),
         ("echo no >> $EQUIPOISE_METRICS", "it: line 1 of its metrics cannot be read"),
     ],
 )
-def test_what_fails_is_told(line: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(ConditionFailed, match=told):
+def test_what_fails_is_reported(line: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConditionFailed, match=message):
         reported(line, tmp_path)
 
 

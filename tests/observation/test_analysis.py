@@ -18,6 +18,10 @@ def observed(log: Log, **options: object) -> ObservationResult:
     return observe(log, question(**options), source="log")
 
 
+def warning_codes(result: ObservationResult) -> list[str]:
+    return [warning.code for warning in result.warnings]
+
+
 def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() -> None:
     result = observed(loaded_log())
     assert result.naive.ratio_ci is not None
@@ -69,12 +73,12 @@ def test_fewer_than_ten_clusters_of_a_version_are_refused() -> None:
     assert observed(loaded_log(days=6), cluster=()).matched is not None
 
 
-def test_rows_taken_as_independent_are_warned_of() -> None:
+def test_independent_rows_have_a_warning() -> None:
     result = observed(loaded_log(), cluster=())
     assert result.clustering is None
     assert result.matched is not None
     assert result.matched.interval_by == "abadie-imbens"
-    assert "rows-independent" in [warning.code for warning in result.warnings]
+    assert "rows-independent" in warning_codes(result)
 
 
 def test_a_covariate_that_the_version_changes_is_warned_of() -> None:
@@ -86,7 +90,7 @@ def test_a_covariate_that_the_version_changes_is_warned_of() -> None:
     assert "changes minor_faults, queue" in warning.summary
 
 
-def test_whom_the_answer_is_about_is_told_where_rows_are_dropped() -> None:
+def test_the_scope_names_the_number_of_dropped_rows() -> None:
     log = loaded_log()
     new = np.flatnonzero(log["version"] == "2.0")
     log["load"] = log["load"].copy()
@@ -122,7 +126,7 @@ def test_a_placebo_outcome_that_differs_warns() -> None:
     log = loaded_log()
     log["unmoved"] = log["unmoved"] + np.where(log["version"] == "2.0", 1.0, 0.0)
     result = observed(log, placebo_outcomes=("unmoved",))
-    assert "placebo-outcome" in [warning.code for warning in result.warnings]
+    assert "placebo-outcome" in warning_codes(result)
 
 
 def with_periods(effect_before: float) -> Log:
@@ -146,7 +150,7 @@ def test_a_placebo_period_takes_no_part_in_the_answer_and_shows_no_effect() -> N
 
 def test_an_effect_in_the_placebo_period_warns() -> None:
     result = observed(with_periods(0.1), placebo_period=("period", "before"))
-    assert "placebo-period" in [warning.code for warning in result.warnings]
+    assert "placebo-period" in warning_codes(result)
 
 
 def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> None:
@@ -158,7 +162,7 @@ def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> Non
     assert placebo.summary.startswith("unknown: ")
 
 
-def test_an_effect_that_changes_in_time_is_told_by_stretches_and_warned_of() -> None:
+def test_an_effect_that_changes_in_time_is_reported_by_period_with_a_warning() -> None:
     log = loaded_log(800, days=80)
     late = (np.arange(800) >= 400) & (log["version"] == "2.0")
     log["wall_s"] = log["wall_s"] * np.where(late, 1.3, 1.0)
@@ -168,11 +172,11 @@ def test_an_effect_that_changes_in_time_is_told_by_stretches_and_warned_of() -> 
     assert first.ratio is not None
     assert last.ratio is not None
     assert first.ratio < 1.0 < last.ratio
-    assert "effect-changes" in [warning.code for warning in result.warnings]
+    assert "effect-changes" in warning_codes(result)
     assert sum(period.candidate_rows for period in result.periods) == result.rows.candidate
 
 
-def test_columns_that_no_option_names_rightly_are_refused() -> None:
+def test_unknown_columns_and_columns_with_two_roles_are_refused() -> None:
     with pytest.raises(UnusableInput, match="--covariates: there is no column lod"):
         observed(loaded_log(), covariates=("lod",))
     with pytest.raises(UnusableInput, match="wall_s is named by --outcome and by --covariates"):

@@ -29,13 +29,13 @@ def test_windows_follow_time_and_not_the_order_of_the_rows() -> None:
     assert windows_of_runs(np.arange(4.0), new).tolist() == [0, 0, 1, 1]
 
 
-def test_the_coarsest_known_column_with_ten_choose_clusters_each_version_is_taken() -> None:
+def test_the_coarsest_known_column_with_ten_clusters_of_each_version_forms_the_clusters() -> None:
     clusters = chosen({"host": np.arange(400) % 3, "day": DAY, "job": np.arange(400) // 4})
     assert clusters is not None
     assert clusters.by == "day"
 
 
-def test_with_too_few_of_every_known_column_the_most_are_taken_so_that_it_is_refused() -> None:
+def test_without_a_column_of_ten_clusters_the_column_with_the_most_forms_them() -> None:
     clusters = chosen({"host": np.arange(400) % 3, "day": np.arange(400) // 50})
     assert clusters is not None
     assert clusters.by == "day"
@@ -48,12 +48,12 @@ def test_a_time_makes_windows() -> None:
     assert int(clusters.code.max()) + 1 == 200
 
 
-def test_none_is_known_and_none_is_wanted() -> None:
+def test_there_are_no_clusters_without_a_known_column_or_by_request() -> None:
     assert chosen({"load": DAY}) is None
     assert chosen({"day": DAY}, cluster=()) is None
 
 
-def test_of_nested_columns_the_coarser_counts_and_overlapping_ones_are_refused() -> None:
+def test_the_coarser_of_nested_columns_counts_and_overlapping_columns_are_refused() -> None:
     job = np.arange(400) // 5
     clusters = chosen({"day": DAY, "job": job}, cluster=("job", "day"))
     assert clusters is not None

@@ -10,7 +10,7 @@ from equipoise.observation.covariates import default_covariates, read_covariates
 from tests.observation.logs import loaded_log, question
 
 
-def test_words_become_a_column_each_but_the_first() -> None:
+def test_texts_become_an_indicator_column_for_each_but_the_first() -> None:
     covariates = read_covariates(loaded_log(), question(covariates=("load", "host_type")))
     assert covariates.names == ("load", "host_type=arm")
     assert covariates.owners == ("load", "host_type")
@@ -25,7 +25,7 @@ def test_exact_columns_are_not_matched_on_twice() -> None:
     assert covariates.exact_names == ("host_type",)
 
 
-def test_by_default_what_the_version_changes_when_and_where_it_ran_are_left_out() -> None:
+def test_default_covariates_leave_out_mediators_times_and_places() -> None:
     log = loaded_log()
     log |= {"user_s": log["wall_s"], "host": log["host_type"], "row": np.arange(400)}
     log |= {"gap": np.where(np.arange(400) == 3, np.nan, 1.0), "mine": log["unmoved"]}
@@ -33,7 +33,7 @@ def test_by_default_what_the_version_changes_when_and_where_it_ran_are_left_out(
     assert default_covariates(log, request) == ("load", "host_type")
 
 
-def test_too_many_words_are_refused_with_the_way_out() -> None:
+def test_too_many_texts_are_refused_with_a_hint() -> None:
     names = np.array([f"h{place}" for place in range(30)], dtype=object)
     with pytest.raises(UnusableInput, match="30 different texts") as refused:
         read_covariates({"host": names}, question(covariates=("host",)))

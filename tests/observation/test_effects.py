@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from equipoise.matching import match
+from equipoise.observation import effects
 from equipoise.observation.effects import (
     cluster_error,
+    cluster_moves,
     effect_over_pairs,
     estimate_by_clusters,
-    jackknife_error,
     regress,
     row_weights,
 )
@@ -44,7 +45,10 @@ def test_without_covariates_it_is_the_mean_over_the_pairs() -> None:
     assert effect.effect == pytest.approx(match(Y, TREATED, X, reuse=PAIRS).estimate, rel=1e-10)
 
 
-def test_the_clustered_error_is_that_of_statsmodels_for_the_mean_of_the_scores() -> None:
+def test_the_error_of_many_clusters_is_that_of_statsmodels_for_the_mean_of_the_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(effects, "MANY_CLUSTERS", 0)
     effect = effect_over_pairs(Y, X, ALONE, PAIRS)
     rows = effect.rows
     fitted = models.OLS(effect.scores[rows] * len(rows), np.ones(len(rows))).fit(
@@ -52,7 +56,7 @@ def test_the_clustered_error_is_that_of_statsmodels_for_the_mean_of_the_scores()
         cov_kwds={"groups": CODE[rows], "use_correction": False},
     )
     groups = len(np.unique(CODE[rows]))
-    assert cluster_error(effect, CODE) == pytest.approx(
+    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
         float(fitted.bse[0]) * math.sqrt(groups / (groups - 1))
     )
 
@@ -62,17 +66,17 @@ def test_the_jackknife_is_that_of_leaving_each_cluster_out_by_hand(columns: int)
     x = X[:, :columns]
     treated, serving = row_weights(PAIRS, ROWS)
     effect = effect_over_pairs(Y, x, ALONE, PAIRS)
-    effects = []
+    without_cluster = []
     for cluster in np.unique(CODE[(treated > 0) | (serving > 0)]):
         candidates, baselines = treated * (CODE != cluster), serving * (CODE != cluster)
         residual = regress(Y, x, ALONE, baselines).residual
-        effects.append(
+        without_cluster.append(
             (candidates * residual).sum() / candidates.sum()
             - (baselines * residual).sum() / baselines.sum()
         )
-    count = len(effects)
-    spread = ((np.array(effects) - effect.effect) ** 2).sum()
-    assert jackknife_error(effect, CODE) == pytest.approx(
+    count = len(without_cluster)
+    spread = ((np.array(without_cluster) - effect.effect) ** 2).sum()
+    assert cluster_error(cluster_moves(effect, CODE)) == pytest.approx(
         math.sqrt((count - 1) / count * spread), rel=1e-9
     )
 

@@ -28,7 +28,7 @@ def test_every_method_balances_what_overlaps_without_dropping_a_row(method: str)
     assert not len(best.pairs.dropped_index)
 
 
-def without_likes() -> Log:
+def log_without_overlap() -> Log:
     """Half of the new version's rows lie where the old one never ran."""
     log = loaded_log()
     new = log["version"] == "2.0"
@@ -38,8 +38,8 @@ def without_likes() -> Log:
     return log
 
 
-def test_a_caliper_drops_what_has_no_like_where_nothing_else_balances() -> None:
-    log = without_likes()
+def test_a_caliper_drops_rows_without_a_similar_row_where_nothing_else_balances() -> None:
+    log = log_without_overlap()
     best = matched(log)
     assert best.is_balanced
     assert best.caliper is not None
@@ -48,7 +48,7 @@ def test_a_caliper_drops_what_has_no_like_where_nothing_else_balances() -> None:
     assert (log["load"][matched_rows] < 30.0).all()
 
 
-def test_what_no_caliper_balances_is_told_as_the_nearest_match() -> None:
+def test_without_balance_the_nearest_match_is_returned() -> None:
     draw = np.random.default_rng(1)
     new = np.arange(200) < 100
     log = {

@@ -45,7 +45,7 @@ def test_without_a_hidden_factor_it_is_the_test_of_wilcoxon(count: int) -> None:
     assert chance(differences, 1.0) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_interval_holds_what_is_not_refused_and_widens_with_the_factor() -> None:
+def test_the_interval_holds_the_effects_that_are_not_rejected_and_widens_with_the_factor() -> None:
     differences = DRAW.normal(1.0, 1.0, 40)
     low, high = interval_at(differences, 1.5)
     assert low is not None
@@ -70,7 +70,7 @@ def test_at_the_factor_that_changes_the_answer_the_interval_reaches_zero() -> No
     assert gamma_to_change(-differences) == pytest.approx(gamma)
 
 
-def test_what_is_not_shown_at_all_needs_no_factor() -> None:
+def test_an_effect_that_is_not_shown_needs_no_factor() -> None:
     assert gamma_to_change(np.array([1.0, -1.1, 0.9, -0.8])) is None
 
 

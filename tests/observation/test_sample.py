@@ -31,7 +31,7 @@ def test_names_may_hold_colons_where_only_one_split_names_two_values() -> None:
     assert arms_in(["img:2", "img:1"], "img:2:img:1")[:2] == ("img:2", "img:1")
 
 
-def test_a_split_that_could_be_meant_twice_is_refused() -> None:
+def test_an_ambiguous_split_is_refused() -> None:
     with pytest.raises(UnusableInput, match="several ways"):
         arms_in(["a", "b:c", "a:b", "c"], "a:b:c", leave_others_out=True)
 
@@ -66,7 +66,7 @@ def test_a_missing_version_is_refused_with_its_row() -> None:
 TIMES = np.random.default_rng(1).lognormal(0.0, 0.3, 400)
 
 
-def test_milliseconds_among_seconds_are_refused_and_may_be_insisted_on() -> None:
+def test_milliseconds_among_seconds_are_refused_unless_declared_as_one_unit() -> None:
     mixed = TIMES.copy()
     mixed[::5] *= 1000.0
     with pytest.raises(UnusableInput, match=r"mixed units: 320 values .* and 80 .* 1,000"):

@@ -181,7 +181,7 @@ def test_strata_may_have_few_clusters_each_if_all_have_enough_together() -> None
     assert with_few_clusters.refusal.code == "few-clusters"
 
 
-def test_the_same_seed_gives_the_same_document_whatever_stands_beside_a_stratum() -> None:
+def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> None:
     log = loaded_log(300)
     options: dict[str, Any] = {"method": "genetic", "covariates": ("load", "unmoved")}
     result = judged(log, **options)

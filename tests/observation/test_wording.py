@@ -45,13 +45,13 @@ def test_the_example_of_the_design() -> None:
     )
 
 
-def test_where_the_naive_answer_lies_in_the_interval_nothing_made_a_difference() -> None:
+def test_a_naive_answer_inside_the_interval_needs_no_reason() -> None:
     sentences = answer_sentences(WALL, ratio(0.96, 0.9, 1.0), FASTER, LOAD, hidden(1.5))
     assert "raw difference" not in sentences
     assert sentences.endswith("multiply the odds of version 2.0 by 1.5 to change this.")
 
 
-def test_what_is_not_shown_is_not_called_faster_and_has_nothing_hidden_to_change() -> None:
+def test_an_effect_that_is_not_shown_is_not_faster_and_needs_no_hidden_factor() -> None:
     sentences = answer_sentences(WALL, SLOWER, ratio(0.99, 0.96, 1.02), LOAD, hidden(None))
     assert "Among comparable rows, no effect can be shown (-4 % to +2 %); most of" in sentences
     assert "hidden" not in sentences
@@ -93,9 +93,9 @@ def test_a_large_ratio_has_an_interval_of_times() -> None:
     )
 
 
-def test_a_paired_test_that_shows_nothing_is_said() -> None:
+def test_the_sentence_names_a_paired_test_that_shows_no_effect() -> None:
     assert "even without a hidden factor" in hidden_factor_sentence(hidden(None), WALL)
 
 
-def test_beyond_what_is_looked_for_more_is_said_and_not_that_much() -> None:
+def test_the_largest_factor_that_is_tried_is_a_lower_limit() -> None:
     assert "by more than 100 to change" in hidden_factor_sentence(hidden(100.0), WALL)

@@ -98,7 +98,7 @@ def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
     (folder,) = tmp_path.iterdir()
     assert clear_leftovers().cleared == ()
     # No record proves that it is a probe's: the user decides.
-    assert [kept.path for kept in unproven_folders(tmp_path)] == [str(folder)]
+    assert [leftover.path for leftover in unproven_folders(tmp_path)] == [str(folder)]
 
 
 @pytest.mark.parametrize("probe", ["fork", "exec", "sh"])

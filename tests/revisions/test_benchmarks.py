@@ -20,16 +20,16 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
     text = (
         'build = "make"\n[benchmarks]\n"two words" = "./bench \'a b\'"\nlist = ["./bench", "|"]\n'
     )
-    found = read_suite(suite(tmp_path, text))
-    assert found.build == "make"
-    assert found.benchmarks == (
+    parsed = read_suite(suite(tmp_path, text))
+    assert parsed.build == "make"
+    assert parsed.benchmarks == (
         Benchmark("two words", ("./bench", "a b")),
         Benchmark("list", ("./bench", "|")),
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("benchmarks", "is not TOML"),
         ("", "has no benchmark"),
@@ -44,8 +44,8 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
         ('[benchmarks]\na = "it\'s"\n', "benchmarks.a: cannot split"),
     ],
 )
-def test_what_is_no_suite_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(UnusableInput, match=told) as caught:
+def test_what_is_no_suite_is_told_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(UnusableInput, match=problem) as caught:
         read_suite(suite(tmp_path, text))
     assert caught.value.hint
 

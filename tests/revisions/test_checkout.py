@@ -37,10 +37,10 @@ def made(tmp_path: Path) -> MadeRepository:
     return made
 
 
-def checked_out(made: MadeRepository, asked: str, side: Path) -> Path:
+def checked_out(made: MadeRepository, name: str, side: Path) -> Path:
     side.mkdir()
-    found = repository_at(made.path)
-    return check_out(found, revision_named(found, asked, "--baseline"), side)
+    repo = repository_at(made.path)
+    return check_out(repo, revision_named(repo, name, "--baseline"), side)
 
 
 def test_each_revision_has_its_own_files_at_paths_of_equal_length(
@@ -61,10 +61,10 @@ def test_the_users_repository_stays_as_it_was_to_the_byte(
     # A file that git would note as unchanged in its index, if it were let.
     (made.path / "inside" / "deep").touch()
     before = everything_in(made.path)
-    found = repository_at(made.path)
+    repo = repository_at(made.path)
     (tmp_path / "new").mkdir()
-    check_out(found, revision_of_working_tree(found), tmp_path / "new")
-    untracked_files(found)
+    check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
+    untracked_files(repo)
     assert everything_in(made.path) == before
 
 
@@ -75,8 +75,8 @@ def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
     made = repository(tmp_path / name)
     made.write("inside \n one/value", "kept\n")
     made.commit()
-    found = repository_at(made.path / "inside \n one")
-    assert (found.top, found.inside) == (made.path, "inside \n one")
+    repo = repository_at(made.path / "inside \n one")
+    assert (repo.top, repo.inside) == (made.path, "inside \n one")
     tree = checked_out(made, "main", tmp_path / "new")
     assert (tree / "inside \n one" / "value").read_text() == "kept\n"
     assert not list(tmp_path.rglob("made"))
@@ -107,18 +107,18 @@ def test_what_was_changed_in_tracked_files_is_part_of_the_working_tree(
     made.write("untracked", "not part of it\n")
     made.git("config", "diff.noprefix", "true")
     made.git("config", "core.autocrlf", "false")
-    found = repository_at(made.path)
-    revision = revision_of_working_tree(found)
+    repo = repository_at(made.path)
+    revision = revision_of_working_tree(repo)
     assert revision.uncommitted
     assert revision.asked == WORKING_TREE
     (tmp_path / "new").mkdir()
-    tree = check_out(found, revision, tmp_path / "new")
+    tree = check_out(repo, revision, tmp_path / "new")
     assert (tree / "value").read_text() == "changed\n"
     assert (tree / "picture").read_bytes() == bytes(range(256))
     assert (tree / "tool").stat().st_mode & 0o111
     assert not (tree / "inside" / "deep").exists()
     assert not (tree / "untracked").exists()
-    assert untracked_files(found) == ("untracked",)
+    assert untracked_files(repo) == ("untracked",)
 
 
 def test_a_clean_working_tree_is_head(made: MadeRepository) -> None:
@@ -128,8 +128,8 @@ def test_a_clean_working_tree_is_head(made: MadeRepository) -> None:
 
 
 def test_a_folder_of_the_repository_is_known_as_such(made: MadeRepository) -> None:
-    found = repository_at(made.path / "inside")
-    assert (found.top, found.inside) == (made.path, "inside")
+    repo = repository_at(made.path / "inside")
+    assert (repo.top, repo.inside) == (made.path, "inside")
 
 
 def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None:
@@ -140,23 +140,23 @@ def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None
     made.git("checkout", "--quiet", "main")
     made.write("other", "of somebody else\n")
     made.commit()
-    found = repository_at(made.path)
-    main, feature = (revision_named(found, name, "--baseline") for name in ("main", "feature"))
-    forked = fork_point(found, main, feature)
+    repo = repository_at(made.path)
+    main, feature = (revision_named(repo, name, "--baseline") for name in ("main", "feature"))
+    forked = fork_point(repo, main, feature)
     assert forked.commit == left
     assert forked.label == f"the fork point from main ({left[:10]})"
     # A merge commit, as forges test it, left main at its tip.
     made.git("merge", "--quiet", "-m", "merged", "feature")
-    assert fork_point(found, main, revision_of_working_tree(found)) == main
+    assert fork_point(repo, main, revision_of_working_tree(repo)) == main
 
 
 def test_without_a_commit_in_common_the_mend_is_told(made: MadeRepository) -> None:
     made.git("checkout", "--quiet", "--orphan", "apart")
     made.commit()
-    found = repository_at(made.path)
-    main = revision_named(found, "main", "--baseline")
+    repo = repository_at(made.path)
+    main = revision_named(repo, "main", "--baseline")
     with pytest.raises(UnusableInput, match="have no commit in common") as caught:
-        fork_point(found, main, revision_of_working_tree(found))
+        fork_point(repo, main, revision_of_working_tree(repo))
     assert "fetch-depth: 0" in str(caught.value.hint)
 
 
@@ -164,9 +164,9 @@ def test_a_detached_head_is_a_candidate_like_any_other(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     made.git("checkout", "--quiet", "--detach", "HEAD~1")
-    found = repository_at(made.path)
+    repo = repository_at(made.path)
     (tmp_path / "new").mkdir()
-    tree = check_out(found, revision_of_working_tree(found), tmp_path / "new")
+    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
     assert (tree / "value").read_text() == "old\n"
 
 
@@ -181,9 +181,9 @@ def test_a_working_tree_of_a_bare_repository_has_its_revisions(
     MadeRepository(bare).git("worktree", "add", "--quiet", str(linked.path), "main")
     linked.write("value", "changed\n")
     before = everything_in(bare)
-    found = repository_at(linked.path)
+    repo = repository_at(linked.path)
     (tmp_path / "new").mkdir()
-    tree = check_out(found, revision_of_working_tree(found), tmp_path / "new")
+    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
     assert (tree / "value").read_text() == "changed\n"
     assert (checked_out(linked, "main~1", tmp_path / "old") / "value").read_text() == "old\n"
     assert everything_in(bare) == before
@@ -220,21 +220,21 @@ def test_submodules_that_are_checked_out_are_taken_from_there(
     new = checked_out(made, "HEAD", tmp_path / "new")
     assert (old / "lib/part of it/part").read_text() == "first\n"
     assert (new / "lib/part of it/part").read_text() == "second\n"
-    found = repository_at(made.path)
-    assert changed_submodules(found) == ()
+    repo = repository_at(made.path)
+    assert changed_submodules(repo) == ()
     submodule.write("part", "changed\n")
-    assert changed_submodules(found) == ("lib/part of it",)
-    assert not revision_of_working_tree(found).uncommitted
+    assert changed_submodules(repo) == ("lib/part of it",)
+    assert not revision_of_working_tree(repo).uncommitted
     made.git("submodule", "deinit", "--quiet", "--force", "--all")
     bare = checked_out(made, "HEAD", tmp_path / "not")
     assert list((bare / "lib/part of it").iterdir()) == []
 
 
-@pytest.mark.parametrize("asked", HOSTILE)
-def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, asked: str) -> None:
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, name: str) -> None:
     before = everything_in(made.path)
     with pytest.raises(UnusableInput, match="there is no such commit"):
-        revision_named(repository_at(made.path), asked, "--baseline")
+        revision_named(repository_at(made.path), name, "--baseline")
     assert everything_in(made.path) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -20,8 +21,8 @@ from equipoise.stats.changes import (
 )
 from equipoise.stats.warm_up import (
     LEAST_ITERATIONS,
+    WorkloadShape,
     classify_trial,
-    classify_workload,
     workload_of,
 )
 from tests.stats.planted import ITERATIONS, SERIES, autoregressive
@@ -43,6 +44,11 @@ def stepped(*levels: tuple[int, float], seed: int = 2) -> FloatArray:
     """Stretches of so many values on each level, with an sd of 1."""
     steps = np.concatenate([np.full(count, level) for count, level in levels])
     return steps + np.random.default_rng(seed).normal(0.0, 1.0, len(steps))
+
+
+def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
+    """Class a workload by the iterations of its trials."""
+    return workload_of([shape for one in trials if (shape := classify_trial(one)) is not None])
 
 
 def test_the_steady_state_begins_after_the_last_change_and_leaves_the_warm_up_out() -> None:

@@ -49,8 +49,8 @@ class Shelf:
 def test_the_newest_with_a_complete_block_counts() -> None:
     begun = msgspec.structs.replace(experiment("begun"), trials=())
     newer, older = experiment("newer"), experiment("older")
-    found = latest_experiment(explained(), Shelf(begun, newer, older))
-    assert found is newer
+    latest = latest_experiment(explained(), Shelf(begun, newer, older))
+    assert latest is newer
     assert latest_experiment(explained(), Shelf()) is None
 
 

@@ -69,10 +69,10 @@ def profile(seconds: float) -> bytes:
 
 def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
     """A gathering of profiles, three of each condition."""
-    seen = [(repetition, *one) for repetition in (1, 2, 3) for one in conditions]
+    evidence = [(repetition, *one) for repetition in (1, 2, 3) for one in conditions]
     return tuple(
         Observation("profile", condition, repetition, place, 2.0, profile(seconds), None)
-        for place, (repetition, condition, seconds) in enumerate(seen)
+        for place, (repetition, condition, seconds) in enumerate(evidence)
     )
 
 
@@ -187,9 +187,9 @@ def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_fo
     shown = result_of(record)
     assert shown.extra_time is not None
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
-    asked = with_causes(shown, record, None, choose_gap(record, candidate="b")).extra_time
-    assert asked is not None
-    assert (asked.candidate, asked.observed) == ("b", {"profile": (3, 3)})
+    request = with_causes(shown, record, None, choose_gap(record, candidate="b")).extra_time
+    assert request is not None
+    assert (request.candidate, request.observed) == ("b", {"profile": (3, 3)})
 
 
 class Notes:
@@ -212,10 +212,12 @@ def test_each_observation_is_kept_before_the_next_run_starts() -> None:
 
     starter.does = check
     runs = missing_runs(record, gap, EvidenceRequest(sources=("allocations",)))
-    told: list[int] = []
-    observe(record, gap, runs, notes, on_progress=told.append, starter_factory=starting(starter))
+    progress: list[int] = []
+    observe(
+        record, gap, runs, notes, on_progress=progress.append, starter_factory=starting(starter)
+    )
     assert len(notes.kept) == len(starter.requests) == 6
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert progress == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
@@ -241,8 +243,8 @@ def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
 def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
     gap, notes = choose_gap(record), Notes()
-    asked = EvidenceRequest(sources=("system_calls",))
-    runs = missing_runs(record, gap, asked)
+    request = EvidenceRequest(sources=("system_calls",))
+    runs = missing_runs(record, gap, request)
 
     def interrupt(made: int) -> None:
         if made == 2:
@@ -252,15 +254,15 @@ def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
     with pytest.raises(KeyboardInterrupt):
         observe(record, gap, runs, notes, on_progress=interrupt, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    missing = missing_runs(record, gap, asked)
+    missing = missing_runs(record, gap, request)
     assert set(missing) == set(runs[2:])
     observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    assert missing_runs(record, gap, asked) == ()
-    assert len(missing_runs(record, gap, replace(asked, again=True))) == 6
-    seen = latest_evidence(record)
-    assert seen is not None
-    assert len(seen.evidence.system_calls.baseline) == 3
+    assert missing_runs(record, gap, request) == ()
+    assert len(missing_runs(record, gap, replace(request, again=True))) == 6
+    evidence = latest_evidence(record)
+    assert evidence is not None
+    assert len(evidence.evidence.system_calls.baseline) == 3
 
 
 def test_other_sources_are_added_to_what_is_known() -> None:
@@ -270,7 +272,7 @@ def test_other_sources_are_added_to_what_is_known() -> None:
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:
-    seen = latest_evidence(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
-    assert seen is not None
-    (first, *_) = seen.evidence.profile.baseline
+    evidence = latest_evidence(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
+    assert evidence is not None
+    (first, *_) = evidence.evidence.profile.baseline
     assert json.loads(msgspec.json.encode(first)) == json.loads(profile(1.0))

@@ -32,12 +32,12 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
         pytest.skip("no two threads run at once here, now: the pair has no gap")
     # One more than usual: other work may run beside the tests, and makes the runs differ.
     difference = observed(planted, folder, repetitions=REPETITIONS + 1)
-    found = suggested_causes(difference)
-    if not found and planted.at_once and changes_from_run_to_run(difference.gap):
+    causes = suggested_causes(difference)
+    if not causes and planted.at_once and changes_from_run_to_run(difference.gap):
         pytest.skip(f"the cache of these processors is shared now and then: {difference.gap}")
-    assert found, f"nothing was named of {difference.gap}"
-    assert found[0].cause == planted.cause, found[0].summary
-    assert found[0].evidence[planted.key] in planted.expected(folder)
+    assert causes, f"nothing was named of {difference.gap}"
+    assert causes[0].cause == planted.cause, causes[0].summary
+    assert causes[0].evidence[planted.key] in planted.expected(folder)
 
 
 def changes_from_run_to_run(gap: Change) -> bool:

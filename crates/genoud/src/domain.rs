@@ -25,7 +25,7 @@ impl Domain {
     /// Bounds of equal length, finite, none crossed; whole numbers if `integer`.
     ///
     /// # Errors
-    /// Which parameter (from 0) is wrong, in words.
+    /// Names the parameter (from 0) with wrong bounds.
     pub fn new(lower: Vec<f64>, upper: Vec<f64>, integer: bool) -> Result<Self, String> {
         if lower.is_empty() || lower.len() != upper.len() {
             return Err(format!(
@@ -35,20 +35,15 @@ impl Domain {
             ));
         }
         for (place, (&low, &high)) in lower.iter().zip(&upper).enumerate() {
+            let bounds = format!("the bounds of parameter {place}");
             if !low.is_finite() || !high.is_finite() || !(high - low).is_finite() {
-                return Err(format!(
-                    "the bounds of parameter {place}, {low} and {high}, are not finite"
-                ));
+                return Err(format!("{bounds}, {low} and {high}, are not finite"));
             }
             if low > high {
-                return Err(format!(
-                    "the bounds of parameter {place} cross: {low} > {high}"
-                ));
+                return Err(format!("{bounds} cross: {low} > {high}"));
             }
             if integer && (low.fract() != 0.0 || high.fract() != 0.0) {
-                return Err(format!(
-                    "the bounds of parameter {place}, {low} and {high}, are no whole numbers"
-                ));
+                return Err(format!("{bounds}, {low} and {high}, are no whole numbers"));
             }
         }
         Ok(Self {
@@ -79,10 +74,9 @@ impl Domain {
     /// Whether the point lies inside, bounds included.
     #[must_use]
     pub fn contains(&self, point: &[f64]) -> bool {
-        point
-            .iter()
-            .enumerate()
-            .all(|(place, &value)| value >= self.lower[place] && value <= self.upper[place])
+        let bounds = self.lower.iter().zip(&self.upper);
+        let is_inside = |(value, (low, high))| value >= low && value <= high;
+        point.iter().zip(bounds).all(is_inside)
     }
 
     /// Uniform between the bounds of one parameter.
@@ -98,9 +92,8 @@ impl Domain {
 
     /// A uniform point of the box.
     pub fn point(&self, source: &mut Source) -> Vec<f64> {
-        (0..self.parameters())
-            .map(|place| self.draw(place, source))
-            .collect()
+        let places = 0..self.parameters();
+        places.map(|place| self.draw(place, source)).collect()
     }
 
     /// The value as the domain knows it: the nearest whole number, if only those count.

@@ -7,10 +7,10 @@ use crate::individual::Individual;
 use crate::options::OperatorCounts;
 use crate::random::Source;
 
-/// So often a child that is no new point is made anew.
+/// Number of attempts to make a child that differs from its parents.
 const TRIES: usize = 1000;
-/// The share of the first parent that stays behind the cut of a simple crossover.
-const KEPT: f64 = 0.1;
+/// Weight of a parent's own values behind the cut of a simple crossover.
+const OWN_WEIGHT: f64 = 0.1;
 
 /// The parents of a generation and what the operators need to know of it.
 pub struct Parents<'a> {
@@ -120,16 +120,14 @@ impl Parents<'_> {
             1 => 0,
             _ => 1 + self.source.place(parameters - 1),
         };
-        let mixed = |kept: &[f64], given: &[f64]| {
-            let mut child = kept.to_vec();
-            for (own, other) in child.iter_mut().zip(given).skip(cut) {
-                *own = KEPT * *own + (1.0 - KEPT) * other;
+        let child = |parent: usize, partner: usize| {
+            let mut child = self.point(parent).to_vec();
+            for (value, other) in child.iter_mut().zip(self.point(partner)).skip(cut) {
+                *value = OWN_WEIGHT * *value + (1.0 - OWN_WEIGHT) * other;
             }
-            child
+            self.admitted(child, parent)
         };
-        let (one, other) = (self.point(first), self.point(second));
-        let (one, other) = (mixed(one, other), mixed(other, one));
-        [self.admitted(one, first), self.admitted(other, second)]
+        [child(first, second), child(second, first)]
     }
 
     /// Operator 8: beyond the better of two parents, on the line from the worse; if nothing
@@ -138,10 +136,8 @@ impl Parents<'_> {
         let (better, worse) = self.pair();
         for _ in 0..TRIES {
             let share = self.source.uniform();
-            let child: Vec<f64> = self
-                .point(better)
-                .iter()
-                .zip(self.point(worse))
+            let parameters = self.point(better).iter().zip(self.point(worse));
+            let child: Vec<f64> = parameters
                 .map(|(&good, &bad)| self.domain.whole(share * (good - bad) + good))
                 .collect();
             if self.admits(&child) {
@@ -161,9 +157,8 @@ impl Parents<'_> {
         const HALVINGS: usize = 20;
         let mut share = mix.unwrap_or_else(|| self.source.uniform());
         for _ in 0..HALVINGS {
-            let child: Vec<f64> = start
-                .iter()
-                .zip(polished)
+            let parameters = start.iter().zip(polished);
+            let child: Vec<f64> = parameters
                 .map(|(&from, &to)| share * to + (1.0 - share) * from)
                 .collect();
             if self.admits(&child) {
@@ -212,10 +207,10 @@ impl Parents<'_> {
 
 /// The exponent B of non-uniform mutation.
 const SHRINKING: i32 = 6;
-/// Without a least reach the last generation would copy its parents.
-const LEAST_REACH: f64 = 1e-5;
+/// With a reach of 0 the last generation would copy its parents.
+const MIN_REACH: f64 = 1e-5;
 
-/// Returns the reach of non-uniform mutation in a generation, of so many at most.
+/// Returns the reach of non-uniform mutation in a generation; `generations` is their limit.
 pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
     let left = 1.0 - generation as f64 / generations as f64;
     // Multiplied out: powi may round differently on other architectures.
@@ -223,32 +218,20 @@ pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
     for _ in 0..SHRINKING {
         power *= left;
     }
-    power.max(LEAST_REACH)
+    power.max(MIN_REACH)
 }
 
 /// The children of the operators 2 to 8, in this order.
 pub fn children(parents: &mut Parents<'_>, counts: &OperatorCounts) -> Vec<Vec<f64>> {
     let mut brood = Vec::with_capacity(counts.children());
-    let [
-        _,
-        uniform,
-        boundary,
-        non_uniform,
-        polytope,
-        simple,
-        whole,
-        heuristic,
-        _,
-    ] = counts.each;
-    brood.extend((0..uniform).map(|_| parents.uniform_mutation()));
-    brood.extend((0..boundary).map(|_| parents.boundary_mutation()));
-    brood.extend((0..non_uniform).map(|_| parents.non_uniform_mutation()));
-    brood.extend((0..polytope).map(|_| parents.polytope_crossover()));
-    for _ in 0..simple / 2 {
-        brood.extend(parents.simple_crossover());
-    }
-    brood.extend((0..whole).map(|_| parents.whole_non_uniform_mutation()));
-    brood.extend((0..heuristic).map(|_| parents.heuristic_crossover()));
+    let each = counts.each;
+    brood.extend((0..each[1]).map(|_| parents.uniform_mutation()));
+    brood.extend((0..each[2]).map(|_| parents.boundary_mutation()));
+    brood.extend((0..each[3]).map(|_| parents.non_uniform_mutation()));
+    brood.extend((0..each[4]).map(|_| parents.polytope_crossover()));
+    brood.extend((0..each[5] / 2).flat_map(|_| parents.simple_crossover()));
+    brood.extend((0..each[6]).map(|_| parents.whole_non_uniform_mutation()));
+    brood.extend((0..each[7]).map(|_| parents.heuristic_crossover()));
     brood
 }
 

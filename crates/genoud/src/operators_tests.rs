@@ -1,6 +1,7 @@
 //! What each operator may do to its parents.
 
 #![allow(clippy::float_cmp)] // These values are exact.
+#![allow(clippy::redundant_closure_for_method_calls)] // The methods have too narrow a lifetime.
 
 use super::*;
 use crate::random::Generator;
@@ -8,16 +9,23 @@ use crate::random::Generator;
 const DRAWS: usize = 2000;
 
 fn individuals(points: &[&[f64]]) -> Vec<Individual> {
-    points
-        .iter()
-        .map(|point| Individual {
-            point: point.to_vec(),
-            values: vec![0.0],
-        })
-        .collect()
+    let individual = |point: &&[f64]| Individual {
+        point: point.to_vec(),
+        values: vec![0.0],
+    };
+    points.iter().map(individual).collect()
 }
 
-/// Runs the operator many times on the same parents, at a reach of 0.1.
+/// Runs an operator on the same parents many times, inside the unit box.
+fn children_in_box(
+    population: &[Individual],
+    operator: impl FnMut(&mut Parents<'_>) -> Vec<f64>,
+) -> Vec<Vec<f64>> {
+    let domain = unit(population[0].point.len());
+    children(population, &domain, Boundary::Partial, operator)
+}
+
+/// Runs an operator on the same parents many times, at a reach of 0.1.
 fn children(
     population: &[Individual],
     domain: &Domain,
@@ -56,23 +64,21 @@ fn a_mutation_of_one_parameter_leaves_the_others() {
         |parents| parents.non_uniform_mutation(),
     ];
     for operator in operators {
-        let all = children(&population, &unit(3), Boundary::Partial, operator);
-        let mut seen = [0; 3];
+        let all = children_in_box(&population, operator);
+        let mut counts = [0; 3];
         for child in &all {
             let places = changed(child, &MIDDLE);
             assert_eq!(places.len(), 1);
-            seen[places[0]] += 1;
+            counts[places[0]] += 1;
         }
-        assert!(seen.iter().all(|&count| count > DRAWS / 4));
+        assert!(counts.iter().all(|&count| count > DRAWS / 4));
     }
 }
 
 #[test]
 fn uniform_mutation_reaches_every_part_of_the_domain() {
     let population = individuals(&[&[0.5]]);
-    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
-        parents.uniform_mutation()
-    });
+    let all = children_in_box(&population, |parents| parents.uniform_mutation());
     let mut quarters = [0; 4];
     for child in &all {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -85,9 +91,7 @@ fn uniform_mutation_reaches_every_part_of_the_domain() {
 #[test]
 fn boundary_mutation_takes_either_bound() {
     let population = individuals(&[&[0.5]]);
-    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
-        parents.boundary_mutation()
-    });
+    let all = children_in_box(&population, |parents| parents.boundary_mutation());
     let low = all.iter().filter(|child| child[0] == 0.0).count();
     let high = all.iter().filter(|child| child[0] == 1.0).count();
     assert_eq!(low + high, DRAWS);
@@ -97,9 +101,7 @@ fn boundary_mutation_takes_either_bound() {
 #[test]
 fn non_uniform_mutation_goes_no_further_than_its_reach() {
     let population = individuals(&[&MIDDLE]);
-    let all = children(&population, &unit(3), Boundary::Partial, |parents| {
-        parents.whole_non_uniform_mutation()
-    });
+    let all = children_in_box(&population, |parents| parents.whole_non_uniform_mutation());
     for child in &all {
         assert_eq!(changed(child, &MIDDLE).len(), 3);
         for (value, from) in child.iter().zip(MIDDLE) {
@@ -113,9 +115,7 @@ fn non_uniform_mutation_goes_no_further_than_its_reach() {
 fn polytope_crossover_stays_in_the_hull_of_its_parents() {
     let corners: [&[f64]; 3] = [&[0.0, 0.0], &[1.0, 0.0], &[0.0, 1.0]];
     let population = individuals(&corners);
-    let all = children(&population, &unit(2), Boundary::Partial, |parents| {
-        parents.polytope_crossover()
-    });
+    let all = children_in_box(&population, |parents| parents.polytope_crossover());
     for child in &all {
         assert!(child[0] >= 0.0 && child[1] >= 0.0);
         assert!(child[0] + child[1] <= 1.0 + 1e-12);
@@ -124,12 +124,10 @@ fn polytope_crossover_stays_in_the_hull_of_its_parents() {
 
 #[test]
 fn simple_crossover_swaps_all_but_a_tenth_behind_one_cut() {
-    let (one, other) = ([0.0; 4], [1.0; 4]);
-    let population = individuals(&[&one, &other]);
+    let population = individuals(&[&[0.0; 4], &[1.0; 4]]);
     let mut pairs = Vec::new();
-    children(&population, &unit(4), Boundary::Partial, |parents| {
-        let pair = parents.simple_crossover();
-        pairs.push(pair);
+    children_in_box(&population, |parents| {
+        pairs.push(parents.simple_crossover());
         Vec::new()
     });
     let mut cuts = [0; 4];
@@ -147,18 +145,14 @@ fn simple_crossover_swaps_all_but_a_tenth_behind_one_cut() {
 #[test]
 fn heuristic_crossover_lies_beyond_the_better_parent() {
     let population = individuals(&[&[0.5], &[0.4]]);
-    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
-        parents.heuristic_crossover()
-    });
+    let all = children_in_box(&population, |parents| parents.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] > 0.5 && child[0] < 0.6));
 }
 
 #[test]
 fn heuristic_crossover_keeps_the_better_parent_where_nothing_is_inside() {
     let population = individuals(&[&[1.0], &[0.4]]);
-    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
-        parents.heuristic_crossover()
-    });
+    let all = children_in_box(&population, |parents| parents.heuristic_crossover());
     assert!(all.iter().all(|child| child[0] == 1.0));
     let anywhere = children(&population, &unit(1), Boundary::Anything, |parents| {
         parents.heuristic_crossover()
@@ -169,11 +163,11 @@ fn heuristic_crossover_keeps_the_better_parent_where_nothing_is_inside() {
 #[test]
 fn local_minimum_crossover_halves_its_step_until_it_is_inside() {
     let population = individuals(&[&[0.5]]);
-    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+    let all = children_in_box(&population, |parents| {
         parents.local_minimum_crossover(&[0.5], &[2.5], Some(1.0))
     });
     assert!(all.iter().all(|child| child[0] == 1.0));
-    let drawn = children(&population, &unit(1), Boundary::Partial, |parents| {
+    let drawn = children_in_box(&population, |parents| {
         parents.local_minimum_crossover(&[0.5], &[0.7], None)
     });
     assert!(drawn.iter().all(|child| child[0] > 0.5 && child[0] < 0.7));
@@ -225,5 +219,5 @@ fn operators_end_where_there_is_nothing_else_to_be() {
 fn the_reach_shrinks_from_all_to_almost_nothing() {
     assert!((mutation_reach(0, 10) - 1.0).abs() < 1e-15);
     assert!((mutation_reach(5, 10) - 1.0 / 64.0).abs() < 1e-15);
-    assert!((mutation_reach(10, 10) - LEAST_REACH).abs() < 1e-15);
+    assert!((mutation_reach(10, 10) - MIN_REACH).abs() < 1e-15);
 }

@@ -27,7 +27,7 @@ pub struct Options {
     pub boundary: Boundary,
     /// Which way is better.
     pub direction: Direction,
-    /// Least number of individuals in a generation; it may grow ([`OperatorCounts`]).
+    /// Smallest number of individuals in a generation; it may grow ([`OperatorCounts`]).
     pub population: usize,
     /// Number of generations, counted from the first that was bred.
     pub generations: usize,
@@ -91,14 +91,12 @@ impl Options {
             )));
         }
         if self.mix.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return Err(Unusable(
-                "the mix of operator 9 is a share between 0 and 1".into(),
-            ));
+            let message = "the mix of operator 9 is a share between 0 and 1";
+            return Err(Unusable(message.into()));
         }
         if self.domain.integer() && counts.each[LOCAL_MINIMUM] > 0 {
-            return Err(Unusable(
-                "operator 9 needs derivatives, and whole numbers have none".into(),
-            ));
+            let message = "operator 9 needs derivatives, and whole numbers have none";
+            return Err(Unusable(message.into()));
         }
         if self.starting_values.len() > counts.population {
             return Err(Unusable(format!(
@@ -143,19 +141,16 @@ impl OperatorCounts {
     #[must_use]
     pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
         let total: f64 = weights.iter().sum();
-        let usable = weights
-            .iter()
-            .all(|weight| weight.is_finite() && *weight >= 0.0);
-        if !usable || total <= 0.0 || !total.is_finite() || population < 2 {
+        let is_usable = |weight: &f64| weight.is_finite() && *weight >= 0.0;
+        if !weights.iter().all(is_usable) || total <= 0.0 || !total.is_finite() || population < 2 {
             return None;
         }
         let mut each = [0; 9];
         for (count, weight) in each.iter_mut().zip(weights) {
             let share = (weight / total * (population - 2) as f64).round();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            {
-                *count = share as usize;
-            }
+            let share = share as usize;
+            *count = share;
         }
         for place in [SIMPLE_CROSSOVER, HEURISTIC_CROSSOVER] {
             each[place] += each[place] % 2;

@@ -37,10 +37,10 @@ pub struct Record {
 }
 
 enum Phase {
-    /// The values of `children[asked]` are missing.
+    /// The values of `children[row]` are missing for the `rows`.
     Evaluating {
         children: Vec<Vec<f64>>,
-        asked: Vec<usize>,
+        rows: Vec<usize>,
     },
     /// The population is sorted.
     Sorted,
@@ -107,7 +107,7 @@ impl Search {
             pending: Step::Polish(Vec::new()),
             options,
         };
-        search.phase = search.wanting(first);
+        search.phase = search.evaluating(first);
         search.advance();
         Ok(search)
     }
@@ -123,14 +123,14 @@ impl Search {
     /// # Errors
     /// If no values were asked for, or there are not as many as before of each point.
     pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), Unusable> {
-        let Phase::Evaluating { asked, .. } = &self.phase else {
+        let Phase::Evaluating { rows, .. } = &self.phase else {
             return Err(Unusable("no values were asked for".into()));
         };
-        if criteria == 0 || values.len() != asked.len() * criteria {
+        if criteria == 0 || values.len() != rows.len() * criteria {
             return Err(Unusable(format!(
                 "{} values of {} points with {criteria} criteria each",
                 values.len(),
-                asked.len()
+                rows.len()
             )));
         }
         if let Some(before) = self.criteria.filter(|&before| before != criteria) {
@@ -139,10 +139,10 @@ impl Search {
             )));
         }
         self.criteria = Some(criteria);
-        self.evaluations += asked.len();
+        self.evaluations += rows.len();
         let phase = std::mem::replace(&mut self.phase, Phase::Sorted);
-        if let Phase::Evaluating { children, asked } = phase {
-            self.settle(children, &asked, values, criteria);
+        if let Phase::Evaluating { children, rows } = phase {
+            self.settle(children, &rows, values, criteria);
         }
         self.advance();
         Ok(())
@@ -156,12 +156,11 @@ impl Search {
         let Step::Polish(starts) = &self.pending else {
             return Err(Unusable("nothing was to be polished".into()));
         };
-        let fits = polished.len() == starts.len()
-            && polished.iter().all(|one| {
-                one.point.len() == self.options.domain.parameters()
-                    && Some(one.values.len()) == self.criteria
-            });
-        if !fits {
+        let parameters = self.options.domain.parameters();
+        let fits = |individual: &Individual| {
+            individual.point.len() == parameters && Some(individual.values.len()) == self.criteria
+        };
+        if polished.len() != starts.len() || !polished.iter().all(fits) {
             return Err(Unusable(format!(
                 "{} polished points for {} starts, or points or values of another length",
                 polished.len(),
@@ -170,7 +169,9 @@ impl Search {
         }
         match std::mem::replace(&mut self.phase, Phase::Judging) {
             Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
-            _ => polished.into_iter().for_each(|one| self.take(one)),
+            _ => polished
+                .into_iter()
+                .for_each(|best| self.replace_best(best)),
         }
         self.advance();
         Ok(())
@@ -238,20 +239,22 @@ impl Search {
     /// One turn: what is needed, or nothing and the next phase.
     fn turn(&mut self) -> Option<Step> {
         match std::mem::replace(&mut self.phase, Phase::Sorted) {
-            Phase::Evaluating { children, asked } if asked.is_empty() => {
+            Phase::Evaluating { children, rows } if rows.is_empty() => {
                 self.settle(children, &[], &[], 0);
                 None
             }
-            Phase::Evaluating { children, asked } => {
-                let points = asked.iter().map(|&row| children[row].clone()).collect();
-                self.phase = Phase::Evaluating { children, asked };
+            Phase::Evaluating { children, rows } => {
+                let points = rows.iter().map(|&row| children[row].clone()).collect();
+                self.phase = Phase::Evaluating { children, rows };
                 Some(Step::Evaluate(points))
             }
             Phase::Sorted => {
-                self.phase = Phase::PolishingBest;
-                if !self.polish_is_due() {
-                    self.phase = Phase::Judging;
-                }
+                let is_due = self.polish_is_due();
+                self.phase = if is_due {
+                    Phase::PolishingBest
+                } else {
+                    Phase::Judging
+                };
                 None
             }
             Phase::PolishingBest => {
@@ -261,9 +264,9 @@ impl Search {
             Phase::Judging => {
                 let best = &self.population[0].values;
                 let improved = self.ending.note(self.generation, best);
-                let looks = self.options.gradient_check && !improved;
+                let needs_gradient = self.options.gradient_check && !improved;
                 self.phase = match &self.gradient {
-                    _ if !looks => Phase::Concluding(true),
+                    _ if !needs_gradient => Phase::Concluding(true),
                     Some((point, small)) if *point == self.population[0].point => {
                         Phase::Concluding(*small)
                     }
@@ -301,36 +304,34 @@ impl Search {
         }
     }
 
-    /// The phase in which the values of new points are wanted, each once if there is a memory.
-    fn wanting(&self, children: Vec<Vec<f64>>) -> Phase {
-        let mut seen = HashSet::new();
-        let asked = (0..children.len())
-            .filter(|&row| {
-                !self.options.memory
-                    || (self.memory.recall(&children[row]).is_none()
-                        && seen.insert(key(&children[row])))
-            })
-            .collect();
-        Phase::Evaluating { children, asked }
+    /// Returns the phase that evaluates new points, each once if there is a memory.
+    fn evaluating(&self, children: Vec<Vec<f64>>) -> Phase {
+        let mut keys = HashSet::new();
+        let mut is_new = |point: &[f64]| {
+            !self.options.memory || (self.memory.recall(point).is_none() && keys.insert(key(point)))
+        };
+        let rows = 0..children.len();
+        let rows = rows.filter(|&row| is_new(&children[row])).collect();
+        Phase::Evaluating { children, rows }
     }
 
-    /// The children take the places of the worst, and all are sorted.
-    fn settle(&mut self, children: Vec<Vec<f64>>, asked: &[usize], told: &[f64], criteria: usize) {
-        let mut rows = told.chunks_exact(criteria.max(1));
+    /// Replaces the worst by the children, of which `rows` have new values, and sorts all.
+    fn settle(&mut self, children: Vec<Vec<f64>>, rows: &[usize], values: &[f64], criteria: usize) {
+        let mut new_values = values.chunks_exact(criteria.max(1));
         if self.options.memory {
-            for (&row, values) in asked.iter().zip(&mut rows) {
+            for (&row, values) in rows.iter().zip(&mut new_values) {
                 self.memory.learn(&children[row], values);
             }
         }
-        let staying = self.population.len().saturating_sub(children.len());
-        self.population.truncate(staying);
+        let survivors = self.population.len().saturating_sub(children.len());
+        self.population.truncate(survivors);
         for point in children {
             let values = if self.options.memory {
                 self.memory.recall(&point)
             } else {
-                rows.next()
+                new_values.next()
             };
-            // Every child was asked for or is remembered.
+            // Every child was evaluated or is remembered.
             let values = values.unwrap_or(&[]).to_vec();
             self.population.push(Individual { point, values });
         }
@@ -347,18 +348,23 @@ impl Search {
             && self.polished.as_ref() != Some(&self.population[0].point)
     }
 
-    /// The polished best replaces the best if it is better and admissible.
-    fn take(&mut self, one: Individual) {
-        let inside =
-            self.options.boundary == Boundary::Anything || self.options.domain.contains(&one.point);
-        let finite = one.point.iter().all(|value| value.is_finite());
-        let best = &self.population[0].values;
-        let order = compare(&one.values, best, self.options.direction);
-        if inside && finite && order.is_lt() {
+    /// Replaces the best by the polished best if that is better and admissible.
+    fn replace_best(&mut self, polished: Individual) {
+        let Options {
+            boundary,
+            domain,
+            direction,
+            ..
+        } = &self.options;
+        let Individual { point, values } = &polished;
+        let is_inside = *boundary == Boundary::Anything || domain.contains(point);
+        let is_finite = point.iter().all(|value| value.is_finite());
+        let order = compare(values, &self.population[0].values, *direction);
+        if is_inside && is_finite && order.is_lt() {
             if self.options.memory {
-                self.memory.learn(&one.point, &one.values);
+                self.memory.learn(point, values);
             }
-            self.population[0] = one;
+            self.population[0] = polished;
         } else {
             self.polished = Some(self.population[0].point.clone());
         }
@@ -385,7 +391,7 @@ impl Search {
             })
             .collect();
         self.phase = if starts.is_empty() {
-            self.wanting(children)
+            self.evaluating(children)
         } else {
             Phase::Crossing { children, starts }
         };
@@ -394,10 +400,10 @@ impl Search {
     fn cross(&mut self, mut children: Vec<Vec<f64>>, starts: &[Vec<f64>], polished: &[Individual]) {
         let mix = self.options.mix;
         let mut parents = self.parents();
-        for (start, one) in starts.iter().zip(polished) {
-            children.push(parents.local_minimum_crossover(start, &one.point, mix));
+        for (start, end) in starts.iter().zip(polished) {
+            children.push(parents.local_minimum_crossover(start, &end.point, mix));
         }
-        self.phase = self.wanting(children);
+        self.phase = self.evaluating(children);
     }
 
     fn record(&mut self) {

@@ -75,7 +75,7 @@ fn a_search_is_golden() {
 }
 
 #[test]
-fn asking_twice_is_asking_once() {
+fn a_second_ask_returns_the_same_step() {
     let search = Search::new(options()).unwrap();
     assert_eq!(search.ask(), search.ask());
     let Step::Evaluate(points) = search.ask() else {
@@ -86,7 +86,7 @@ fn asking_twice_is_asking_once() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_refused() {
+fn an_answer_that_does_not_fit_the_step_is_refused() {
     let mut search = Search::new(options()).unwrap();
     assert!(search.tell(&[1.0], 1).is_err());
     assert!(search.tell_gradient(true).is_err());
@@ -101,7 +101,7 @@ fn what_was_not_asked_for_is_refused() {
 }
 
 #[test]
-fn the_polished_best_is_asked_for_after_the_burn_in_and_taken_if_better() {
+fn the_best_is_polished_after_the_burn_in_and_replaced_if_better() {
     let options = Options {
         polish: true,
         burn_in: 2,
@@ -109,19 +109,16 @@ fn the_polished_best_is_asked_for_after_the_burn_in_and_taken_if_better() {
         ..options()
     };
     let search = run(Search::new(options).unwrap(), bowl);
-    let best: Vec<f64> = search
-        .history()
-        .iter()
-        .map(|record| bowl(&record.best.point))
-        .collect();
+    let history = search.history().iter();
+    let best: Vec<f64> = history.map(|record| bowl(&record.best.point)).collect();
     // Halving a point quarters its value; mutants of one parameter may be better still.
     assert!(best[3] <= best[2] / 4.0);
     assert!(best[4] <= best[3] / 4.0);
 }
 
 #[test]
-fn a_polished_point_outside_is_not_taken_where_the_bounds_bind() {
-    for (boundary, taken) in [(Boundary::Anything, true), (Boundary::Partial, false)] {
+fn a_polished_point_outside_is_rejected_where_the_bounds_bind() {
+    for (boundary, is_accepted) in [(Boundary::Anything, true), (Boundary::Partial, false)] {
         let options = Options {
             polish: true,
             boundary,
@@ -137,7 +134,7 @@ fn a_polished_point_outside_is_not_taken_where_the_bounds_bind() {
             values: vec![0.0],
         };
         search.tell_polished(vec![outside.clone()]).unwrap();
-        assert_eq!(search.population()[0] == outside, taken);
+        assert_eq!(search.population()[0] == outside, is_accepted);
     }
 }
 
@@ -167,10 +164,8 @@ fn values_that_are_no_numbers_lose() {
 
 #[test]
 fn the_local_minimum_crossover_polishes_its_parents() {
-    let mut weights = [0.0; 9];
-    weights[8] = 1.0;
     let options = Options {
-        operators: weights,
+        operators: [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
         mix: Some(1.0),
         generations: 1,
         ..options()

@@ -34,9 +34,8 @@ impl BettingSequence {
         }
         let inner = py.detach(|| {
             let mut sequence = verdict::BettingSequence::default();
-            for ((&difference, &order), &tolerance) in
-                differences.iter().zip(&orders).zip(&tolerances)
-            {
+            let blocks = differences.iter().zip(&orders).zip(&tolerances);
+            for ((&difference, &order), &tolerance) in blocks {
                 push(&mut sequence, difference, order, tolerance)?;
             }
             Ok::<_, PyErr>(sequence)
@@ -104,8 +103,7 @@ impl BettingSequence {
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::Running;
-        let forecast = forecast(memory, level, margin, cap, continuations, seed)?;
-        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
+        self.blocks_to_go(py, memory, (level, margin), cap, continuations, seed)
     }
 
     fn blocks_to_go_at_stop(
@@ -118,7 +116,28 @@ impl BettingSequence {
         seed: u64,
     ) -> PyResult<Option<usize>> {
         let memory = verdict::Memory::AtStop;
-        let forecast = forecast(memory, level, margin, cap, continuations, seed)?;
+        self.blocks_to_go(py, memory, (level, margin), cap, continuations, seed)
+    }
+}
+
+impl BettingSequence {
+    fn blocks_to_go(
+        &self,
+        py: Python<'_>,
+        memory: verdict::Memory,
+        (level, margin): (f64, f64),
+        cap: usize,
+        continuations: usize,
+        seed: u64,
+    ) -> PyResult<Option<usize>> {
+        let forecast = verdict::Forecast {
+            level: checked_level(level)?,
+            margin: checked_margin(margin)?,
+            memory,
+            cap,
+            continuations,
+            seed,
+        };
         Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
     }
 }
@@ -151,42 +170,22 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
     })
 }
 
-fn forecast(
-    memory: verdict::Memory,
-    level: f64,
-    margin: f64,
-    cap: usize,
-    continuations: usize,
-    seed: u64,
-) -> PyResult<verdict::Forecast> {
-    Ok(verdict::Forecast {
-        level: checked_level(level)?,
-        margin: checked_margin(margin)?,
-        memory,
-        cap,
-        continuations,
-        seed,
-    })
-}
-
 fn checked_level(level: f64) -> PyResult<f64> {
     if level > 0.0 && level < 1.0 {
-        Ok(level)
-    } else {
-        Err(PyValueError::new_err(format!(
-            "a level lies between 0 and 1, which {level} does not"
-        )))
+        return Ok(level);
     }
+    Err(PyValueError::new_err(format!(
+        "a level lies between 0 and 1, which {level} does not"
+    )))
 }
 
 fn checked_margin(margin: f64) -> PyResult<f64> {
     if margin >= 0.0 && margin.is_finite() {
-        Ok(margin)
-    } else {
-        Err(PyValueError::new_err(format!(
-            "the smallest difference that matters is 0 or more, not {margin}"
-        )))
+        return Ok(margin);
     }
+    Err(PyValueError::new_err(format!(
+        "the smallest difference that matters is 0 or more, not {margin}"
+    )))
 }
 
 /// The blocks of one intervention, and the bets against each fraction of the gap.

@@ -9,7 +9,7 @@ use crate::arrays::{array, flat};
 use crate::matching::{MatchOptions, Units, check, choose, problem};
 use crate::progress::ProgressReporter;
 
-/// The criteria of `equipoise.matching.fitness.FitnessCriteria`.
+/// The criteria of `equipoise.matching.fitness.FitnessProblem`.
 #[derive(FromPyObject)]
 pub struct FitnessCriteria<'py> {
     balance: PyReadonlyArray2<'py, f64>,
@@ -40,10 +40,8 @@ impl FitnessEngine {
         let &[rows, columns] = criteria.balance.shape() else {
             unreachable!("the array has two dimensions");
         };
-        check(
-            columns > 0 && rows == problem.rows(),
-            "covariates to balance that do not fit the units",
-        )?;
+        let fits = columns > 0 && rows == problem.rows();
+        check(fits, "covariates to balance that do not fit the units")?;
         let options = Options {
             problem,
             balance: flat(&criteria.balance),
@@ -67,14 +65,11 @@ impl FitnessEngine {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let weights = flat(&candidates);
+        let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
         let usable = candidates.shape()[1] == self.inner.options().problem.columns
-            && weights
-                .iter()
-                .all(|weight| weight.is_finite() && *weight >= 0.0);
-        check(
-            usable,
-            "candidates need a finite weight of 0 or more for each column",
-        )?;
+            && weights.iter().all(is_weight);
+        let requirement = "candidates need a finite weight of 0 or more for each column";
+        check(usable, requirement)?;
         let progress = ProgressReporter::new(progress);
         let report = |done, of| progress.report(done, of);
         let criteria = py.detach(|| self.inner.evaluate(&weights, &report));
@@ -98,24 +93,15 @@ pub fn smirnov_p_value(reach: u64, treated: usize, control: usize, ends: Vec<usi
 }
 
 /// Reads the name of a loss of p-values, or how distances count within and across columns.
-fn measure(given: &Bound<'_, PyAny>) -> PyResult<Measure> {
-    if let Ok((within, across)) = given.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
-        let within = choose(
-            &within,
-            &[
-                ("mean", Within::Mean),
-                ("median", Within::Median),
-                ("max", Within::Largest),
-            ],
-        )?;
-        let across = choose(
-            &across,
-            &[
-                ("mean", Across::Mean),
-                ("median", Across::Median),
-                ("max", Across::Descending),
-            ],
-        )?;
+fn measure(value: &Bound<'_, PyAny>) -> PyResult<Measure> {
+    if let Ok((within, across)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        let summaries = [
+            ("mean", (Within::Mean, Across::Mean)),
+            ("median", (Within::Median, Across::Median)),
+            ("max", (Within::Largest, Across::Descending)),
+        ];
+        let (within, _) = choose(&within, &summaries)?;
+        let (_, across) = choose(&across, &summaries)?;
         return Ok(Measure::Distance(within, across));
     }
     let losses = [
@@ -123,5 +109,5 @@ fn measure(given: &Bound<'_, PyAny>) -> PyResult<Measure> {
         ("smallest", Loss::Smallest),
         ("unsorted", Loss::Unsorted),
     ];
-    Ok(Measure::PValues(choose(given, &losses)?))
+    Ok(Measure::PValues(choose(value, &losses)?))
 }

@@ -8,36 +8,6 @@ use pyo3::prelude::*;
 use crate::arrays::flat;
 use crate::matching::choose;
 
-/// The options of `equipoise.genoud.options.SearchOptions`.
-#[derive(FromPyObject)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent settings, as in the engine's options"
-)]
-pub struct SearchOptions<'py> {
-    lower: PyReadonlyArray1<'py, f64>,
-    upper: PyReadonlyArray1<'py, f64>,
-    starting_values: PyReadonlyArray2<'py, f64>,
-    maximize: bool,
-    population: usize,
-    generations: usize,
-    wait_generations: usize,
-    hard_generation_limit: bool,
-    #[pyo3(from_py_with = boundary)]
-    boundary: genoud::Boundary,
-    integer: bool,
-    polish: bool,
-    gradient_check: bool,
-    burn_in: usize,
-    operators: [f64; 9],
-    mix: Option<f64>,
-    solution_tolerance: f64,
-    memory: bool,
-    #[pyo3(from_py_with = generator)]
-    generator: genoud::Generator,
-    seed: u64,
-}
-
 /// A genetic search that asks for values and is told them.
 #[pyclass(module = "equipoise._native")]
 pub struct GenoudSearch {
@@ -57,13 +27,12 @@ type Generation<'py> = (
 #[pymethods]
 impl GenoudSearch {
     #[new]
-    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
-    fn new(py: Python<'_>, options: SearchOptions<'_>) -> PyResult<Self> {
-        let options = options.to_native()?;
-        let inner = py.detach(|| genoud::Search::new(options));
-        Ok(Self {
-            inner: inner.map_err(to_error)?,
-        })
+    fn new(py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let options = read(options)?;
+        let inner = py
+            .detach(|| genoud::Search::new(options))
+            .map_err(to_error)?;
+        Ok(Self { inner })
     }
 
     fn ask<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Bound<'py, PyArray2<f64>>)> {
@@ -93,15 +62,12 @@ impl GenoudSearch {
         values: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<()> {
         let (points, values) = (points.as_array(), values.as_array());
-        let polished = points
-            .rows()
-            .into_iter()
-            .zip(values.rows())
-            .map(|(point, values)| genoud::Individual {
-                point: point.to_vec(),
-                values: values.to_vec(),
-            })
-            .collect();
+        let individuals = points.rows().into_iter().zip(values.rows());
+        let polished = individuals.map(|(point, values)| genoud::Individual {
+            point: point.to_vec(),
+            values: values.to_vec(),
+        });
+        let polished = polished.collect();
         py.detach(|| self.inner.tell_polished(polished))
             .map_err(to_error)
     }
@@ -134,53 +100,58 @@ impl GenoudSearch {
     /// Returns the finished generations, from this place in the list.
     fn history<'py>(&self, py: Python<'py>, from: usize) -> Vec<Generation<'py>> {
         let records = self.inner.history().iter().skip(from);
-        records
-            .map(|record| {
-                (
-                    record.generation,
-                    PyArray1::from_slice(py, &record.best.values),
-                    PyArray1::from_slice(py, &record.best.point),
-                    record.median,
-                    record.evaluations,
-                )
-            })
-            .collect()
+        let generation = |record: &genoud::Record| {
+            let values = PyArray1::from_slice(py, &record.best.values);
+            let point = PyArray1::from_slice(py, &record.best.point);
+            (
+                record.generation,
+                values,
+                point,
+                record.median,
+                record.evaluations,
+            )
+        };
+        records.map(generation).collect()
     }
 }
 
-impl SearchOptions<'_> {
-    fn to_native(&self) -> PyResult<genoud::Options> {
-        let domain = genoud::Domain::new(flat(&self.lower), flat(&self.upper), self.integer)
-            .map_err(PyValueError::new_err)?;
-        let starts = self.starting_values.as_array();
-        Ok(genoud::Options {
-            domain,
-            boundary: self.boundary,
-            direction: if self.maximize {
-                genoud::Direction::Maximize
-            } else {
-                genoud::Direction::Minimize
-            },
-            population: self.population,
-            generations: self.generations,
-            hard_generation_limit: self.hard_generation_limit,
-            wait_generations: self.wait_generations,
-            solution_tolerance: self.solution_tolerance,
-            starting_values: starts.rows().into_iter().map(|row| row.to_vec()).collect(),
-            operators: self.operators,
-            mix: self.mix,
-            polish: self.polish,
-            burn_in: self.burn_in,
-            gradient_check: self.gradient_check,
-            memory: self.memory,
-            generator: self.generator,
-            seed: self.seed,
-        })
-    }
+/// Reads the options of `equipoise.genoud.options.SearchOptions`.
+fn read(options: &Bound<'_, PyAny>) -> PyResult<genoud::Options> {
+    let field = |name| options.getattr(name);
+    let bounds = |name| field(name)?.extract().map(|array: Bounds<'_>| flat(&array));
+    let (lower, upper) = (bounds("lower")?, bounds("upper")?);
+    let domain = genoud::Domain::new(lower, upper, field("integer")?.extract()?);
+    let starts: PyReadonlyArray2<'_, f64> = field("starting_values")?.extract()?;
+    let starts = starts.as_array();
+    Ok(genoud::Options {
+        domain: domain.map_err(PyValueError::new_err)?,
+        boundary: boundary(&field("boundary")?)?,
+        direction: if field("maximize")?.extract()? {
+            genoud::Direction::Maximize
+        } else {
+            genoud::Direction::Minimize
+        },
+        population: field("population")?.extract()?,
+        generations: field("generations")?.extract()?,
+        hard_generation_limit: field("hard_generation_limit")?.extract()?,
+        wait_generations: field("wait_generations")?.extract()?,
+        solution_tolerance: field("solution_tolerance")?.extract()?,
+        starting_values: starts.rows().into_iter().map(|row| row.to_vec()).collect(),
+        operators: field("operators")?.extract()?,
+        mix: field("mix")?.extract()?,
+        polish: field("polish")?.extract()?,
+        burn_in: field("burn_in")?.extract()?,
+        gradient_check: field("gradient_check")?.extract()?,
+        memory: field("memory")?.extract()?,
+        generator: generator(&field("generator")?)?,
+        seed: field("seed")?.extract()?,
+    })
 }
 
-fn boundary(given: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
-    match given.extract()? {
+type Bounds<'py> = PyReadonlyArray1<'py, f64>;
+
+fn boundary(level: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
+    match level.extract()? {
         0 => Ok(genoud::Boundary::Anything),
         1 => Ok(genoud::Boundary::Partial),
         2 => Ok(genoud::Boundary::Never),
@@ -190,12 +161,12 @@ fn boundary(given: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
     }
 }
 
-fn generator(given: &Bound<'_, PyAny>) -> PyResult<genoud::Generator> {
+fn generator(name: &Bound<'_, PyAny>) -> PyResult<genoud::Generator> {
     let choices = [
         ("philox", genoud::Generator::Philox),
         ("tlp", genoud::Generator::Tausworthe),
     ];
-    choose(given, &choices)
+    choose(name, &choices)
 }
 
 #[allow(clippy::needless_pass_by_value)]

@@ -174,10 +174,8 @@ pub fn match_strata(
             .as_ref()
             .is_none_or(|calipers| calipers.len() == count * problem.columns);
     check(fits, "strata or calipers that do not fit the units")?;
-    let outcomes = outcome
-        .as_deref()
-        .zip(neighbors)
-        .map(|(values, neighbours)| matching::Outcomes { values, neighbours });
+    let outcomes = outcome.as_deref().zip(neighbors);
+    let outcomes = outcomes.map(|(values, neighbours)| matching::Outcomes { values, neighbours });
     let strata = matching::Strata {
         of_row: &of_row,
         count,
@@ -209,21 +207,22 @@ pub fn estimate_effect(
     let weights = units.weights.as_ref().map_or_else(|| vec![1.0; rows], flat);
     let fits = outcome.len() == rows
         && weights.len() == rows
-        && [&pairs.query, &pairs.matched]
-            .into_iter()
-            .flatten()
+        && pairs
+            .query
+            .iter()
+            .chain(&pairs.matched)
             .all(|&row| row < rows)
         && pairs.query.len() == pairs.matched.len()
         && pairs.query.len() == pairs.weight.len()
         && covariates
             .as_ref()
-            .is_none_or(|given| given.shape()[0] == rows)
-        && variances.as_ref().is_none_or(|given| given.len() == rows);
+            .is_none_or(|array| array.shape()[0] == rows)
+        && variances.as_ref().is_none_or(|array| array.len() == rows);
     check(fits, "lengths or rows that do not fit together")?;
-    let covariates = covariates.map(|given| (flat(&given), given.shape()[1]));
+    let covariates = covariates.map(|array| (flat(&array), array.shape()[1]));
     let known = |variance: f64| (!variance.is_nan()).then_some(variance);
-    let variances: Option<Vec<Option<f64>>> =
-        variances.map(|given| flat(&given).into_iter().map(known).collect());
+    let variances = variances.map(|array| flat(&array).into_iter().map(known));
+    let variances: Option<Vec<Option<f64>>> = variances.map(Iterator::collect);
     let sample = matching::Sample {
         treated: &treated,
         outcome: &outcome,
@@ -252,15 +251,12 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
     let (rows, columns) = (treated.len(), units.x.shape()[1]);
     let weights = units.weights.as_ref().map(flat);
     let caliper = options.caliper.as_ref().map(flat);
-    let restrictions: Vec<matching::Restriction> = options
-        .restrictions
-        .iter()
-        .map(|&(first, second, squared_distance)| matching::Restriction {
-            first,
-            second,
-            squared_distance,
-        })
-        .collect();
+    let restriction = |&(first, second, squared_distance)| matching::Restriction {
+        first,
+        second,
+        squared_distance,
+    };
+    let restrictions: Vec<_> = options.restrictions.iter().map(restriction).collect();
     let fits = columns > 0
         && treated.contains(&true)
         && treated.contains(&false)
@@ -277,7 +273,7 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
         }
         && restrictions
             .iter()
-            .all(|pair| pair.first < rows && pair.second < rows);
+            .all(|pair| pair.first.max(pair.second) < rows);
     check(fits, "lengths or rows that do not fit together")?;
     Ok(matching::Problem {
         x,
@@ -300,37 +296,34 @@ pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matchi
 }
 
 pub fn check(fits: bool, problem: &'static str) -> PyResult<()> {
-    if fits {
-        Ok(())
-    } else {
-        Err(PyValueError::new_err(problem))
-    }
+    fits.then_some(())
+        .ok_or_else(|| PyValueError::new_err(problem))
 }
 
 /// Returns the choice of this name.
-pub fn choose<T: Copy>(given: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
-    let name: String = given.extract()?;
+pub fn choose<T: Copy>(name: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
+    let name: String = name.extract()?;
     let choice = choices.iter().find(|(known, _)| *known == name);
     choice
         .map(|&(_, value)| value)
         .ok_or_else(|| PyValueError::new_err(format!("there is no choice {name:?} here")))
 }
 
-fn estimand(given: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
+fn estimand(name: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
     let choices = [
         ("ATT", matching::Estimand::Treated),
         ("ATC", matching::Estimand::Controls),
         ("ATE", matching::Estimand::All),
     ];
-    choose(given, &choices)
+    choose(name, &choices)
 }
 
 /// A weight matrix, or the name of a metric.
-fn metric(given: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
-    if let Ok(matrix) = given.extract::<PyReadonlyArray2<'_, f64>>() {
+fn metric(value: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
+    if let Ok(matrix) = value.extract::<PyReadonlyArray2<'_, f64>>() {
         return Ok(matching::Metric::Matrix(flat(&matrix)));
     }
-    let is_mahalanobis = choose(given, &[("inverse_variance", false), ("mahalanobis", true)])?;
+    let is_mahalanobis = choose(value, &[("inverse_variance", false), ("mahalanobis", true)])?;
     Ok(if is_mahalanobis {
         matching::Metric::Mahalanobis
     } else {
@@ -346,13 +339,13 @@ fn rules(as_in_r: &Bound<'_, PyAny>) -> PyResult<matching::Rules> {
     })
 }
 
-fn search(given: &Bound<'_, PyAny>) -> PyResult<matching::Method> {
+fn search(name: &Bound<'_, PyAny>) -> PyResult<matching::Method> {
     let choices = [
         ("chosen", matching::Method::Chosen),
         ("brute_force", matching::Method::BruteForce),
         ("tree", matching::Method::Tree),
     ];
-    choose(given, &choices)
+    choose(name, &choices)
 }
 
 /// An unknown variance is NaN.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,15 +44,8 @@ class Pairing(Struct, frozen=True):
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Return every candidate on the primary metric, at the whole of alpha."""
-    if not blocks:
-        return ()
-    metric = plan.judgement.primary_metric
-    costs = block_costs(plan, blocks, metric)
-    inverse = is_more_better(blocks, metric)
-    return judge_pairings(
-        plan,
-        [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts],
-    )
+    pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
+    return judge_pairings(plan, pairings)
 
 
 def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
@@ -75,14 +69,9 @@ def other_comparisons(
     unknown: list[CampaignWarning] = []
     for metric in plan.judgement.other_metrics if blocks else ():
         try:
-            costs = block_costs(plan, blocks, metric)
+            pairings.extend(pairings_of(plan, blocks, metric))
         except UnusableInput as error:
             unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
-            continue
-        inverse = is_more_better(blocks, metric)
-        pairings.extend(
-            pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts
-        )
     return judge_pairings(plan, pairings), tuple(unknown)
 
 
@@ -90,12 +79,21 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     """Return the control against the baseline, by itself."""
     if plan.control is None or not blocks:
         return None
-    metric = plan.judgement.primary_metric
+    contrasts = (Contrast(CONTROLLED, plan.control),)
+    return primary_comparisons(replace(plan, control=None, chosen_contrasts=contrasts), blocks)[0]
+
+
+def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
+    """Pair every candidate with its baseline on one metric.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know the metric.
+    """
     costs = block_costs(plan, blocks, metric)
-    contrast = Contrast(CONTROLLED, plan.control)
-    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
-    pairing = Pairing(metric, contrast, costs, pairs, is_more_better(blocks, metric))
-    return judge_pairings(plan, [pairing])[0]
+    inverse = is_more_better(blocks, metric)
+    return [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts]
 
 
 def pairing_of(
@@ -107,16 +105,14 @@ def pairing_of(
     more_is_better: bool = False,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
-    quantum = QUANTA.get(metric, 0.0)
-    pairs = costs.paired(contrast, quantum, plan.control)
+    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0), plan.control)
     return Pairing(metric, contrast, costs, pairs, more_is_better)
 
 
 def is_more_better(blocks: Blocks, metric: str) -> bool:
     """Return whether the workload says of the metric that more of it is better."""
-    samples = (
-        one for block in blocks.values() for trial in block for one in reversed(trial.samples)
-    )
+    trials = itertools.chain.from_iterable(blocks.values())
+    samples = (one for trial in trials for one in reversed(trial.samples))
     return next((one.better == "higher" for one in samples if one.metric == metric), False)
 
 
@@ -133,12 +129,10 @@ def judge_pairings(
     """
     if not pairings:
         return ()
-    judgement = plan.judgement
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
-    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
-    to_go = blocks_to_go(
-        pairs, judged, min_effect=judgement.min_effect, alpha=judgement.alpha, seed=plan.seed
-    )
+    judged = judge(pairs, min_effect=effect, alpha=alpha)
+    to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
         _comparison(plan, pairing, one, more)
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
@@ -148,12 +142,11 @@ def judge_pairings(
 def _comparison(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, to_go: int | None
 ) -> Comparison:
-    judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
-    contrast = pairing.contrast
+    judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = costs.costs[costs.both(contrast), contrast.baseline]
+    baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
     statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
     comparison = Comparison(
         baseline=baseline.name,
@@ -189,12 +182,8 @@ def _comparison(
         ),
         stratum=contrast.stratum,
     )
-    summary = verdict_sentence(
-        comparison,
-        baseline.levels.get(contrast.factor or "", baseline.name),
-        candidate.levels.get(contrast.factor or "", candidate.name),
-        more_is_better=pairing.more_is_better,
-    )
+    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs
-from equipoise.model.interval import Interval
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.gate import GateDecision, judge_gate
@@ -32,28 +32,25 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         for contrast in plan.contrasts
         for metric in gated.metrics
     ]
-    judgement = plan.judgement
-    gauged = judge_gate(
-        [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
-    )
-    rows = tuple(_row(plan, pairing, one) for pairing, one in zip(pairings, gauged, strict=True))
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    decisions = judge_gate([one.pairs for one in pairings], min_effect=effect, alpha=alpha)
+    rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
         baseline=gated.baseline,
         candidate=gated.candidate,
-        min_effect=judgement.min_effect,
+        min_effect=effect,
         passed=not (outcomes["slower"] or (gated.fails_undecided and outcomes["undecided"])),
         rows=rows,
-        summary=_gate_sentence(gated, rows, outcomes, judgement.min_effect),
+        summary=_gate_sentence(gated, rows, outcomes, effect),
         again=gated.again,
     )
 
 
-def _row(plan: Plan, pairing: Pairing, gauged: GateDecision) -> GateRow:
-    judged = gauged.judged
-    name = benchmark_of(plan, pairing)
-    return GateRow(
-        benchmark=name,
+def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
+    judged = decision.judged
+    row = GateRow(
+        benchmark=benchmark_of(plan, pairing),
         metric=pairing.metric,
         baseline_median=_median(pairing.pairs.baseline),
         candidate_median=_median(pairing.pairs.candidate),
@@ -61,9 +58,10 @@ def _row(plan: Plan, pairing: Pairing, gauged: GateDecision) -> GateRow:
         ratio_ci=judged.ratio_ci,
         level=judged.level,
         blocks=judged.blocks,
-        outcome=gauged.outcome,
-        summary=_row_sentence(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
+        outcome=decision.outcome,
+        summary="",
     )
+    return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
@@ -81,23 +79,18 @@ def _median(costs: NDArray[np.float64]) -> float | None:
     return middle if np.isfinite(middle) else None
 
 
-def _row_sentence(
-    name: str, outcome: GateOutcome, interval: Interval, blocks: int, plan: Plan
-) -> str:
-    limit = f"{plan.judgement.min_effect:g} %"
-    match outcome:
+def _row_sentence(row: GateRow, min_effect: float) -> str:
+    limit = f"slower by more than {min_effect:g} %"
+    match row.outcome:
         case "slower":
-            low = interval[0]
-            least = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
-            return f"{name} is slower by more than {limit}, {least}."
+            low = row.ratio_ci[0]
+            extent = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
+            return f"{row.benchmark} is {limit}, {extent}."
         case "passes":
-            return f"{name} is not slower by more than {limit}."
+            return f"{row.benchmark} is not {limit}."
         case "undecided":
-            counted = "block" if blocks == 1 else "blocks"
-            return (
-                f"whether {name} is slower by more than {limit} is not known after "
-                f"{blocks} {counted}."
-            )
+            blocks = "1 block" if row.blocks == 1 else f"{row.blocks} blocks"
+            return f"whether {row.benchmark} is {limit} is not known after {blocks}."
 
 
 def _gate_sentence(
@@ -108,8 +101,8 @@ def _gate_sentence(
         return f"{compared}: {rows[0].summary}"
     limit = f"slower by more than {min_effect:g} %"
     if slower := outcomes["slower"]:
-        found = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
+        counted = f"{slower} of {len(rows)} benchmarks {'is' if slower == 1 else 'are'} {limit}"
     else:
-        found = f"none of {len(rows)} benchmarks is known to be {limit}"
+        counted = f"none of {len(rows)} benchmarks is known to be {limit}"
     undecided = f", {outcomes['undecided']} undecided" if outcomes["undecided"] else ""
-    return f"{compared}: {found}{undecided}."
+    return f"{compared}: {counted}{undecided}."

@@ -6,7 +6,9 @@ interval for one look, and what threatens it, in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,8 +17,7 @@ from equipoise.campaign.blocks import cost_in
 from equipoise.model.plan import Contrast, ImportSource, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.two_samples import ESTIMAND, SampleRatio, paired_ratio, welch_ratio
+from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
 
 Blocks = Mapping[int, tuple[Trial, ...]]
 
@@ -34,12 +35,11 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
         return None
     metric = plan.judgement.primary_metric
     read = cost_in(metric)
-    costs: dict[int, dict[int, list[float]]] = {}
-    for block, trials in blocks.items():
-        for trial in trials:
-            cost = read(trial)
-            if cost is not None:
-                costs.setdefault(trial.condition, {}).setdefault(block, []).append(cost)
+    costs: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trial in itertools.chain.from_iterable(blocks.values()):
+        cost = read(trial)
+        if cost is not None:
+            costs[trial.condition][trial.block].append(cost)
     comparisons = tuple(_compared(plan, source, one, costs) for one in plan.contrasts)
     return ImportedResult(
         source=source,
@@ -53,7 +53,7 @@ def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
     """Return the warnings about what the interval of an imported run leaves out."""
     if imported is None or not imported.comparisons:
         return ()
-    words = {
+    threat = {
         "one after the other": "the conditions ran one after the other: whatever drifted or "
         "changed on the host meanwhile is in the ratio",
         "mixed": "the conditions ran in an order that no coin of ours drew: a pattern in time may "
@@ -61,11 +61,8 @@ def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
         IN_BLOCKS: "the order within the blocks is not known to be random: a pattern in time may "
         "favour one condition",
     }[imported.source.order]
-    return (
-        CampaignWarning(
-            "not_randomised", words, "equipoise compare A B runs both in random blocks: measure so"
-        ),
-    )
+    hint = "equipoise compare A B runs both in random blocks: measure so"
+    return (CampaignWarning("not_randomised", threat, hint),)
 
 
 def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
@@ -84,38 +81,39 @@ def _compared(
     contrast: Contrast,
     costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
-    baseline, candidate = (costs.get(one, {}) for one in (contrast.baseline, contrast.candidate))
-    names = tuple(plan.conditions[one].name for one in (contrast.baseline, contrast.candidate))
+    places = (contrast.baseline, contrast.candidate)
+    baseline, candidate = (costs.get(place, {}) for place in places)
+    names = [plan.conditions[place].name for place in places]
     level = plan.judgement.alpha
     paired = source.order == IN_BLOCKS
     if paired:
-        single = [block for block in baseline if len(baseline[block]) == 1]
-        both = [block for block in single if len(candidate.get(block, ())) == 1]
-        baseline, candidate = (
-            {block: one[block] for block in both} for one in (baseline, candidate)
-        )
-    below, above = (_array(one.values()) for one in (baseline, candidate))
-    found = (paired_ratio if paired else welch_ratio)(below, above, level=level)
+        both = [
+            block
+            for block in baseline
+            if len(baseline[block]) == len(candidate.get(block, ())) == 1
+        ]
+        baseline, candidate = ({one: side[one] for one in both} for side in (baseline, candidate))
+    below, above = (
+        np.fromiter(itertools.chain.from_iterable(side.values()), np.float64)
+        for side in (baseline, candidate)
+    )
+    sample = sample_ratio(below, above, paired=paired, level=level)
     return SampleComparison(
         baseline=names[0],
         candidate=names[1],
         metric=plan.judgement.primary_metric,
         method="paired" if paired else "Welch",
         estimand=ESTIMAND,
-        ratio=found.ratio,
-        ratio_ci=found.ratio_ci,
-        unknown=found.unknown,
+        ratio=sample.ratio,
+        ratio_ci=sample.ratio_ci,
+        unknown=sample.unknown,
         level=level,
         baseline_trials=len(below),
         candidate_trials=len(above),
         scope=_scope(len(below), len(above), paired=paired),
-        summary=_summary(names[1], names[0], plan.judgement.primary_metric, found),
+        summary=_summary(names[1], names[0], plan.judgement.primary_metric, sample),
         stratum=contrast.stratum,
     )
-
-
-def _array(values: Iterable[Sequence[float]]) -> FloatArray:
-    return np.array([value for one in values for value in one], dtype=np.float64)
 
 
 def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
@@ -130,13 +128,13 @@ def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
     )
 
 
-def _summary(candidate: str, baseline: str, metric: str, found: SampleRatio) -> str:
-    if found.ratio is None:
-        return f"{candidate} against {baseline}: no ratio of {metric}, because {found.unknown}."
-    clause = ratio_clause(metric, baseline, candidate, found.ratio)
-    low, high = found.ratio_ci
+def _summary(candidate: str, baseline: str, metric: str, sample: SampleRatio) -> str:
+    if sample.ratio is None:
+        return f"{candidate} against {baseline}: no ratio of {metric}, because {sample.unknown}."
+    clause = ratio_clause(metric, baseline, candidate, sample.ratio)
+    low, high = sample.ratio_ci
     if low is None or high is None:
-        return f"{clause}; {found.unknown}."
+        return f"{clause}; {sample.unknown}."
     if low <= 1.0 <= high:
         return f"{clause}, but the interval also allows for no difference."
     return f"{clause} in these trials; other changes between them are not ruled out."

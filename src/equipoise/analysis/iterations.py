@@ -8,6 +8,7 @@ as on any other metric (docs/nondeterminism.md).
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -61,7 +62,7 @@ class ClassedCondition(Struct, frozen=True):
 
     @property
     def not_classed(self) -> int:
-        """How many ended without enough iterations."""
+        """Number of trials that ended without enough iterations."""
         return sum(one.cost is None for one in self.trials)
 
     def why_not_steady(self) -> str | None:
@@ -86,14 +87,13 @@ Classed = Mapping[int, Mapping[str, ClassedCondition]]
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     """Return the iterations that a trial reported, by metric and in their order."""
-    found: dict[str, list[Sample]] = {}
+    by_metric: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.iteration is not None:
-            found.setdefault(sample.metric, []).append(sample)
-    return {
-        metric: sorted(reported, key=lambda one: one.iteration or 0)
-        for metric, reported in found.items()
-    }
+            by_metric[sample.metric].append(sample)
+    for reported in by_metric.values():
+        reported.sort(key=lambda one: one.iteration or 0)
+    return dict(by_metric)
 
 
 def classed_iterations(
@@ -108,11 +108,10 @@ def classed_iterations(
     no_series
         Metrics whose iterations are no course in time.
     """
-    return {
-        condition: found
-        for condition, trials in analysed.items()
-        if (found := _classed(trials, no_series))
+    by_condition = {
+        condition: _classed(trials, no_series) for condition, trials in analysed.items()
     }
+    return {condition: classed for condition, classed in by_condition.items() if classed}
 
 
 def iteration_shape(classed: ClassedCondition) -> IterationShape:
@@ -120,14 +119,10 @@ def iteration_shape(classed: ClassedCondition) -> IterationShape:
     workload = classed.workload
     trials = tuple(_trial_iterations(one, one.shape) for one in classed.trials if one.shape)
     if workload is None:
-        words = f"not classed: no trial has {LEAST_ITERATIONS} iterations"
-        return IterationShape(None, False, trials, classed.not_classed, words)
+        summary = f"not classed: no trial has {LEAST_ITERATIONS} iterations"
+        return IterationShape(None, False, trials, classed.not_classed, summary)
     return IterationShape(
-        kind=workload.kind,
-        has_steady_state=workload.has_steady_state,
-        trials=trials,
-        not_classed=classed.not_classed,
-        summary=workload.summary,
+        workload.kind, workload.has_steady_state, trials, classed.not_classed, workload.summary
     )
 
 
@@ -140,18 +135,19 @@ def steady_comparisons(
     counts as one of them, without evidence. Where neither reports enough iterations to be classed,
     nothing is said: a few measurements in a process are no course that could become steady.
     """
-    reported = [
-        (contrast, metric)
+    sides = [
+        (contrast, classed.get(contrast.baseline, {}), classed.get(contrast.candidate, {}))
         for contrast in plan.contrasts
-        for metric in {
-            **classed.get(contrast.baseline, {}),
-            **classed.get(contrast.candidate, {}),
-        }
+    ]
+    reported = [
+        (contrast, metric, [one[metric] for one in (baseline, candidate) if metric in one])
+        for contrast, baseline, candidate in sides
+        for metric in {**baseline, **candidate}
     ]
     candidates = [
-        ((contrast, metric), _why_not(plan, classed, contrast, metric))
-        for contrast, metric in reported
-        if any(_is_classed(classed, place, metric) for place in _compared(contrast))
+        (contrast, metric, _why_not(plan, classed, contrast, metric))
+        for contrast, metric, conditions in reported
+        if any(one.workload is not None for one in conditions)
     ]
     pairings = [
         pairing_of(
@@ -161,52 +157,43 @@ def steady_comparisons(
             contrast,
             more_is_better=is_more_better(blocks, metric),
         )
-        for (contrast, metric), reason in candidates
+        for contrast, metric, reason in candidates
         if reason is None
     ]
     judged = iter(judge_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
     return tuple(
-        _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
-        for (contrast, metric), reason in candidates
+        _steady_comparison(plan, contrast, metric, next(judged) if reason is None else reason)
+        for contrast, metric, reason in candidates
     )
 
 
-def _compared(contrast: Contrast) -> tuple[int, int]:
-    return (contrast.baseline, contrast.candidate)
-
-
-def _is_classed(classed: Classed, place: int, metric: str) -> bool:
-    condition = classed.get(place, {}).get(metric)
-    return condition is not None and condition.workload is not None
-
-
-def _given(judged: Comparison) -> SteadyComparison:
+def _steady_comparison(
+    plan: Plan, contrast: Contrast, metric: str, judged: Comparison | str
+) -> SteadyComparison:
+    """Return a comparison, or the reason why there is none, for the result document."""
+    baseline, candidate = (
+        plan.conditions[place].name for place in (contrast.baseline, contrast.candidate)
+    )
+    if isinstance(judged, str):
+        what = f"{candidate} against {baseline}: no comparison of {metric} in the steady state"
+        return SteadyComparison(baseline, candidate, metric, None, f"{what}: {judged}.")
     summary = f"In the steady state: {judged.summary}"
     comparison = replace(judged, estimand=ESTIMAND, summary=summary)
-    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, summary)
-
-
-def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> SteadyComparison:
-    baseline, candidate = (plan.conditions[place].name for place in _compared(contrast))
-    summary = (
-        f"{candidate} against {baseline}: no comparison of {metric} in the steady state: {reason}."
-    )
-    return SteadyComparison(baseline, candidate, metric, None, summary)
+    return SteadyComparison(baseline, candidate, metric, comparison, summary)
 
 
 def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:
     reported = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
-    found = {}
-    for metric in dict.fromkeys(metric for one in reported for metric in one):
-        if metric in no_series:
-            continue
-        classed = tuple(
-            _classed_trial(trial, one.get(metric, []))
-            for trial, one in zip(trials, reported, strict=True)
-        )
-        shapes = [one.shape for one in classed if one.shape is not None]
-        found[metric] = ClassedCondition(classed, workload_of(shapes))
-    return found
+    conditions = {}
+    for metric in dict.fromkeys(itertools.chain.from_iterable(reported)):
+        if metric not in no_series:
+            classed = tuple(
+                _classed_trial(trial, by_metric.get(metric, []))
+                for trial, by_metric in zip(trials, reported, strict=True)
+            )
+            shapes = [one.shape for one in classed if one.shape is not None]
+            conditions[metric] = ClassedCondition(classed, workload_of(shapes))
+    return conditions
 
 
 def _classed_trial(trial: Trial, samples: Sequence[Sample]) -> ClassedTrial:

@@ -65,9 +65,11 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         ]
         if known:
             logs, known_errors, known_boots = zip(*known, strict=True)
-            found = pool(np.array(logs), np.array(known_errors), known_boots)
+            effect = pool(np.array(logs), np.array(known_errors), known_boots)
             levels = pooled_by_level(records, contrast, places)
-            comparisons.append(PooledComparison(baseline, candidate, metric, ratios, found, levels))
+            comparisons.append(
+                PooledComparison(baseline, candidate, metric, ratios, effect, levels)
+            )
     campaigns = tuple(one.campaign for one in read)
     return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
 

@@ -43,7 +43,7 @@ from equipoise.campaign.blocks import (
     left_out_because,
 )
 from equipoise.model.bulk import paused_garbage_collector
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
@@ -73,19 +73,21 @@ def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     imported = imported_result(plan, blocks)
-    # Rule 1 holds for what our coin ordered, and for nothing else.
-    primary = () if imported else primary_comparisons(plan, blocks)
-    others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
     by_condition = _trials_by_condition(record, blocks)
+    # Rule 1 holds for what our coin ordered, and for nothing else.
+    ours = imported is None
+    primary = primary_comparisons(plan, blocks) if ours else ()
+    others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
+    steady = steady_comparisons(plan, blocks, by_condition.iterations) if ours else ()
+    by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
+    samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.segments[0].environment if record.segments else {},
         conditions=tuple(_condition_result(plan, index, by_condition) for index in plan.described),
-        comparisons=()
-        if imported
-        else ratios_by_level(plan, primary, blocks, by_condition.draws) + others,
+        comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
@@ -93,17 +95,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
             *threats(imported),
         ),
-        trials=_rows(plan, record, blocks),
-        steady_state=() if imported else steady_comparisons(plan, blocks, by_condition.iterations),
+        trials=_rows(record, blocks),
+        steady_state=steady,
         imported=imported,
         gate=gate_result(plan, blocks),
-        more_is_better=_more_is_better(record),
+        more_is_better=tuple(
+            dict.fromkeys(one.metric for one in samples if one.better == "higher")
+        ),
     )
-
-
-def _more_is_better(record: RunRecord) -> tuple[str, ...]:
-    samples = (sample for trial in record.trials for sample in trial.samples)
-    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
 
 
 def _run_info(record: RunRecord, blocks: int) -> RunInfo:
@@ -161,28 +160,28 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
-    own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
+    reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     # A trial that was stopped for its time took unknown amounts of everything; one that could not
     # do its work here has no amount of it.
     ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
-    compared = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    primary = plan.judgement.primary_metric
+    compared = (primary, *plan.judgement.other_metrics)
     accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
-    described = dict.fromkeys((*accounted, *plan.measure.counters, *own))
+    described = dict.fromkeys((*accounted, *plan.measure.counters, *reported))
     for metric, values in known_values(ended, described).items():
         known = ~np.isnan(values)
         if not known.any():
             continue
         trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
         summary = shape_of(plan, metric, values[known], trials, by_condition.draws)
+        if metric == primary:
+            by_level = cost_by_level(plan, analysed, by_condition.draws)
+            summary = replace(summary, by_level=by_level)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
-    primary = plan.judgement.primary_metric
-    if primary in metrics:
-        found = cost_by_level(plan, analysed, by_condition.draws)
-        metrics[primary] = replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -203,18 +202,21 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
     )
 
 
-def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+def _rows(record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
     layouts = {(one.phase, one.block): one.layout for one in record.draws}
     return tuple(
-        _row(plan, trial, blocks, layouts.get((trial.phase, trial.block)))
+        _row(
+            trial,
+            record.plan.conditions[trial.condition],
+            left_out_because(trial, blocks),
+            layouts.get((trial.phase, trial.block)),
+        )
         for trial in record.trials
     )
 
 
-def _row(plan: Plan, trial: Trial, blocks: Blocks, layout: int | None) -> TrialRow:
-    reason = left_out_because(trial, blocks)
-    own = trial.accounting
-    condition = plan.conditions[trial.condition]
+def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
+    accounting = trial.accounting
     own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
     missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
@@ -226,17 +228,17 @@ def _row(plan: Plan, trial: Trial, blocks: Blocks, layout: int | None) -> TrialR
         trial.phase,
         reason is None,
         reason,
-        own.wall_s,
-        own.user_s,
-        own.sys_s,
-        own.max_rss_bytes,
-        own.minor_faults,
-        own.major_faults,
-        own.voluntary_switches,
-        own.involuntary_switches,
+        accounting.wall_s,
+        accounting.user_s,
+        accounting.sys_s,
+        accounting.max_rss_bytes,
+        accounting.minor_faults,
+        accounting.major_faults,
+        accounting.voluntary_switches,
+        accounting.involuntary_switches,
         trial.exit,
         trial.failure,
-        {**own.unknown, **missing} if missing else own.unknown,
+        {**accounting.unknown, **missing} if missing else accounting.unknown,
         trial.covariates,
         own_values,
         {metric: [one.value for one in samples] for metric, samples in reported.items()},

@@ -25,16 +25,16 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     """
     if record.plan.imported is not None:
         return {}
-    look = InterimAnalysis(record.plan, record.plan.stopping)
+    interim = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)
     for number, block in enumerate(blocks, start=1):
-        look.add(block)
-        for status in look.analyse() if (len(blocks) - number) % step == 0 else ():
+        interim.add(block)
+        for status in interim.analyse() if (len(blocks) - number) % step == 0 else ():
             point = SequencePoint(number, status.ratio, *status.ratio_ci)
             points[status.candidate].append(point)
-    return {candidate: tuple(own) for candidate, own in points.items()}
+    return {candidate: tuple(interims) for candidate, interims in points.items()}
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
@@ -50,8 +50,10 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [one for one in document.comparisons if one.metric == metric]
     record = _record(document, primary) if primary else None
-    found = {} if record is None else sequences_of(record)
-    return found if all(_ends_at(found.get(one.candidate, ()), one) for one in primary) else {}
+    sequences = {} if record is None else sequences_of(record)
+    return (
+        sequences if all(_ends_at(sequences.get(one.candidate, ()), one) for one in primary) else {}
+    )
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:

@@ -53,10 +53,10 @@ def shape_of(
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
-        beside = observed_covariates(trials)
+        covariates = observed_covariates(trials)
         if plan.imported is None:
-            beside = [*_observed(trials), *_drawn(plan, trials, draws)]
-        summary = replace(summary, companions=companions(modes, beside))
+            covariates = [*_observed(trials), *_drawn(plan, trials, draws)]
+        summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
     changes = states(values) if len(values) >= LEAST_TRIALS else None
@@ -137,17 +137,17 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     seed
         Of the resampling of the variance by level.
     """
-    found = strongest_association(values, observed_covariates(trials))
-    parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
+    association = strongest_association(values, observed_covariates(trials))
+    parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
     return "; ".join(part for part in parts if part)
 
 
 def _failure(trial: Trial) -> str:
-    words = (trial.failure or "").removeprefix(UNAVAILABLE)
+    failure = (trial.failure or "").removeprefix(UNAVAILABLE)
     if is_unavailable(trial):
-        return words
+        return failure
     lines = trial.error_tail.strip().splitlines()
-    return f"{words}: {lines[-1]}" if lines else words
+    return f"{failure}: {lines[-1]}" if lines else failure
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
@@ -162,10 +162,10 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
             units.extend([place] * len(batches))
     if len(set(units)) < 2:
         return ""
-    found = variance_by_level(
+    levels = variance_by_level(
         np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
     )
-    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in found.components)
+    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in levels.components)
     return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
 
 
@@ -173,13 +173,13 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
-def _association_phrase(found: Association | None) -> str:
+def _association_phrase(association: Association | None) -> str:
     """Return what a value is associated with."""
-    if found is None:
+    if association is None:
         return "no observed factor explains it"
-    how = "higher" if found.value is not None or found.correlation > 0 else "lower"
-    if found.covariate == TIME:
+    how = "higher" if association.value is not None or association.correlation > 0 else "lower"
+    if association.covariate == TIME:
         return f"{how} later in the campaign: it drifts"
-    if found.value is not None:
-        return f"{how} on {found.covariate} {found.value:g}"
-    return f"{how} with more {found.covariate}"
+    if association.value is not None:
+        return f"{how} on {association.covariate} {association.value:g}"
+    return f"{how} with more {association.covariate}"

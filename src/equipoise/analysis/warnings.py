@@ -24,57 +24,52 @@ def warnings_of(
     cut
         Measured blocks that were begun and not completed.
     """
-    noticed: list[CampaignWarning] = list(dict.fromkeys(record.notices))
-    drawn = sum(draw.phase == "measured" for draw in record.draws)
-    if drawn and cut / drawn > CUT_SHARE:
-        noticed.append(
-            CampaignWarning(
-                "cut_blocks",
-                f"{cut} of {drawn} blocks were cut by interruptions and left out",
-                "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
-            )
+    warnings = list(dict.fromkeys(record.notices))
+
+    def warn(code: str, summary: str, hint: str) -> None:
+        warnings.append(CampaignWarning(code, summary, hint))
+
+    begun = sum(draw.phase == "measured" for draw in record.draws)
+    if begun and cut / begun > CUT_SHARE:
+        warn(
+            "cut_blocks",
+            f"{cut} of {begun} blocks were cut by interruptions and left out",
+            "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
         )
     if control is not None and control.excludes_one:
-        noticed.append(
-            CampaignWarning(
-                "control",
-                control.summary,
-                "measure how often this host gives false alarms: `equipoise doctor --certify`",
-            )
+        warn(
+            "control",
+            control.summary,
+            "measure how often this host gives false alarms: `equipoise doctor --certify`",
         )
-    for comparison in comparisons:
-        noticed.extend(_of(comparison, record))
-    return tuple(noticed)
-
-
-def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
-    noticed: list[CampaignWarning] = []
-    carried = comparison.carry_over
-    if carried is not None and should_warn(carried, min_effect=comparison.min_effect):
-        noticed.append(
-            CampaignWarning(
+    for one in comparisons:
+        carried = one.carry_over
+        if carried is not None and should_warn(carried, min_effect=one.min_effect):
+            warn(
                 "carry_over",
-                f"whatever runs after {comparison.candidate} takes {carried.ratio:.3f} times what "
-                f"it takes after {comparison.baseline}: the ratio is off by about half of that",
+                f"whatever runs after {one.candidate} takes {carried.ratio:.3f} times what "
+                f"it takes after {one.baseline}: the ratio is off by about half of that",
                 "--washout runs each condition twice in a row and counts the second",
             )
-        )
-    if comparison.minimum_misleads:
-        noticed.append(
-            CampaignWarning(
+        if one.minimum_misleads:
+            how = f": {one.disagreement}" if one.disagreement else ""
+            warn(
                 "minimum_misleads",
-                f"the minima of {comparison.candidate} and {comparison.baseline} contradict their "
-                "distributions"
-                + (f": {comparison.disagreement}" if comparison.disagreement else ""),
+                f"the minima of {one.candidate} and {one.baseline} contradict their "
+                f"distributions{how}",
                 "do not rank by the minimum",
             )
-        )
-    if comparison.verdict in ("faster", "slower") and _stopped_at_it(record):
-        noticed.extend(_touching(comparison))
-    return noticed
+        if _stopped_at_once(record) and _touches_no_difference(one):
+            warn(
+                "inflated",
+                f"the effect of {one.candidate} may be overstated by up to {INFLATED_UP_TO}: "
+                "the campaign stopped as soon as it was certain",
+                "--precision 1 goes on until the interval is 1 % wide",
+            )
+    return tuple(warnings)
 
 
-def _stopped_at_it(record: RunRecord) -> bool:
+def _stopped_at_once(record: RunRecord) -> bool:
     """Return whether the campaign stopped as soon as it was certain; a gate may go on."""
     plan = record.plan
     if plan.gated is not None and record.segments[-1].stopped_because != "verdict":
@@ -82,20 +77,10 @@ def _stopped_at_it(record: RunRecord) -> bool:
     return plan.stopping.precision is None
 
 
-def _touching(comparison: Comparison) -> list[CampaignWarning]:
-    """Warn of an interval that almost touches "no difference": the effect is overstated."""
+def _touches_no_difference(comparison: Comparison) -> bool:
+    """Return whether an interval almost touches "no difference": the effect is overstated."""
     low, high = comparison.ratio_ci
-    if low is None or high is None:
-        return []
-    width = high / low
+    if comparison.verdict not in ("faster", "slower") or low is None or high is None:
+        return False
     nearest = low if comparison.verdict == "slower" else 1.0 / high
-    if nearest > width**0.5:
-        return []
-    return [
-        CampaignWarning(
-            "inflated",
-            f"the effect of {comparison.candidate} may be overstated by up to {INFLATED_UP_TO}: "
-            "the campaign stopped as soon as it was certain",
-            "--precision 1 goes on until the interval is 1 % wide",
-        )
-    ]
+    return bool(nearest <= (high / low) ** 0.5)

@@ -6,6 +6,7 @@ Times say *faster* and *slower*. Every other metric has its own words: a program
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ from equipoise.model.result import Comparison, StatisticAnswer, Verdict
 _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
 _AMOUNTS = {
+    PRIMARY_METRIC: ("takes", "time"),
     "user_s": ("uses", "user CPU time"),
     "sys_s": ("uses", "system CPU time"),
     "cpu_s": ("uses", "CPU time"),
@@ -48,9 +50,41 @@ def verdict_sentence(
     more_is_better
         Whether the cost that the ratio compares is the inverse of the metric.
     """
-    sentence = _sentence(comparison, baseline, candidate, more_is_better=more_is_better)
+    metric, verdict = comparison.metric, comparison.verdict
+    is_time = metric == PRIMARY_METRIC
+    ratio = _limit(comparison, comparison.ratio)
+    mean_ratio = _limit(comparison, comparison.mean_ratio)
+    low, high = comparison.ratio_ci
+    if more_is_better and not is_time:
+        ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
+        low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
+    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    match verdict:
+        case "slower" | "faster" if is_time:
+            sentence = f"{candidate} is {verdict} than {baseline}: it takes {_time(ratio)}"
+        case "slower" | "faster":
+            sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
+        case "equivalent":
+            plural = "have" if verb == "has" else verb.removesuffix("s")
+            effect = f"within {comparison.min_effect:g} %"
+            sentence = f"{candidate} and {baseline} {plural} the same {noun}, {effect}"
+        case "mixed" if is_time:
+            sentence = (
+                f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
+                f"but many runs together take {_time(mean_ratio)}"
+            )
+        case "mixed":
+            sentence = (
+                f"In a typical run {ratio_clause(metric, baseline, candidate, ratio)}, but over "
+                f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)}"
+            )
+        case "undecided":
+            of_metric = "" if is_time else f" for {noun}"
+            sentence = (
+                f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
+            )
     where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
-    return f"At {where}: {sentence}" if where else sentence
+    return f"At {where}: {sentence}." if where else f"{sentence}."
 
 
 def ratio_clause(
@@ -101,16 +135,15 @@ def disagreement_sentence(
     names: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
     for answer in answers:
         names[answer.says].append(answer.statistic)
-    contradict = bool(names["faster"]) and bool(names["slower"])
-    if not contradict and not (verdict == "equivalent" and (names["faster"] or names["slower"])):
+    kinds = [kind for kind, statistics in names.items() if statistics]
+    winners = len(kinds) - bool(names["equivalent"])
+    if winners < (1 if verdict == "equivalent" else 2):
         return None
     parts = [
-        f"{kind} than {baseline} by {_statistics(names[kind])}"
-        for kind in ("faster", "slower")
-        if names[kind]
+        f"{'the same' if kind == 'equivalent' else f'{kind} than {baseline}'} by "
+        f"{_statistics(names[kind])}"
+        for kind in kinds
     ]
-    if names["equivalent"]:
-        parts.append(f"the same by {_statistics(names['equivalent'])}")
     return f"{candidate} is {_joined(parts)}"
 
 
@@ -124,67 +157,14 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
-def _sentence(
-    comparison: Comparison, baseline: str, candidate: str, *, more_is_better: bool
-) -> str:
-    metric = comparison.metric
-    if metric == PRIMARY_METRIC:
-        return _time_sentence(comparison, baseline, candidate)
-    ratio, mean_ratio = (
-        _limit(comparison, comparison.ratio),
-        _limit(comparison, comparison.mean_ratio),
-    )
-    low, high = comparison.ratio_ci
-    if more_is_better:
-        ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
-        low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
-    match comparison.verdict:
-        case "slower" | "faster":
-            return f"{ratio_clause(metric, baseline, candidate, ratio, (low, high))}."
-        case "equivalent":
-            plural = {"uses": "use", "writes": "write", "makes": "make"}.get(verb, "have")
-            return (
-                f"{candidate} and {baseline} {plural} the same {noun}, "
-                f"within {comparison.min_effect:g} %."
-            )
-        case "mixed":
-            return (
-                f"In a typical run {ratio_clause(metric, baseline, candidate, ratio)}, but over "
-                f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)}."
-            )
-        case "undecided":
-            return _undecided(comparison, f"{candidate} against {baseline}", f" for {noun}")
-
-
-def _time_sentence(comparison: Comparison, baseline: str, candidate: str) -> str:
-    ratio = _limit(comparison, comparison.ratio)
-    match comparison.verdict:
-        case "slower" | "faster":
-            return f"{candidate} is {comparison.verdict} than {baseline}: it takes {_time(ratio)}."
-        case "equivalent":
-            return (
-                f"{candidate} and {baseline} take the same time, "
-                f"within {comparison.min_effect:g} %."
-            )
-        case "mixed":
-            return (
-                f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
-                f"but many runs together take {_time(_limit(comparison, comparison.mean_ratio))}."
-            )
-        case "undecided":
-            return _undecided(comparison, f"{candidate} against {baseline}", "")
-
-
-def _undecided(comparison: Comparison, subject: str, metric: str) -> str:
+def _outlook(comparison: Comparison) -> str:
     blocks, to_go = comparison.blocks, comparison.blocks_to_go
     outlook = (
         "how many more would decide it cannot be foreseen"
         if to_go is None
         else f"about {to_go} more would probably decide it"
     )
-    counted = f"{blocks} {'block' if blocks == 1 else 'blocks'}"
-    return f"{subject} is undecided{metric} after {counted}; {outlook}."
+    return f"after {blocks} {'block' if blocks == 1 else 'blocks'}; {outlook}"
 
 
 def _limit(comparison: Comparison, ratio: float | None) -> float:
@@ -226,26 +206,26 @@ def _inverse(ratio: float) -> float:
 
 
 def _statistics(names: Sequence[str]) -> str:
-    """Return the names in words: ``the minimum, the median and the 70th to 90th percentile``."""
-    found: list[str] = []
-    run: list[int] = []
+    """Return the names in a sentence: ``the minimum, the median and the 70th to 90th percentile``.
 
-    def end_of_run() -> None:
-        if run:
-            last = f" to {run[-1]}th" if len(run) > 1 else ""
-            found.append(f"the {run[0]}th{last} percentile" if run != [50] else "the median")
-            run.clear()
+    Neighbouring deciles are one part of it.
+    """
 
-    for name in names:
-        decile = int(name[1:]) if name.startswith("p") else None
-        if decile is None or (run and decile != run[-1] + 10):
-            end_of_run()
-        if decile is None:
-            found.append(f"the {name}")
+    def run_of(numbered: tuple[int, str]) -> int | str:
+        place, name = numbered
+        return int(name[1:]) - 10 * place if name.startswith("p") else name
+
+    parts: list[str] = []
+    for _, run in itertools.groupby(enumerate(names), run_of):
+        first, *others = (name for _, name in run)
+        if not first.startswith("p"):
+            parts.append(f"the {first}")
+        elif first == "p50" and not others:
+            parts.append("the median")
         else:
-            run.append(decile)
-    end_of_run()
-    return _joined(found)
+            last = f" to {others[-1][1:]}th" if others else ""
+            parts.append(f"the {first[1:]}th{last} percentile")
+    return _joined(parts)
 
 
 def _joined(parts: Sequence[str]) -> str:

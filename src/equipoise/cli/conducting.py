@@ -77,8 +77,8 @@ def _report_leftovers(clearance: Clearance) -> None:
     """Name what was removed, and the first of what was not."""
     for removed in clearance.cleared:
         say(removed.describe())
-    if clearance.kept:
-        first, further = clearance.kept[0], len(clearance.kept) - 1
+    if clearance.leftovers:
+        first, further = clearance.leftovers[0], len(clearance.leftovers) - 1
         more = f", and {further} more" if further else ""
         say(f"left alone: {first.path}: {first.reason}{more}; see `equipoise doctor`")
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from equipoise.matching.balance import Balance, SmallestP
-    from equipoise.matching.distributions import Values
     from equipoise.matching.frames import Covariates
     from equipoise.matching.match import MatchResult
+    from equipoise.matching.units import Floats
     from equipoise.report.builders.matching import Difference, MatchQuestion
     from equipoise.report.document import Document
 
@@ -143,8 +143,8 @@ class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates
-    outcome: Values | None
-    weights: Values | None
+    outcome: Floats | None
+    weights: Floats | None
     by: dict[str, NDArray[Any]] | None
     balance: Covariates
     """Covariates to balance: those of ``--balance``, else the same."""

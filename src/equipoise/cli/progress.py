@@ -36,7 +36,7 @@ from equipoise.cli.streams import say
 from equipoise.model.plan import Plan
 from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
-from equipoise.report.units import interval_text, percent_change, seconds_left, waiting_time
+from equipoise.report.units import change_text, interval_text, seconds_left, waiting_time
 
 if TYPE_CHECKING:
     from equipoise.genoud.search import Generation
@@ -329,7 +329,7 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         table.add_row(
             Text(visible(status.candidate)),
             Text(str(status.blocks)),
-            Text("" if status.ratio is None else percent_change(status.ratio)),
+            Text(change_text(status.ratio, "")),
             Text(_status_interval(status)),
             Text(status.verdict, style=STYLE[status.verdict]),
         )
@@ -343,7 +343,7 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
 def _status_interval(status: ComparisonStatus) -> str:
     if status.closes:
         return f"closes {status.closes}"
-    return "open" if status.ratio_ci == (None, None) else interval_text(*status.ratio_ci)
+    return interval_text(status.ratio_ci, "open")
 
 
 @contextmanager

@@ -169,34 +169,26 @@ def _names(chosen: Sequence[str], texts: Sequence[str]) -> list[str]:
 
 def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[str, str]]:
     environments: list[dict[str, str]] = [{} for _ in names]
+    positions = {str(index + 1): index for index in range(len(names))}
+    positions |= {name: index for index, name in enumerate(names)}
     for setting in settings:
-        which, key, value = _split_setting(setting, names)
-        environments[_position(which, setting, names)][key] = value
+        # A name may hold a colon itself, so known names are tried before the first colon.
+        prefixes = (name for name in names if setting.startswith(f"{name}:"))
+        which = max(prefixes, key=len, default=setting.partition(":")[0])
+        key, equals, value = setting[len(which) + 1 :].partition("=")
+        if not which or not key or not equals:
+            raise UnusableInput(
+                f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
+                hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
+            )
+        if which not in positions:
+            known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
+            raise UnusableInput(
+                f"--env {setting!r} names no condition: {which!r}",
+                hint=f"the conditions are {known}",
+            )
+        environments[positions[which]][key] = value
     return environments
-
-
-def _split_setting(setting: str, names: Sequence[str]) -> tuple[str, str, str]:
-    # A name may hold a colon itself, so known names are tried before the first colon.
-    prefixes = (name for name in names if setting.startswith(f"{name}:"))
-    which = max(prefixes, key=len, default=setting.partition(":")[0])
-    key, equals, value = setting[len(which) + 1 :].partition("=")
-    if not which or not key or not equals:
-        raise UnusableInput(
-            f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
-            hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
-        )
-    return which, key, value
-
-
-def _position(which: str, setting: str, names: Sequence[str]) -> int:
-    if which in names:
-        return names.index(which)
-    if which.isascii() and which.isdigit() and 1 <= int(which) <= len(names):
-        return int(which) - 1
-    known = ", ".join(f"{index} = {name}" for index, name in enumerate(names, start=1))
-    raise UnusableInput(
-        f"--env {setting!r} names no condition: {which!r}", hint=f"the conditions are {known}"
-    )
 
 
 def _hooks(options: CompareOptions, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
@@ -320,20 +312,13 @@ def parameters_from(
 
 def parameter_list(text: str) -> tuple[str, ...]:
     r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
-    values: list[str] = [""]
-    escaped = False
-    for character in text:
-        if escaped:
-            values[-1] += character if character in ",\\" else "\\" + character
-            escaped = False
-        elif character == "\\":
-            escaped = True
-        elif character == ",":
+    values = [""]
+    for token in re.findall(r"\\[,\\]|.", text, re.DOTALL):
+        if token == ",":
             values.append("")
         else:
-            values[-1] += character
-    if escaped:
-        values[-1] += "\\"
+            # Of an escaped character the backslash goes.
+            values[-1] += token[-1]
     return tuple(values)
 
 

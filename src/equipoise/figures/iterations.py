@@ -59,18 +59,18 @@ def iterations(
         One of ``condition.iterations``.
     """
     series = _series(document, condition, metric)
-    shown = series[:MOST_TRIALS]
-    if not shown:
+    trials = series[:MOST_TRIALS]
+    if not trials:
         return None
-    values = np.concatenate([trial.values for trial in shown])
+    values = np.concatenate([trial.values for trial in trials])
     divisor, unit = unit_of(metric, float(np.median(values)))
-    longest = max(len(trial.values) for trial in shown)
+    longest = max(len(trial.values) for trial in trials)
     stretch = max(1, -(-longest // MOST_POINTS))
     name = metric_name(metric)
     x = count_axis("iteration", 0.0, 1.0 + longest, "iteration")
     y = _vertical(name, unit, values / divisor)
     color = color_of(place_of(document, condition.name))
-    levels = _levels(shown, divisor)
+    levels = _levels(trials, divisor)
     tooltip = tooltips(
         ("block:N", "block"),
         ("kind:N", "class of the trial"),
@@ -81,7 +81,7 @@ def iterations(
     thin = alt.MarkDef("line", strokeWidth=1, opacity=0.45, color=color, aria=False)
     changes = [row for row in levels if row["iteration"] > 1]
     layers = [
-        layer(_points(shown, stretch, divisor), thin, x=x, y=y, detail="block:N"),
+        layer(_points(trials, stretch, divisor), thin, x=x, y=y, detail="block:N"),
         layer(levels, rule(2.5, color=color), x=x, x2="end:Q", y=y, tooltip=tooltip),
         layer(changes, point(40, color=color), x=x, y=y, tooltip=tooltip),
     ]
@@ -95,7 +95,7 @@ def iterations(
         title=f"Iterations of {condition.name}",
         notes=notes,
         description=(
-            f"The {name} of each iteration of {len(shown)} trials of {condition.name}, with "
+            f"The {name} of each iteration of {len(trials)} trials of {condition.name}, with "
             f"change-points: {condition.iterations[metric].summary}."
         ),
         height=HEIGHT,
@@ -111,19 +111,19 @@ def _series(document: ResultDocument, condition: ConditionResult, metric: str) -
     ]
 
 
-def _points(shown: Sequence[_Series], stretch: int, divisor: float) -> Rows:
+def _points(trials: Sequence[_Series], stretch: int, divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + begin,
             "value": rounded(float(np.median(trial.values[begin : begin + stretch])) / divisor),
             "block": trial.block,
         }
-        for trial in shown
+        for trial in trials
         for begin in range(0, len(trial.values), stretch)
     ]
 
 
-def _levels(shown: Sequence[_Series], divisor: float) -> Rows:
+def _levels(trials: Sequence[_Series], divisor: float) -> Rows:
     return [
         {
             "iteration": 1 + stretch.begin,
@@ -132,7 +132,7 @@ def _levels(shown: Sequence[_Series], divisor: float) -> Rows:
             "block": trial.block,
             "kind": trial.shape.kind,
         }
-        for trial in shown
+        for trial in trials
         if trial.shape is not None
         for stretch in trial.shape.stretches
     ]

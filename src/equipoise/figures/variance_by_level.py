@@ -35,9 +35,9 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     parts = list(_parts(document))
     if not parts:
         return None
-    shown = parts[:MOST_ROWS]
-    levels = list(dict.fromkeys(part.level for _, one in shown for part in one.components))
-    names = [name for name, _ in shown]
+    drawn = parts[:MOST_ROWS]
+    levels = list(dict.fromkeys(part.level for _, one in drawn for part in one.components))
+    names = [name for name, _ in drawn]
     rows: Rows = [
         {
             "name": name,
@@ -48,7 +48,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
             "share": rounded(part.share),
             "units": part.units,
         }
-        for name, one in shown
+        for name, one in drawn
         for part in one.components
     ]
     x = alt.X(
@@ -69,19 +69,19 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         ("share:Q", "share of the variance", ".0%"),
         *((f"{field}:Q", field, ".3~r") for field in ("deviation", "low", "high")),
     )
-    more = len(parts) - len(shown)
+    more = len(parts) - len(drawn)
     return frame(
         [
             layer(rows, rule(2), x="low:Q", x2="high:Q", **channels),
             layer(rows, point(70), x=x, shape=shape, tooltip=tooltip, **channels),
         ],
         title="Which level the spread comes from",
-        notes=[f"The first {len(shown)} of {len(parts)} are drawn."] if more else [],
+        notes=[f"The first {len(drawn)} of {len(parts)} are drawn."] if more else [],
         description=(
             f"Standard deviation added by each of the levels {', '.join(levels)}, with intervals, "
             f"for {', '.join(names)}."
         ),
-        height=HEAD_HEIGHT + ROW_HEIGHT * len(levels) * len(shown),
+        height=HEAD_HEIGHT + ROW_HEIGHT * len(levels) * len(drawn),
     )
 
 

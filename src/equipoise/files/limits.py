@@ -16,29 +16,24 @@ MOST_LETTERS = 40
 """Number of letters that a message shows of an overlong name."""
 
 
-def too_many_open_files() -> UnusableInput:
-    """Return the error of a process that can open no further file."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return UnusableInput(
-        "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
-    )
-
-
 def limit_reached(error: BaseException) -> EquipoiseError | None:
     """Return the limit that an error, or an error behind it, means; ``None`` if it means none."""
     if any(map(_means_open_files, _causes(error))):
-        return too_many_open_files()
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return UnusableInput(
+            "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
+        )
     return None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Return an error and the errors that it was raised from, each once."""
-    seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    visited: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in visited:
+        visited.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _means_open_files(error: BaseException) -> bool:

@@ -65,9 +65,11 @@ def becomes_readable(descriptor: int, timeout_s: float | None) -> bool:
 
 
 @contextmanager
-def opened(path: str | Path, flags: int, around: int | None = None) -> Iterator[int]:
+def opened(
+    path: str | Path, flags: int, around: int | None = None, mode: int = 0o600
+) -> Iterator[int]:
     """Open a file or folder, below the open folder ``around`` if one is given."""
-    descriptor = os.open(path, flags, dir_fd=around)
+    descriptor = os.open(path, flags, mode, dir_fd=around)
     try:
         yield descriptor
     finally:

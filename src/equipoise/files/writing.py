@@ -15,6 +15,8 @@ import stat
 import time
 from pathlib import Path
 
+from equipoise.files.reading import opened
+
 READER_PATIENCE_S = 10.0
 """Seconds that a FIFO may have no reader, or a reader that takes nothing."""
 UNFINISHED = ".equipoise-unfinished-"
@@ -95,8 +97,7 @@ def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
 
 def _write_beside(unfinished: str, content: bytes, old: os.stat_result | None) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(unfinished, flags, 0o666)
-    try:
+    with opened(unfinished, flags, mode=0o666) as descriptor:
         if old is not None:
             if (os.geteuid(), os.getegid()) != (old.st_uid, old.st_gid):
                 # Only root may give a file away; anybody else's replacement is their own.
@@ -105,8 +106,6 @@ def _write_beside(unfinished: str, content: bytes, old: os.stat_result | None) -
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
         _write_all(descriptor, content)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(unfinished: str) -> None:
@@ -115,11 +114,8 @@ def _remove(unfinished: str) -> None:
 
 
 def _write_in_place(target: str, content: bytes) -> None:
-    descriptor = os.open(target, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
+    with opened(target, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | os.O_CLOEXEC) as descriptor:
         _write_all(descriptor, content)
-    finally:
-        os.close(descriptor)
 
 
 def _write_to_fifo(target: str, content: bytes) -> None:

@@ -1,8 +1,8 @@
 """A Dask cluster: the connection to its scheduler, and batches through its workers.
 
 A scheduler, its workers and its clients send each other pickles, which run code when they are
-read. Whoever answers at the address can run code as this user, and so can, without TLS, whoever
-can reach the same scheduler.
+read. The program that answers at the address can run code as this user. Without TLS, so can
+everybody who reaches the same scheduler.
 """
 
 from __future__ import annotations
@@ -187,13 +187,7 @@ class Cluster:
         return batch_share(candidates, max(1, sum(int(count) for count in threads.values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch; another worker does those of a lost one again.
-
-        Raises
-        ------
-        UnusableInput
-            The scheduler or all workers are lost, or batch after batch kills its worker.
-        """
+        """Return the values of each batch; another worker does those of a lost one again."""
         done: dict[int, Floats | Failed] = {}
         with self._reaching_the_scheduler():
             for losses in itertools.count(1):

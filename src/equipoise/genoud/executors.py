@@ -47,8 +47,8 @@ def batch_evaluator(
     evaluate
         Takes candidates, shape (candidates, n), and returns their values, shape (candidates,
         criteria) or (candidates,); each row must depend on its own candidate only. For other
-        processes it is pickled once, and each worker keeps its copy as long as it is in use: what
-        is dear to build may be built at the first call and left out of the pickle.
+        processes it is pickled once, and each worker keeps its copy as long as it is in use:
+        build expensive parts at the first call, and leave them out of the pickle.
     executor
         ``None``: this process, all in one call. A ``dask.distributed.Client``, or
         anything with ``submit`` as in ``concurrent.futures``.
@@ -94,16 +94,7 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
         self.evaluations = 0
 
     def __call__(self, candidates: Floats) -> Floats:
-        """Return the values of the candidates, in their order.
-
-        Raises
-        ------
-        EvaluationFailed
-            The function raised or returned something that is no table of values, named with the
-            parameters.
-        UnusableInput
-            Workers were lost again and again, or the scheduler cannot be reached.
-        """
+        """Return the values of the candidates, in their order."""
         if not len(candidates):
             return np.empty((0, 0))
         self.evaluations += len(candidates)
@@ -169,13 +160,7 @@ class Pool:
         return batch_share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """Return the values of each batch; a new pool does those that a broken one lost.
-
-        Raises
-        ------
-        UnusableInput
-            The pool is broken and no new one can be made, or new ones break too.
-        """
+        """Return the values of each batch; a new pool does those that a broken one lost."""
         done: dict[int, Floats | Failed] = {}
         without_evaluator: set[int] = set()
         losses = 0
@@ -236,7 +221,7 @@ class Pool:
                 hint="use fewer processes if memory ran out",
             ) from error
         self.close()
-        # The executor tells nobody how it was made; without these it gets its defaults.
+        # An executor has no public record of its options; without these the new one has defaults.
         self._executor = ProcessPoolExecutor(
             max_workers=getattr(broken, "_max_workers", None),
             mp_context=getattr(broken, "_mp_context", None),

@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.options import MOST_PARAMETERS, SearchOptions, checked_operators, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.search import Generation, search
-from equipoise.genoud.worker import Rows
+from equipoise.genoud.worker import Floats, Rows
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-
-Floats = NDArray[np.float64]
 
 LOCAL_MINIMUM = 8
 """The place of operator 9 among the operators."""

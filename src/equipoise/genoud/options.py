@@ -9,11 +9,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from equipoise.genoud.worker import Floats
 from equipoise.model.errors import UnusableInput
-
-Floats = NDArray[np.float64]
 
 DEFAULT_BOUND = 10.0
 """Bound of each parameter without bounds, on either side of 0."""

@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.genoud.options import SearchOptions
-from equipoise.genoud.worker import EvaluationFailed, point_text
+from equipoise.genoud.worker import EvaluationFailed, Floats, point_text
 from equipoise.model.extras import require
 
-Floats = NDArray[np.float64]
 Scalars = Callable[[Floats], Floats]
 """Shape (batch, nvars) to shape (batch,)."""
 
@@ -49,12 +48,8 @@ SMALL_GRADIENT = 0.0
 class Polisher:
     """Polisher of the points of a scalar search, with its gradients.
 
-    Parameters
-    ----------
-    evaluate
-        Shape (batch, nvars) to (batch, 1).
-    slope
-        Shape (nvars,) to (nvars,), the gradient; ``None`` takes differences.
+    ``evaluate`` takes (batch, nvars) to (batch, 1), and ``slope`` (nvars,) to the gradient
+    (nvars,); without ``slope`` the polisher takes differences.
     """
 
     def __init__(

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise._native import GenoudSearch
 from equipoise.genoud.options import SearchOptions
-from equipoise.genoud.worker import EvaluationFailed, point_text
+from equipoise.genoud.worker import Evaluate, EvaluationFailed, Floats, point_text
 from equipoise.model.errors import UnusableInput
 
-Floats = NDArray[np.float64]
 Part = TypeVar("Part")
 
-Evaluate = Callable[[Floats], Floats]
-"""Shape (batch, nvars) to shape (batch, criteria), or (batch,) for a single criterion."""
 Polish = Callable[[Floats], tuple[Floats, Floats]]
 """Shape (nvars,), a start, to the point that a local optimiser makes of it and its values."""
 Gradient = Callable[[Floats], Floats]

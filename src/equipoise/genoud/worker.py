@@ -21,7 +21,10 @@ from equipoise.model.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
 Evaluate = Callable[[Floats], Floats]
-"""Function of candidates (candidates, n) that returns their values (candidates, criteria)."""
+"""Function of candidates (candidates, n) that returns their values (candidates, criteria).
+
+The values may have shape (candidates,) for a single criterion.
+"""
 
 KEPT_EVALUATORS = 2
 """Evaluators that a worker keeps: those of the last two searches."""
@@ -53,14 +56,8 @@ def point_text(point: Floats) -> str:
 class Payload:
     """A pickled evaluator; without ``data``, a reference to one sent before.
 
-    Parameters
-    ----------
-    token
-        Digest of the data: equal evaluators have equal tokens.
-    version
-        Version of the Equipoise that packed it.
-    data
-        The pickle, or ``None``.
+    The token is a digest of the data: equal evaluators have equal tokens. ``version`` is that of
+    the Equipoise that packed it.
     """
 
     token: str
@@ -113,7 +110,7 @@ def pack(evaluate: Evaluate) -> Payload:
 def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
     """Return the values of candidates by a packed evaluator, or the failure."""
     try:
-        evaluate = _unpack(payload)
+        return evaluate_checked(_unpack(payload), candidates)
     except UnknownPayload as unknown:
         return unknown
     except EquipoiseError as error:
@@ -125,10 +122,6 @@ def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
                 hint="install on every worker what this process has",
             )
         )
-    try:
-        return evaluate_checked(evaluate, candidates)
-    except EquipoiseError as error:
-        return Failed(error)
 
 
 def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
@@ -154,12 +147,8 @@ def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
 class Rows:
     """A function of one point as an evaluator of batches, (batch, nvars) to (batch, criteria).
 
-    Parameters
-    ----------
-    function
-        Function of one point, or of all rows at once if ``vectorized``.
-    criteria
-        Number of values of each point; ``None`` takes that of the first point.
+    A ``vectorized`` function takes all rows at once. ``criteria`` is the number of values of each
+    point; ``None`` takes that of the first point.
     """
 
     def __init__(

@@ -7,7 +7,8 @@ every field of a trial that the file does not have is unknown, for that reason.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, count, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -102,34 +103,40 @@ def assemble(
     UnusableInput
         The files compare different metrics, hold too much, or a value is not finite.
     """
-    metric = _common_metric(named)
-    conditions, keyed = _conditions(named)
-    _check_size(named, keyed)
-    placed = _placed(named, keyed)
+    metrics = list(dict.fromkeys(file.reading.metric for file in named))
+    if len(metrics) > 1:
+        raise UnusableInput(
+            f"the files measure different things: {', '.join(metrics)}",
+            hint="import them one by one",
+        )
+    _check_size(named)
+    conditions, placed = _placed(named)
+    if baseline is not None:
+        contrasts = with_baseline(conditions, baseline)
+    elif len({file.label for file in named}) > 1:
+        contrasts = contrasts_of(conditions, FILE)
+    else:
+        contrasts = contrasts_of(conditions, named[0].reading.compared)
+    hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
     plan = Plan(
         study=STUDY,
         conditions=conditions,
         measure=Measure(working_folder=folder, warmup=0, vary_environment_size=False),
         stopping=Stopping(),
-        judgement=replace(judgement, primary_metric=metric),
+        judgement=replace(judgement, primary_metric=metrics[0]),
+        chosen_contrasts=contrasts,
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
         imported=ImportSource(
-            format=" and ".join(dict.fromkeys(one.format for one in named)),
-            tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
-            files=tuple(one.file for one in named),
+            format=" and ".join(dict.fromkeys(file.format for file in named)),
+            tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in named)) or None,
+            files=tuple(file.file for file in named),
             order=_order(placed),
-            no_series=tuple(dict.fromkeys(name for one in named for name in one.reading.no_series)),
+            no_series=tuple(dict.fromkeys(chain.from_iterable(f.reading.no_series for f in named))),
         ),
     )
-    contrasts = (
-        contrasts_of(conditions, _compared(named))
-        if baseline is None
-        else with_baseline(conditions, baseline)
-    )
-    hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
     return Imported(
-        plan=replace(plan, chosen_contrasts=contrasts),
+        plan=plan,
         environment=_environment(named, hosts),
         draws=_draws(placed),
         trials=tuple(_trials(placed, hosts, now)),
@@ -137,138 +144,94 @@ def assemble(
     )
 
 
-def _common_metric(named: Sequence[Named]) -> str:
-    metrics = list(dict.fromkeys(one.reading.metric for one in named))
-    if len(metrics) > 1:
-        raise UnusableInput(
-            f"the files measure different things: {', '.join(metrics)}",
-            hint="import them one by one",
-        )
-    return metrics[0]
+def _placed(named: Sequence[Named]) -> tuple[tuple[Condition, ...], list[_Placed]]:
+    """Return the conditions as the files name them, and every process in its block, in order.
 
-
-def _compared(named: Sequence[Named]) -> str | None:
-    if len({one.label for one in named}) > 1:
-        return FILE
-    return named[0].reading.compared
-
-
-Keyed = list[tuple[int, Process, int]]
-"""The place of the file, what it says, and the condition that it is of."""
-
-
-def _conditions(named: Sequence[Named]) -> tuple[tuple[Condition, ...], Keyed]:
-    """Return the conditions in the order in which the files name them."""
-    labelled = any(one.label is not None for one in named)
+    A file without blocks is one block.
+    """
+    labelled = any(file.label is not None for file in named)
     # Where benchmarks themselves are compared, each is a condition and no level of a factor.
     benchmarks_are_levels = labelled or named[0].reading.compared != BENCHMARK
-    places: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
-    found: list[tuple[str, dict[str, str]]] = []
-    keyed: Keyed = []
-    for place, each in enumerate(named):
-        for process in each.reading.processes:
-            levels = dict(process.levels)
-            if benchmarks_are_levels:
-                levels = {BENCHMARK: process.benchmark, **levels}
+    numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    placed: list[_Placed] = []
+    for file in named:
+        in_file: list[tuple[Process, int]] = []
+        for process in file.reading.processes:
+            levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
+            levels |= process.levels
             if labelled:
-                levels[FILE] = each.label or each.file
+                levels[FILE] = file.label or file.file
             key = (process.benchmark, tuple(levels.items()))
-            if key not in places:
-                places[key] = len(found)
-                found.append((process.benchmark, levels))
-            keyed.append((place, process, places[key]))
+            in_file.append((process, numbers.setdefault(key, len(numbers))))
+        if all(process.order is not None for process, _ in in_file):
+            in_file.sort(key=lambda one: one[0].order or 0.0)
+        first = 1 + max((one.block for one in placed), default=0)
+        blocks: dict[int | None, int] = {}
+        for process, condition in in_file:
+            block = blocks.setdefault(process.block, first + len(blocks))
+            placed.append(_Placed(process, block, condition))
+    names = _names([(benchmark, dict(levels)) for benchmark, levels in numbers])
     conditions = tuple(
-        Condition(name=name, command=(benchmark,), levels=levels)
-        for name, (benchmark, levels) in zip(_names(found), found, strict=True)
+        Condition(name=name, command=(benchmark,), levels=dict(levels))
+        for name, (benchmark, levels) in zip(names, numbers, strict=True)
     )
-    return conditions, keyed
+    # A block stands together in the ledger, as every campaign's does.
+    return conditions, sorted(placed, key=lambda one: one.block)
 
 
-def _names(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
+def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
     """Return the levels of each condition, without a benchmark that is always the same."""
-    everywhere = [levels for _, levels in found]
+    every = [levels for _, levels in conditions]
     varying = [
         factor
-        for factor in dict.fromkeys(name for levels in everywhere for name in levels)
-        if factor != BENCHMARK and len({levels.get(factor) for levels in everywhere}) > 1
+        for factor in dict.fromkeys(name for levels in every for name in levels)
+        if factor != BENCHMARK and len({levels.get(factor) for levels in every}) > 1
     ]
-    one_benchmark = len({benchmark for benchmark, _ in found}) == 1
+    is_one_benchmark = len({benchmark for benchmark, _ in conditions}) == 1
     names: list[str] = []
-    for benchmark, levels in found:
-        own = [levels[factor] for factor in varying if factor in levels]
-        if BENCHMARK not in levels:
-            own = []
-        names.append(", ".join(own if own and one_benchmark else [benchmark, *own]))
-    return _unique(names)
+    counts: Counter[str] = Counter()
+    for benchmark, levels in conditions:
+        parts = [levels[factor] for factor in varying if factor in levels and BENCHMARK in levels]
+        name = ", ".join(parts if parts and is_one_benchmark else [benchmark, *parts])
+        counts[name] += 1
+        names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return names
 
 
-def _unique(names: Iterable[str]) -> list[str]:
-    seen: Counter[str] = Counter()
-    found: list[str] = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
-
-
-def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
-    values = sum(
-        len(process.values) + sum(map(len, process.iterations.values())) for _, process, _ in keyed
-    )
-    if len(keyed) > MOST_TRIALS or values > MOST_VALUES:
+def _check_size(named: Sequence[Named]) -> None:
+    processes = [(file.file, process) for file in named for process in file.reading.processes]
+    values = sum(len(one.values) + sum(map(len, one.iterations.values())) for _, one in processes)
+    if len(processes) > MOST_TRIALS or values > MOST_VALUES:
         raise UnusableInput(
-            f"there are {len(keyed)} processes with {values} values; one import takes "
+            f"there are {len(processes)} processes with {values} values; one import takes "
             f"{MOST_TRIALS} and {MOST_VALUES}",
             hint="import the files one by one, or export fewer values",
         )
-    for place, process, _ in keyed:
-        names = (process.benchmark, *process.iterations, *process.values, *_both(process.levels))
+    for file, process in processes:
+        levels = (*process.levels, *process.levels.values())
+        names = (process.benchmark, *process.iterations, *process.values, *levels)
         if any(len(name) > LONGEST_NAME for name in names):
             raise UnusableInput(
-                f"{named[place].file}: a name has more than {LONGEST_NAME} characters",
+                f"{file}: a name has more than {LONGEST_NAME} characters",
                 hint="name the benchmark shorter",
             )
-        every = (process.values.values(), *process.iterations.values())
-        whole = (process.values.get(name, 0.0) for name in _WHOLE)
-        # Not so of NaN either.
-        if not all(abs(value) <= _LARGEST for some in every for value in some) or any(
-            not 0.0 <= value < _LARGEST_WHOLE for value in whole
-        ):
+        series = (process.values.values(), *process.iterations.values())
+        # Written so that NaN fails, too.
+        is_measured = all(abs(value) <= _LARGEST for values in series for value in values) and all(
+            0.0 <= process.values.get(name, 0.0) < _LARGEST_WHOLE for name in _WHOLE
+        )
+        if not is_measured:
             raise UnusableInput(
-                f"{named[place].file}: {quoted(process.benchmark)} has a value that no measurement "
-                "can have",
+                f"{file}: {quoted(process.benchmark)} has a value that no measurement can have",
                 hint="correct the file, or leave the benchmark out",
             )
-
-
-def _both(levels: Mapping[str, str]) -> tuple[str, ...]:
-    return (*levels, *levels.values())
-
-
-def _placed(named: Sequence[Named], keyed: Keyed) -> list[_Placed]:
-    """Return every process in its block, in their order; a file without blocks is one block."""
-    found: list[_Placed] = []
-    first = 1
-    for place in range(len(named)):
-        own = [(process, condition) for at, process, condition in keyed if at == place]
-        if all(process.order is not None for process, _ in own):
-            own.sort(key=lambda one: one[0].order or 0.0)
-        blocks: dict[int | None, int] = {}
-        for process, _ in own:
-            blocks.setdefault(process.block, first + len(blocks))
-        found.extend(
-            _Placed(process, blocks[process.block], condition) for process, condition in own
-        )
-        first += len(blocks)
-    # A block stands together in the ledger, as every campaign's does.
-    return sorted(found, key=lambda one: one.block)
 
 
 def _order(placed: Sequence[_Placed]) -> Order:
     if all(one.process.block is not None for one in placed):
         return "in blocks"
     conditions = [one.condition for one in placed]
-    changes = sum(a != b for a, b in zip(conditions, conditions[1:], strict=False))
+    changes = sum(before != after for before, after in pairwise(conditions))
     return "one after the other" if changes < len(set(conditions)) else "mixed"
 
 
@@ -281,14 +244,14 @@ def _draws(placed: Sequence[_Placed]) -> tuple[Draw, ...]:
     )
 
 
-def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iterable[Trial]:
-    positions: Counter[int] = Counter()
+def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iterator[Trial]:
+    positions: defaultdict[int, Iterator[int]] = defaultdict(count)
     for one in placed:
         process = one.process
         yield Trial(
             phase="measured",
             block=one.block,
-            position=positions[one.block],
+            position=next(positions[one.block]),
             condition=one.condition,
             started_at=now,
             accounting=_accounting(process),
@@ -297,7 +260,6 @@ def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iter
             covariates={HOST: float(hosts.index(process.host))} if process.host else {},
             samples=tuple(_samples(process)),
         )
-        positions[one.block] += 1
 
 
 def _accounting(process: Process) -> Accounting:
@@ -310,25 +272,22 @@ def _accounting(process: Process) -> Accounting:
     return Accounting(**known, unknown=dict.fromkeys(absent, "the imported file does not have it"))
 
 
-def _samples(process: Process) -> Iterable[Sample]:
+def _samples(process: Process) -> Iterator[Sample]:
     for metric, value in process.values.items():
         if metric not in _ACCOUNTED:
             yield Sample(metric, value)
-    for metric, values in process.iterations.items():
-        for number, value in enumerate(values):
+    for metric, series in process.iterations.items():
+        for number, value in enumerate(series):
             yield Sample(metric, value, iteration=number)
 
 
 def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environments of the files; of several files, each by its name."""
-    described: dict[str, Any] = {
-        one.file: dict(one.reading.environment) for one in named if one.reading.environment
-    }
-    environment: dict[str, Any] = {"imported_from": [one.file for one in named]}
-    if described:
-        environment[AS_THE_FILE_SAYS] = (
-            next(iter(described.values())) if len(named) == 1 else described
-        )
+    environment: dict[str, Any] = {"imported_from": [file.file for file in named]}
+    by_file = {file.file: dict(file.reading.environment) for file in named}
+    if any(by_file.values()):
+        filled = {name: facts for name, facts in by_file.items() if facts}
+        environment[AS_THE_FILE_SAYS] = filled if len(named) > 1 else by_file[named[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment
@@ -341,9 +300,9 @@ def _notices(
     hosts: Sequence[str],
 ) -> tuple[CampaignWarning, ...]:
     notices = [
-        CampaignWarning("import", f"{one.file}: {words}", "nothing to do if that is what you want")
-        for one in named
-        for words in one.reading.notes
+        CampaignWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
+        for file in named
+        for note in file.reading.notes
     ]
     counts = Counter(one.condition for one in placed)
     single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
@@ -357,8 +316,10 @@ def _notices(
                 "run the tool several times and import all its files at once",
             )
         )
-    used = {(one.condition, one.process.host) for one in placed}
-    if len(hosts) > 1 and any(len({h for c, h in used if c == index}) == 1 for index in counts):
+    hosts_of: dict[int, set[str | None]] = defaultdict(set)
+    for one in placed:
+        hosts_of[one.condition].add(one.process.host)
+    if len(hosts) > 1 and any(len(each) == 1 for each in hosts_of.values()):
         notices.append(
             CampaignWarning(
                 "hosts",
@@ -389,14 +350,14 @@ def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple
         return ()
     if compared == BENCHMARK:
         return tuple(Contrast(0, index) for index in range(1, len(conditions)))
-    firsts: dict[tuple[tuple[str, str], ...], int] = {}
-    found: list[Contrast] = []
+    baselines: dict[frozenset[tuple[str, str]], int] = {}
+    contrasts: list[Contrast] = []
     for index, condition in enumerate(conditions):
         shared = {name: level for name, level in condition.levels.items() if name != compared}
-        baseline = firsts.setdefault(tuple(sorted(shared.items())), index)
+        baseline = baselines.setdefault(frozenset(shared.items()), index)
         if baseline != index:
-            found.append(Contrast(baseline, index, factor=compared, stratum=shared))
-    return tuple(found)
+            contrasts.append(Contrast(baseline, index, factor=compared, stratum=shared))
+    return tuple(contrasts)
 
 
 def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:

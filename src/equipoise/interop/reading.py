@@ -21,7 +21,7 @@ TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
-_MOST_SHOWN = 60
+_MAX_QUOTED = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -114,6 +114,12 @@ class Reading(Struct, frozen=True):
     """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
 
 
+def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **facts: Any) -> Process:
+    """Return the process of these iterations: its value on each metric is their mean."""
+    values = {metric: mean(series) for metric, series in iterations.items()}
+    return Process(benchmark, values, iterations, **facts)
+
+
 class Format(Struct, frozen=True):
     """One tool's form of a file."""
 
@@ -127,13 +133,18 @@ class Format(Struct, frozen=True):
 
 def quoted(text: object) -> str:
     """Return a text of a file as an error quotes it: never more than fits a line."""
-    words = str(text)
-    return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
+    whole = str(text)
+    return repr(whole if len(whole) <= _MAX_QUOTED else f"{whole[:_MAX_QUOTED]}…")
 
 
 def as_unicode(text: str) -> str:
     """Return the text of a command line with bytes that are no text as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def with_version(tool: str, version: str | None) -> str:
+    """Return the name of a tool with its version, if the file has it."""
+    return tool if version is None else f"{tool} {version}"
 
 
 def mean(values: Sequence[float]) -> float:
@@ -147,29 +158,28 @@ def mean(values: Sequence[float]) -> float:
         return math.inf
 
 
+def finite_number(text: str) -> float | None:
+    """Return the number that a text is; ``None`` if it is none or has no end."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
 def seconds_in(unit: str) -> float | None:
     """Return how many seconds a unit of time has; ``None`` if it is no unit of time."""
     return _SECONDS.get(unit.strip())
 
 
 _SECONDS = {
-    "ns": 1e-9,
-    "nanosecond": 1e-9,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "μs": 1e-6,
-    "microsecond": 1e-6,
-    "ms": 1e-3,
-    "millisecond": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "min": 60.0,
-    "minute": 60.0,
-    "hr": 3600.0,
-    "hour": 3600.0,
+    **dict.fromkeys(("ns", "nanosecond"), 1e-9),
+    **dict.fromkeys(("us", "µs", "μs", "microsecond"), 1e-6),
+    **dict.fromkeys(("ms", "millisecond"), 1e-3),
+    **dict.fromkeys(("s", "sec", "second"), 1.0),
+    **dict.fromkeys(("min", "minute"), 60.0),
+    **dict.fromkeys(("hr", "hour"), 3600.0),
 }
-
 MOST_BYTES = 64 * 2**20
 """Largest size of one file."""
 MOST_SEPARATORS = 1_000_000
@@ -198,16 +208,14 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
     """
     try:
         # An empty name would be the current folder.
-        found = os.stat(name and path)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.stat(name and path)
+        if stat.S_ISDIR(status.st_mode):
             return SourceFile(name, path, is_folder=True)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise UnusableInput(f"{name} is no regular file", hint="write it to a file first")
-        if found.st_size > MOST_BYTES:
-            raise _larger(name)
         with path.open("rb") as file:
             # What the system makes up as it is read, as in /proc, has no size beforehand.
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MOST_BYTES + 1) if status.st_size <= MOST_BYTES else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
             f"{name or repr(name)}: there is no such file", hint="check the name"
@@ -217,14 +225,19 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
             f"{name}: {(error.strerror or str(error)).lower()}",
             hint="name a file that you may read",
         ) from error
-    if len(content) > MOST_BYTES:
-        raise _larger(name)
+    if content is None or len(content) > MOST_BYTES:
+        raise _too_large(name, f"is larger than {MOST_BYTES // 2**20} MiB")
     if not content.strip():
         raise UnusableInput(f"{name} is empty", hint="run the tool again; it wrote nothing")
     content = _plain(name, content)
     if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MOST_SEPARATORS:
-        raise _too_large(name, f"it holds more than {MOST_SEPARATORS} values or lines")
+        raise _too_large(name, f"holds more than {MOST_SEPARATORS} values or lines")
     return SourceFile(name, path, content)
+
+
+def _too_large(name: str, what: str) -> UnusableInput:
+    hint = "split it, or export it with fewer values for each benchmark"
+    return UnusableInput(f"{name}: it {what}", hint=hint)
 
 
 def _plain(name: str, content: bytes) -> bytes:
@@ -261,33 +274,19 @@ def read_source(
     UnusableInput
         It is of no known format, or not what its format asks for.
     """
-    if chosen is not None:
-        form = formats[chosen]
-        if file.is_folder != form.reads_folders:
-            kind = "folder" if file.is_folder else "file"
-            raise file.unusable(f"it is a {kind}", f"give what this writes: {form.written_by}")
-    else:
-        recognised = next((one for one in formats.values() if one.recognises(file)), None)
-        if recognised is None:
+    if chosen is None:
+        form = next((one for one in formats.values() if one.recognises(file)), None)
+        if form is None:
             raise file.unusable(
                 "it is of no format that is known here, or it is cut off",
                 f"say which with --format: {', '.join(formats)}",
             )
-        form = recognised
+    else:
+        form = formats[chosen]
+    hint = f"give what this writes: {form.written_by}"
+    if file.is_folder != form.reads_folders:
+        raise file.unusable(f"it is a {'folder' if file.is_folder else 'file'}", hint)
     reading = form.read(file)
     if not reading.processes:
-        raise file.unusable(
-            f"no measurement is in this file of {form.name}",
-            f"give what this writes: {form.written_by}",
-        )
+        raise file.unusable(f"no measurement is in this file of {form.name}", hint)
     return form.name, reading
-
-
-def _larger(name: str) -> UnusableInput:
-    return _too_large(name, f"it is larger than {MOST_BYTES // 2**20} MiB")
-
-
-def _too_large(name: str, what: str) -> UnusableInput:
-    return UnusableInput(
-        f"{name}: {what}", hint="split it, or export it with fewer values for each benchmark"
-    )

@@ -40,7 +40,7 @@ def sqlite_errors_explained(path: Path) -> Iterator[None]:
 
 
 def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
-    """Say what an error of SQLite means for the ledger at ``path``."""
+    """Return what an error of SQLite means for the ledger at ``path``."""
     code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
         code = sqlite3.SQLITE_FULL
@@ -49,8 +49,8 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
     if code in _DAMAGES:
         return damaged(path, _DAMAGES[code] or str(error))
     trouble, hint = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
-    words = trouble.format(error=error, why=_why_not_opened(path))
-    return UnusableInput(f"the ledger {path} {words}", hint=hint)
+    what = trouble.format(error=error, why=_why_not_opened(path))
+    return UnusableInput(f"the ledger {path} {what}", hint=hint)
 
 
 _DAMAGES = {
@@ -93,10 +93,7 @@ _TROUBLES: dict[int, tuple[str, str]] = {
 
 def not_a_ledger(path: Path, why: str) -> UnusableInput:
     """Return the error for a file that is not a ledger."""
-    return UnusableInput(
-        f"{path} is not a ledger of Equipoise: {why}",
-        hint=OTHER_LEDGER,
-    )
+    return UnusableInput(f"{path} is not a ledger of Equipoise: {why}", hint=OTHER_LEDGER)
 
 
 def damaged(path: Path, why: str) -> UnusableInput:
@@ -109,7 +106,7 @@ def damaged(path: Path, why: str) -> UnusableInput:
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, the low byte of the extended one; -1 if there is none."""
+    """Return SQLite's primary result code, the extended one's low byte; -1 if there is none."""
     extended: int = getattr(error, "sqlite_errorcode", -1)
     return extended if extended < 0 else extended & 0xFF
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from equipoise.ledger.untrusted import check_rows_of_run
+from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
 from equipoise.model.plan import Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
@@ -75,17 +75,17 @@ def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
 
 
 def storable(text: str) -> str:
-    """Text that SQLite can hold: what is no Unicode text is shown as a backslash escape."""
+    """Return text that SQLite can hold: what is no Unicode text becomes a backslash escape."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def digest_of_text(text: str) -> bytes:
-    """16 bytes that name a text."""
+    """Return 16 bytes that name a text."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def digest_of_commands(plan: Plan) -> bytes:
-    """16 bytes that name what a plan runs: each condition's command and environment, in order.
+    """Return 16 bytes that name what a plan runs: each condition's command and environment.
 
     Names, hooks, budgets and seeds are left out: campaigns that differ in those alone
     answer the same question. An imported run is never the same as a campaign of our own.
@@ -112,19 +112,9 @@ MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
 
-_WHOLE_NUMBERS = (
-    "max_rss_bytes",
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
-    "block_reads",
-    "block_writes",
-    "output_bytes",
-)
 _TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
-    f"{', '.join(_WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
+    f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
     "error_tail, covariates"
 )
 _SAMPLE_COLUMNS = "metric, value, iteration, unit, better"
@@ -167,7 +157,7 @@ _ORDER = msgspec.json.Decoder(tuple[int, ...])
 # mypy cannot know how many values a slice of a row has.
 _make_accounting: Callable[..., Accounting] = Accounting
 _make_trial: Callable[..., Trial] = Trial
-_whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*_WHOLE_NUMBERS)
+_whole_numbers_of: Callable[[Accounting], tuple[int | None, ...]] = attrgetter(*WHOLE_NUMBERS)
 
 
 class _Cache(dict[str, Decoded]):
@@ -182,7 +172,7 @@ class _Cache(dict[str, Decoded]):
 
 
 def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
-    """One row of ``trial``; what is rarely filled is NULL while it is empty.
+    """Return a row of ``trial``; what is rarely filled is NULL while it is empty.
 
     A time that is not a number is no measurement: SQLite keeps it as NULL, unknown.
     """
@@ -216,13 +206,13 @@ def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ..
 
 
 def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
-    """One row of ``draw``."""
+    """Return a row of ``draw``."""
     order = ",".join(str(condition) for condition in draw.order)
     return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
 
 
 def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
-    """One row of ``observation``; its document is compressed (RFC 1950).
+    """Return a row of ``observation``; its document is compressed (RFC 1950).
 
     A document that could not be read again is left out, and the row says so.
     """
@@ -325,13 +315,15 @@ def _trials(
 
 
 def _observations(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
-    found: list[Observation] = []
+    observations: list[Observation] = []
     room = MOST_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:
         unpacked = None if document is None else _unpacked(document, room)
         room -= len(unpacked or b"")
-        found.append(Observation(source, condition, repetition, position, at, unpacked, failure))
-    return tuple(found)
+        observations.append(
+            Observation(source, condition, repetition, position, at, unpacked, failure)
+        )
+    return tuple(observations)
 
 
 def _unpacked(document: bytes, room: int) -> bytes:

@@ -11,21 +11,21 @@ from equipoise.model.errors import UnusableInput
 
 
 def new_run_id(started_at: float) -> str:
-    """Make the name of a run that starts at ``started_at`` (seconds since the epoch).
+    """Return a name for a run that starts at ``started_at`` (seconds since the epoch).
 
     Names sort by the second at which their runs started. Two may be equal by chance; the
-    ledger then asks for another one.
+    ledger then makes another one.
     """
     moment = datetime.fromtimestamp(started_at, UTC)
     return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 LAST = "last"
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
-    """Give the number of the run that ``reference`` names.
+    """Return the number of the run that ``reference`` names.
 
     Parameters
     ----------
@@ -35,27 +35,31 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Raises
     ------
     UnusableInput
-        If there is no run yet, or if none or several fit; it names those that there are.
+        There is no run yet, or none or several fit; it names those that there are.
     """
     numbers = _numbers(connection, path)
     if reference == LAST:
         return max(numbers.values())
-    fitting = [one for one in numbers if one.startswith(reference)]
-    if reference in numbers or len(fitting) == 1:
-        return numbers[reference if reference in numbers else fitting[0]]
-    if fitting:
+    if reference in numbers:
+        return numbers[reference]
+    candidates = [identifier for identifier in numbers if identifier.startswith(reference)]
+    if len(candidates) > 1:
         raise UnusableInput(
-            f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(fitting)}",
+            f"{len(candidates)} runs in {path} begin with {reference!r}: {_listed(candidates)}",
             hint="give more of the id",
         )
-    raise _unknown(path, reference, numbers)
+    return find_id(connection, path, candidates[0] if candidates else reference)
 
 
 def find_id(connection: sqlite3.Connection, path: Path, run_id: str) -> int:
-    """Give the number of the run whose whole id is ``run_id``; errors as for `find_run`."""
+    """Return the number of the run whose whole id is ``run_id``; errors as for `find_run`."""
     numbers = _numbers(connection, path)
     if run_id not in numbers:
-        raise _unknown(path, run_id, numbers)
+        raise UnusableInput(
+            f"no run {run_id!r} in {path}; it holds {_listed(list(numbers))}",
+            hint="give the id of a run or the beginning of one, or `last`; "
+            "`equipoise list runs` shows them all",
+        )
     return numbers[run_id]
 
 
@@ -71,15 +75,7 @@ def _numbers(connection: sqlite3.Connection, path: Path) -> dict[str, int]:
     return numbers
 
 
-def _unknown(path: Path, reference: str, numbers: dict[str, int]) -> UnusableInput:
-    return UnusableInput(
-        f"no run {reference!r} in {path}; it holds {_some_of(list(numbers))}",
-        hint="give the id of a run or the beginning of one, or `last`; "
-        "`equipoise list runs` shows them all",
-    )
-
-
-def _some_of(identifiers: list[str]) -> str:
-    newest = ", ".join(identifiers[-_SHOWN:])
-    older = len(identifiers) - _SHOWN
-    return newest if older <= 0 else f"{newest} and {older} older"
+def _listed(identifiers: list[str]) -> str:
+    latest = ", ".join(identifiers[-_MAX_LISTED:])
+    older = len(identifiers) - _MAX_LISTED
+    return latest if older <= 0 else f"{latest} and {older} older"

@@ -18,114 +18,91 @@ APPLICATION_ID = 0x45515053
 
 Step = tuple[str, ...]
 
-_TABLES: tuple[tuple[str, str], ...] = (
-    (
-        "environment",
-        """CREATE TABLE environment (
-            digest BLOB PRIMARY KEY NOT NULL,
-            document TEXT NOT NULL
-        ) WITHOUT ROWID""",
-    ),
-    (
-        "run",
-        """CREATE TABLE run (
-            number INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
-            study TEXT NOT NULL,
-            names TEXT NOT NULL,
-            commands_digest BLOB NOT NULL,
-            plan TEXT NOT NULL,
-            started_at NOT NULL CHECK (typeof(started_at) = 'real')
-        )""",
-    ),
-    (
-        "sitting",
-        """CREATE TABLE sitting (
-            run INTEGER NOT NULL REFERENCES run (number),
-            number INTEGER NOT NULL,
-            environment BLOB NOT NULL REFERENCES environment (digest),
-            started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-            PRIMARY KEY (run, number)
-        ) WITHOUT ROWID""",
-    ),
-    (
-        "sitting_end",
-        """CREATE TABLE sitting_end (
-            run INTEGER NOT NULL,
-            sitting INTEGER NOT NULL,
-            ended_at NOT NULL CHECK (typeof(ended_at) = 'real'),
-            stopped_because TEXT NOT NULL,
-            PRIMARY KEY (run, sitting),
-            FOREIGN KEY (run, sitting) REFERENCES sitting (run, number)
-        ) WITHOUT ROWID""",
-    ),
-    (
-        "draw",
-        """CREATE TABLE draw (
-            number INTEGER PRIMARY KEY,
-            run INTEGER NOT NULL REFERENCES run (number),
-            phase TEXT NOT NULL CHECK (phase IN ('warmup', 'measured')),
-            block INTEGER NOT NULL,
-            conditions TEXT NOT NULL,
-            padding_bytes INTEGER NOT NULL,
-            UNIQUE (run, phase, block)
-        )""",
-    ),
-    (
-        "trial",
-        """CREATE TABLE trial (
-            number INTEGER PRIMARY KEY,
-            run INTEGER NOT NULL,
-            phase TEXT NOT NULL,
-            block INTEGER NOT NULL,
-            position INTEGER NOT NULL,
-            condition INTEGER NOT NULL,
-            started_at NOT NULL CHECK (typeof(started_at) = 'real'),
-            wall_s CHECK (typeof(wall_s) IN ('real', 'null')),
-            user_s CHECK (typeof(user_s) IN ('real', 'null')),
-            sys_s CHECK (typeof(sys_s) IN ('real', 'null')),
-            max_rss_bytes INTEGER,
-            minor_faults INTEGER,
-            major_faults INTEGER,
-            voluntary_switches INTEGER,
-            involuntary_switches INTEGER,
-            block_reads INTEGER,
-            block_writes INTEGER,
-            output_bytes INTEGER,
-            unknown TEXT,
-            exit INTEGER,
-            failure TEXT,
-            timed_out INTEGER NOT NULL,
-            washout INTEGER NOT NULL,
-            error_tail TEXT,
-            covariates TEXT,
-            FOREIGN KEY (run, phase, block) REFERENCES draw (run, phase, block)
-        )""",
-    ),
-    (
-        "sample",
-        """CREATE TABLE sample (
-            trial INTEGER NOT NULL REFERENCES trial (number),
-            place INTEGER NOT NULL,
-            metric TEXT NOT NULL,
-            value CHECK (typeof(value) IN ('real', 'null')),
-            iteration INTEGER,
-            unit TEXT,
-            better TEXT NOT NULL CHECK (better IN ('lower', 'higher')),
-            PRIMARY KEY (trial, place)
-        ) WITHOUT ROWID""",
-    ),
-    (
-        "notice",
-        """CREATE TABLE notice (
-            number INTEGER PRIMARY KEY,
-            run INTEGER NOT NULL REFERENCES run (number),
-            code TEXT NOT NULL,
-            words TEXT NOT NULL,
-            mend TEXT NOT NULL
-        )""",
-    ),
-)
+_TABLES = {
+    "environment": """CREATE TABLE environment (
+        digest BLOB PRIMARY KEY NOT NULL,
+        document TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "run": """CREATE TABLE run (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        study TEXT NOT NULL,
+        names TEXT NOT NULL,
+        commands_digest BLOB NOT NULL,
+        plan TEXT NOT NULL,
+        started_at NOT NULL CHECK (typeof(started_at) = 'real')
+    )""",
+    "sitting": """CREATE TABLE sitting (
+        run INTEGER NOT NULL REFERENCES run (number),
+        number INTEGER NOT NULL,
+        environment BLOB NOT NULL REFERENCES environment (digest),
+        started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+        PRIMARY KEY (run, number)
+    ) WITHOUT ROWID""",
+    "sitting_end": """CREATE TABLE sitting_end (
+        run INTEGER NOT NULL,
+        sitting INTEGER NOT NULL,
+        ended_at NOT NULL CHECK (typeof(ended_at) = 'real'),
+        stopped_because TEXT NOT NULL,
+        PRIMARY KEY (run, sitting),
+        FOREIGN KEY (run, sitting) REFERENCES sitting (run, number)
+    ) WITHOUT ROWID""",
+    "draw": """CREATE TABLE draw (
+        number INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES run (number),
+        phase TEXT NOT NULL CHECK (phase IN ('warmup', 'measured')),
+        block INTEGER NOT NULL,
+        conditions TEXT NOT NULL,
+        padding_bytes INTEGER NOT NULL,
+        UNIQUE (run, phase, block)
+    )""",
+    "trial": """CREATE TABLE trial (
+        number INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        phase TEXT NOT NULL,
+        block INTEGER NOT NULL,
+        position INTEGER NOT NULL,
+        condition INTEGER NOT NULL,
+        started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+        wall_s CHECK (typeof(wall_s) IN ('real', 'null')),
+        user_s CHECK (typeof(user_s) IN ('real', 'null')),
+        sys_s CHECK (typeof(sys_s) IN ('real', 'null')),
+        max_rss_bytes INTEGER,
+        minor_faults INTEGER,
+        major_faults INTEGER,
+        voluntary_switches INTEGER,
+        involuntary_switches INTEGER,
+        block_reads INTEGER,
+        block_writes INTEGER,
+        output_bytes INTEGER,
+        unknown TEXT,
+        exit INTEGER,
+        failure TEXT,
+        timed_out INTEGER NOT NULL,
+        washout INTEGER NOT NULL,
+        error_tail TEXT,
+        covariates TEXT,
+        FOREIGN KEY (run, phase, block) REFERENCES draw (run, phase, block)
+    )""",
+    "sample": """CREATE TABLE sample (
+        trial INTEGER NOT NULL REFERENCES trial (number),
+        place INTEGER NOT NULL,
+        metric TEXT NOT NULL,
+        value CHECK (typeof(value) IN ('real', 'null')),
+        iteration INTEGER,
+        unit TEXT,
+        better TEXT NOT NULL CHECK (better IN ('lower', 'higher')),
+        PRIMARY KEY (trial, place)
+    ) WITHOUT ROWID""",
+    "notice": """CREATE TABLE notice (
+        number INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL REFERENCES run (number),
+        code TEXT NOT NULL,
+        words TEXT NOT NULL,
+        mend TEXT NOT NULL
+    )""",
+}
+"""Statements of the first version, by the name of their table."""
 
 _CERTIFICATE = """CREATE TABLE certificate (
     number INTEGER PRIMARY KEY,
@@ -147,12 +124,6 @@ _OBSERVATION = """CREATE TABLE observation (
     CHECK ((document IS NULL) <> (failure IS NULL))
 )"""
 
-_INDICES: Step = (
-    "CREATE INDEX run_by_commands ON run (commands_digest)",
-    "CREATE INDEX trial_by_run ON trial (run)",
-    "CREATE INDEX notice_by_run ON notice (run)",
-)
-
 
 def _refusals(table: str) -> Step:
     return tuple(
@@ -164,15 +135,13 @@ def _refusals(table: str) -> Step:
 
 STEPS: tuple[Step, ...] = (
     (
-        *(statement for _, statement in _TABLES),
-        *_INDICES,
-        *(trigger for table, _ in _TABLES for trigger in _refusals(table)),
+        *_TABLES.values(),
+        "CREATE INDEX run_by_commands ON run (commands_digest)",
+        "CREATE INDEX trial_by_run ON trial (run)",
+        "CREATE INDEX notice_by_run ON notice (run)",
+        *(trigger for table in _TABLES for trigger in _refusals(table)),
     ),
-    (
-        "ALTER TABLE trial ADD COLUMN counters TEXT",
-        _CERTIFICATE,
-        *_refusals("certificate"),
-    ),
+    ("ALTER TABLE trial ADD COLUMN counters TEXT", _CERTIFICATE, *_refusals("certificate")),
     ("ALTER TABLE draw ADD COLUMN layout INTEGER",),
     (
         _OBSERVATION,

@@ -1,14 +1,13 @@
-"""The ledger itself: what can be recorded and what can be read again."""
+"""The ledger itself: `Ledger` records runs and reads them."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -52,7 +51,7 @@ _SELECT_SUMMARIES = """
 """
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """An open ledger; a context manager that closes it.
 
     Made by `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading`.
@@ -68,16 +67,7 @@ class Ledger:
         self.path = path
         """The file, absolute."""
 
-    def __enter__(self) -> Self:
-        """Return the open ledger."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the ledger."""
         self.close()
 
@@ -131,7 +121,7 @@ class Ledger:
         return identifier
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Record that a run is resumed; gives the number of the new segment."""
+        """Record that a run is resumed; return the number of the new segment."""
         run = self._number_of(run_id)
         with self._writing():
             latest: int = self._connection.execute(
@@ -183,7 +173,7 @@ class Ledger:
             self._insert_notice(run, notice)
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
-        """Record what an instrumented run of one of its conditions showed."""
+        """Record what an instrumented run of a condition showed."""
         self._record(
             rows.INSERT_OBSERVATION, rows.observation_row(self._number_of(run_id), observation)
         )
@@ -227,10 +217,10 @@ class Ledger:
         return self._summaries("ORDER BY number", ())
 
     def same_commands(self, campaign: Plan | RunRecord) -> list[RunSummary]:
-        """Earlier campaigns that ran the same commands in the same environments, newest last.
+        """Return the earlier campaigns that ran the same commands, the newest last.
 
-        For a plan, all that are in the ledger; for a recorded run, those that began before
-        it, so that the answer for it never changes.
+        Their environments were the same, too. For a plan, all that are in the ledger; for a
+        recorded run, those that began before it, so that the answer for it never changes.
         """
         if isinstance(campaign, Plan):
             return self._summaries(
@@ -246,23 +236,23 @@ class Ledger:
         # Quotes inside of a text are escaped there: this stands nowhere else.
         begins = f'"explains":{{"run":{to_text(run_id)},'
         with self._reading():
-            found = self._connection.execute(
+            cursor = self._connection.execute(
                 "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", (begins,)
             )
-            return tuple(identifier for (identifier,) in found)
+            return tuple(identifier for (identifier,) in cursor)
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
-            found = self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
+            cursor = self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
             return [
                 RunSummary(identifier, study, read_as(names, _NAMES), *rest)
-                for identifier, study, names, *rest in found
+                for identifier, study, names, *rest in cursor
             ]
 
     def _insert_run(
         self, plan: Plan, environment: dict[str, Any], started_at: float
     ) -> tuple[str, int]:
-        """Insert a run and its first segment; gives the run's id and number."""
+        """Insert a run and its first segment; return the run's id and number."""
         identifier = self._unused_id(started_at)
         number = self._connection.execute(
             "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
@@ -289,9 +279,9 @@ class Ledger:
             )
 
     def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
-        words = (storable(text) for text in (notice.code, notice.summary, notice.hint))
+        texts = (storable(text) for text in (notice.code, notice.summary, notice.hint))
         self._connection.execute(
-            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *words)
+            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *texts)
         )
 
     def _insert_segment(
@@ -311,8 +301,8 @@ class Ledger:
     def _unused_id(self, started_at: float) -> str:
         while True:
             identifier = new_run_id(started_at)
-            taken = self._connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
-            if taken.fetchone() is None:
+            same = self._connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
+            if same.fetchone() is None:
                 return identifier
 
     def _number_of(self, run_id: str) -> int:

@@ -22,7 +22,7 @@ from equipoise.ledger.schema import STEPS, bring_up_to_date
 MOST_ROW_BYTES = 256 * 1024 * 1024
 _MOST_SQL_BYTES = 100_000
 _STEPS_BETWEEN_CHECKS = 100_000
-_LEAST_STEPS = 20_000_000
+_STEPS_FOR_ANY_FILE = 20_000_000
 _STEPS_FOR_A_BYTE = 16
 """A row of a few bytes takes about as many steps of SQLite's machine as it has bytes."""
 
@@ -39,6 +39,18 @@ _COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
 _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _PHASE = "{0} IN ('warmup', 'measured')"
+
+WHOLE_NUMBERS = (
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "block_reads",
+    "block_writes",
+    "output_bytes",
+)
+"""Columns of a trial, and fields of its accounting, that hold whole numbers."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
     "run": dict.fromkeys(("id", "study", "names", "plan"), _TEXT) | {"started_at": _MOMENT},
@@ -65,14 +77,7 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
         **dict.fromkeys(("block", "position", "condition"), _COUNT),
         **dict.fromkeys(("timed_out", "washout"), _FLAG),
         **dict.fromkeys(("wall_s", "user_s", "sys_s"), _OPTIONAL_REAL),
-        **dict.fromkeys(
-            ("max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches"),
-            _OPTIONAL_INTEGER,
-        ),
-        **dict.fromkeys(
-            ("involuntary_switches", "block_reads", "block_writes", "output_bytes"),
-            _OPTIONAL_INTEGER,
-        ),
+        **dict.fromkeys(WHOLE_NUMBERS, _OPTIONAL_INTEGER),
         **dict.fromkeys(
             ("counters", "unknown", "failure", "error_tail", "covariates"), _OPTIONAL_TEXT
         ),
@@ -116,25 +121,15 @@ def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
     sqlite3.OperationalError
         ``SQLITE_INTERRUPT``: the pages of the file lead in circles.
     """
-    checks = iter(range(most_steps(file) // _STEPS_BETWEEN_CHECKS))
-
-    def is_too_much() -> bool:
-        return next(checks, None) is None
-
-    connection.set_progress_handler(is_too_much, _STEPS_BETWEEN_CHECKS)
+    files = (file, file.with_name(f"{file.name}-wal"))
+    size = sum(os.stat(path).st_size for path in files if path.is_file())
+    steps = _STEPS_FOR_ANY_FILE + _STEPS_FOR_A_BYTE * size
+    checks = iter(range(steps // _STEPS_BETWEEN_CHECKS))
+    connection.set_progress_handler(lambda: next(checks, None) is None, _STEPS_BETWEEN_CHECKS)
     try:
         yield
     finally:
         connection.set_progress_handler(None, 0)
-
-
-def most_steps(file: Path) -> int:
-    """Return how many steps of SQLite's machine one query may take."""
-    size = 0
-    for path in (file, file.with_name(f"{file.name}-wal")):
-        if path.is_file():
-            size += os.stat(path).st_size
-    return _LEAST_STEPS + _STEPS_FOR_A_BYTE * size
 
 
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
@@ -150,7 +145,7 @@ def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: 
     """
     expected = _objects(version)
     tables = {name for kind, name in expected if kind == "table"}
-    missing = {one for one in expected if one[0] != "trigger"}
+    missing = {(kind, name) for kind, name in expected if kind != "trigger"}
     for kind, name, table, statement in connection.execute(
         "SELECT type, name, tbl_name, sql FROM sqlite_schema"
     ):
@@ -205,9 +200,9 @@ def _refuse_rows(
         f"SELECT {', '.join(checks.values())} {source} "
         f"NOT coalesce({' AND '.join(checks.values())}, 0) LIMIT 1"
     )
-    found = connection.execute(query, parameters).fetchone()
-    if found is not None:
-        wrong = next(name for name, holds in zip(checks, found, strict=True) if not holds)
+    results = connection.execute(query, parameters).fetchone()
+    if results is not None:
+        wrong = next(name for name, holds in zip(checks, results, strict=True) if not holds)
         column = f"{table}.{wrong.rpartition('.')[2]}"
         raise damaged(file, f"a value of {column} is not one that a campaign records")
 
@@ -230,5 +225,5 @@ def _objects(version: int) -> Mapping[tuple[str, str], str]:
 
 def _normalised(statement: object) -> str:
     """Return a statement without the blanks in which two ways to write it may differ."""
-    words = re.sub(r"\s+", " ", str(statement)).strip()
-    return re.sub(r" ?([(),]) ?", r"\1", words)
+    line = re.sub(r"\s+", " ", str(statement)).strip()
+    return re.sub(r" ?([(),]) ?", r"\1", line)

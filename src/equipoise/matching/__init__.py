@@ -3,7 +3,7 @@
 - ``match``: match treated units with controls and estimate the effect.
 - ``stratified``: the same inside strata (``match_by``).
 - ``gen_match``: search for the weights of the covariates that balance them best.
-- ``fitness``: the fitness of such weights.
+- ``fitness``: the fitness of these weights.
 - ``balance``: balance of many covariates before and after matching (``match_balance``).
 - ``univariate``: balance of one covariate (``balance_uv``).
 - ``ks``, ``distributions``: Kolmogorov-Smirnov tests; empirical distributions and QQ differences.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.distributions import Sample, Values, sample_weights
+from equipoise.matching.distributions import Sample, sample_weights
 from equipoise.matching.frames import Covariates, covariates_of
 from equipoise.matching.ks import check_boot, generator
 from equipoise.matching.options import Estimand
-from equipoise.matching.units import row_numbers
+from equipoise.matching.units import Floats, row_numbers
 from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
@@ -156,11 +156,11 @@ class Groups:
 
     treated: NDArray[np.intp]
     control: NDArray[np.intp]
-    weights_treated: Values | None
-    weights_control: Values | None
+    weights_treated: Floats | None
+    weights_control: Floats | None
     matched: bool
 
-    def split(self, column: Values) -> tuple[Sample, Sample]:
+    def split(self, column: Floats) -> tuple[Sample, Sample]:
         """Return a column's values among the treated and among the controls."""
         return (
             Sample(column[self.treated], self.weights_treated),
@@ -180,15 +180,15 @@ class SmallestP:
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
-    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for a variable
-    that there is not, and where what they need is not installed: altair for plots
-    (``equipoise[report]``), the library for frames.
+    ``after`` is ``None`` where nothing was matched. Methods raise ``UnusableInput`` for an unknown
+    variable, and without the package that they need: altair (``equipoise[report]``) for plots, the
+    library for frames.
     """
 
     variables: tuple[str, ...]
     before: tuple[UnivariateBalance, ...]
     after: tuple[UnivariateBalance, ...] | None
-    matrix: Values = field(repr=False, compare=False)
+    matrix: Floats = field(repr=False, compare=False)
     groups_before: Groups = field(repr=False, compare=False)
     groups_after: Groups | None = field(repr=False, compare=False)
 
@@ -242,7 +242,7 @@ class Balance:
         """Draw the variables with two values, as shares of both groups; ``None`` without any."""
         return display("matching", "shares_chart", self)
 
-    def column(self, variable: str) -> Values:
+    def column(self, variable: str) -> Floats:
         """Return the values of a variable in all rows."""
         return self.matrix[:, self._place(variable)]
 
@@ -266,7 +266,7 @@ class Balance:
         return self.variables.index(variable)
 
 
-def _row_weights(weights: Any, covariates: Covariates) -> Values | None:
+def _row_weights(weights: Any, covariates: Covariates) -> Floats | None:
     row_weights = sample_weights(weights, len(covariates.matrix), "weights")
     for name, arm in (("treated", covariates.treated), ("untreated", ~covariates.treated)):
         if row_weights is not None and not np.any(row_weights[arm] > 0.0):

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.units import refuse_non_finite, refuse_rows
+from equipoise.matching.units import Floats, refuse_non_finite, refuse_rows
 from equipoise.model.errors import UnusableInput
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """The values of one group, and what each of them weighs (``None`` if all weigh the same)."""
 
-    values: Values
-    weights: Values | None = None
+    values: Floats
+    weights: Floats | None = None
 
     @property
     def unweighted(self) -> Sample:
@@ -27,7 +25,7 @@ class Sample:
         return Sample(self.values)
 
     @property
-    def weights_or_ones(self) -> Values:
+    def weights_or_ones(self) -> Floats:
         """Weight of each value, 1 without weights."""
         return np.ones(len(self.values)) if self.weights is None else self.weights
 
@@ -83,8 +81,8 @@ def qq_of(treated: Sample, control: Sample, *, standardize: bool, r_compatible: 
 
 
 def matched_quantiles(
-    treated: Values, control: Values, r_compatible: bool = False
-) -> tuple[Values, Values]:
+    treated: Floats, control: Floats, r_compatible: bool = False
+) -> tuple[Floats, Floats]:
     """Return both samples sorted, the longer one thinned to the length of the shorter one."""
     first, second = np.sort(treated), np.sort(control)
     shorter = min(len(first), len(second))
@@ -106,7 +104,7 @@ def _thinned(length: int, count: int) -> Any:
     return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
-def _summary(differences: Values) -> QQ:
+def _summary(differences: Floats) -> QQ:
     return QQ(*(float(part(differences)) for part in (np.mean, np.median, np.max)))
 
 
@@ -134,7 +132,7 @@ def _between_quantile_functions(treated: Sample, control: Sample) -> QQ:
     )
 
 
-def _quantile_steps(group: Sample) -> tuple[Values, Values]:
+def _quantile_steps(group: Sample) -> tuple[Floats, Floats]:
     """Return the sorted values that count, and where in (0, 1] each one's step ends."""
     order = np.argsort(group.values, kind="stable")
     weights = group.weights_or_ones[order]
@@ -145,7 +143,7 @@ def _quantile_steps(group: Sample) -> tuple[Values, Values]:
     return group.values[order][counting], ends
 
 
-def quantiles(group: Sample, levels: Values) -> Values:
+def quantiles(group: Sample, levels: Floats) -> Floats:
     """Return the quantile function, a step function, at levels in (0, 1)."""
     steps, ends = _quantile_steps(group)
     return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
@@ -161,13 +159,13 @@ class TwoSamples:
 
     treated: Sample
     control: Sample
-    values: Values
+    values: Floats
     place: NDArray[np.intp]
-    distribution_treated: Values
-    distribution_control: Values
+    distribution_treated: Floats
+    distribution_control: Floats
 
     @property
-    def distances(self) -> Values:
+    def distances(self) -> Floats:
         """The distances ``|F_treated - F_control|`` at every distinct value."""
         return np.abs(self.distribution_treated - self.distribution_control)
 
@@ -187,7 +185,7 @@ def two_samples(treated: Sample, control: Sample) -> TwoSamples:
     )
 
 
-def _distribution(place: NDArray[np.intp], count: int, weights: Values | None) -> Values:
+def _distribution(place: NDArray[np.intp], count: int, weights: Floats | None) -> Floats:
     mass = np.bincount(place, weights=weights, minlength=count)
     cumulated = np.cumsum(mass)
     return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
@@ -199,7 +197,7 @@ def sample(values: Any, name: str, weights: Any = None) -> Sample:
     return Sample(array, sample_weights(weights, len(array), f"weights_{name}"))
 
 
-def sample_weights(weights: Any, count: int, name: str) -> Values | None:
+def sample_weights(weights: Any, count: int, name: str) -> Floats | None:
     """Return the weights of so many values; ``None`` where there are none."""
     if weights is None:
         return None
@@ -215,7 +213,7 @@ def sample_weights(weights: Any, count: int, name: str) -> Values | None:
     return array
 
 
-def _numbers(values: Any, name: str) -> Values:
+def _numbers(values: Any, name: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -84,8 +84,9 @@ def match_fitness(
 
     Returns
     -------
-    Criteria of shape (criteria,), or (c, criteria): to be compared lexically, the first one first.
-    P-values ascend and are to be large; distances of distributions descend and are to be small.
+    Criteria of shape (criteria,), or (c, criteria), which compare lexically, the first one first.
+    P-values ascend, and larger ones are better. Distances of distributions descend, and smaller
+    ones are better.
 
     Raises
     ------
@@ -119,14 +120,15 @@ def fitness_problem(
     treat, X, balance
         As in ``match_fitness``.
     fitness
-        "pvals": of each covariate's t-test and Kolmogorov-Smirnov test. "qqmean.mean" and so on:
-        the mean, median or max of each covariate's ``|F_treated - F_control|`` over its values,
-        then the mean or median of these, or all of them ("max"), the largest first. Or a function
-        of the matches (``CandidateMatches``) and the covariates that returns a number, or several
-        to be compared lexically, which is to be small.
+        "pvals": the p-values of each covariate's t-test and Kolmogorov-Smirnov test.
+        "qqmean.mean" and so on: the mean, median or max of each covariate's
+        ``|F_treated - F_control|`` over its values, then the mean or median of these, or all of
+        them ("max"), the largest first. Or a function of the matches (``CandidateMatches``) and
+        the covariates that returns a number, or several that compare lexically; smaller is better.
     loss
         Criteria from the p-values: 1 sorts them, the smallest first; 2 takes the smallest; a
-        function of them, those of the t-tests first, returns what is to be large.
+        function gets them, those of the t-tests first, and returns criteria of which larger ones
+        are better.
     boot
         Number of bootstrap samples for the p-values of Kolmogorov and Smirnov; below 10 for none.
     ks
@@ -147,23 +149,29 @@ def fitness_problem(
     problem = match_problem(units, **pairing)
     if problem.rows is not None:
         balanced = np.ascontiguousarray(balanced[problem.rows])
-    measure = measure_of(fitness, loss, boot)
-    criteria = FitnessCriteria(balanced, measure, ks, boot if boot >= 10 else 0, paired)
     return FitnessProblem(
         problem=problem,
-        criteria=criteria,
+        balance=balanced,
+        measure=measure_of(fitness, loss, boot),
+        ks=ks,
+        boot=boot if boot >= 10 else 0,
+        paired=paired,
         fitness=fitness if callable(fitness) else None,
         loss=loss if callable(loss) else None,
         maximize=fitness == "pvals",
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FitnessCriteria:
-    """What makes one candidate better than another, as the native engine reads it.
+@dataclass(frozen=True, eq=False)
+class FitnessProblem:
+    """Checked data and options, as the native engine reads them.
+
+    A problem can be pickled; each process builds its engine once.
 
     Parameters
     ----------
+    problem
+        The units that take part, and how they are matched.
     balance
         Shape (rows, b), the covariates to balance, of the units that take part.
     measure
@@ -171,25 +179,6 @@ class FitnessCriteria:
         and across columns, each "mean", "median" or "max".
     ks, boot, paired
         As in ``fitness_problem``; ``boot`` is 0 for none.
-    """
-
-    balance: Floats
-    measure: str | tuple[str, str]
-    ks: bool
-    boot: int
-    paired: bool
-
-
-@dataclass(frozen=True, eq=False)
-class FitnessProblem:
-    """Checked data and options. It can be pickled; each process builds its engine once.
-
-    Parameters
-    ----------
-    problem
-        The units that take part, and how they are matched.
-    criteria
-        What the native engine computes of each candidate.
     fitness, loss
         The caller's function, else ``None``.
     maximize
@@ -197,7 +186,11 @@ class FitnessProblem:
     """
 
     problem: MatchProblem
-    criteria: FitnessCriteria
+    balance: Floats
+    measure: str | tuple[str, str]
+    ks: bool
+    boot: int
+    paired: bool
     fitness: FitnessFunction | None
     loss: LossFunction | None
     maximize: bool
@@ -215,7 +208,7 @@ class FitnessProblem:
     @cached_property
     def engine(self) -> _native.FitnessEngine:
         """The native engine, built at the first use."""
-        return _native.FitnessEngine(self.problem.units, self.problem.options, self.criteria)
+        return _native.FitnessEngine(self.problem.units, self.problem.options, self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the engine, which each process builds for itself."""
@@ -224,20 +217,9 @@ class FitnessProblem:
     def evaluate(
         self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
     ) -> Floats:
-        """Return the criteria of candidates, shape (candidates, criteria).
+        """Return the criteria (candidates, criteria) of candidates (candidates, columns).
 
-        Parameters
-        ----------
-        weights
-            Shape (candidates, columns), or (columns,) for a single one.
-        progress
-            Called with the number of candidates that are done, and of all; may be called by any
-            thread.
-
-        Raises
-        ------
-        UnusableInput
-            If a weight cannot be used, or a function of the caller fails.
+        Any thread may call ``progress`` with the number of candidates that are done, and of all.
         """
         candidates = self._candidates(weights)
         if self.fitness is None and self.loss is None:
@@ -287,7 +269,7 @@ class FitnessProblem:
             name, matches = "fitness", self.matches(candidate)
             if not len(matches.weights):
                 return None
-            call = partial(self.fitness, matches, self.criteria.balance)
+            call = partial(self.fitness, matches, self.balance)
         else:
             assert self.loss is not None
             (values,) = self.engine.evaluate(candidate[np.newaxis], None)

@@ -128,7 +128,7 @@ def _other_code(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:
 
 def _is_harmless(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
-        # formulaic writes a text into code of its own and minds no quotes in it.
+        # formulaic writes a text into its own code and does not escape quotes.
         return not (isinstance(node.value, str) and set(node.value) & set("'\"\\"))
     return _attribute_of("contr", node) is not None
 

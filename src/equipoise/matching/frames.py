@@ -14,9 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.distributions import Values
 from equipoise.matching.formula import MOST_CELLS, cells_of, columns_in
-from equipoise.matching.units import LEAVE_OUT, refuse_non_finite, refuse_rows, treatment
+from equipoise.matching.units import (
+    LEAVE_OUT,
+    Floats,
+    Truths,
+    refuse_non_finite,
+    refuse_rows,
+    treatment,
+)
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -37,8 +43,8 @@ class Covariates:
     """
 
     names: tuple[str, ...]
-    matrix: Values
-    treated: NDArray[np.bool_]
+    matrix: Floats
+    treated: Truths
 
 
 def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
@@ -65,7 +71,7 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     return Covariates(names, matrix, treated)
 
 
-def matrix_of(table: Any) -> tuple[tuple[str, ...], Values]:
+def matrix_of(table: Any) -> tuple[tuple[str, ...], Floats]:
     """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
     Columns of an array are called ``x0``, ``x1``, ….
@@ -104,7 +110,7 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
     return {str(name): frame[name].to_numpy() for name in frame.columns}
 
 
-def numbers_of(column: Any, name: str) -> Values:
+def numbers_of(column: Any, name: str) -> Floats:
     """Return a column as finite float64 numbers; errors name the column and its rows."""
     array = np.asarray(column)
     if array.dtype.kind not in "biuf":
@@ -120,7 +126,7 @@ def numbers_of(column: Any, name: str) -> Values:
     return numbers
 
 
-def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
+def treatment_of(table: Any, name: str) -> Truths:
     """Return who was treated, from 0 and 1 or false and true."""
     columns = columns_of(table)
     if columns is None:

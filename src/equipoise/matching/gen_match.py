@@ -99,7 +99,7 @@ distance_tolerance, r_compatible
     starting_values
         Shape (k,) or (starts, k), candidates of the first generation; all 1 by default.
     seed
-        The same seed gives the same answer, whatever evaluates; drawn and reported by default.
+        The same seed gives the same answer on every executor; drawn and reported by default.
     threads
         All cores by default; with an executor 1 for each of its workers.
     executor
@@ -113,7 +113,7 @@ distance_tolerance, r_compatible
     ------
     UnusableInput
         If something cannot be used, naming column and rows or the weights that a function failed
-        at; if the best candidate matches nobody; if the workers are lost.
+        at; if the best candidate matches no unit; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     pairing: dict[str, Any] = {
@@ -181,7 +181,7 @@ distance_tolerance, r_compatible
         maximize=problem.maximize,
         measure=fitness if isinstance(fitness, str) else "a function",
         history=best.history,
-        balance_names=names_of(balanced, problem.criteria.balance.shape[1], "b"),
+        balance_names=names_of(balanced, problem.balance.shape[1], "b"),
         problem=problem,
     )
 
@@ -250,12 +250,12 @@ class GenMatchResult:
 
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
-            dict(zip(self.balance_names, self.problem.criteria.balance.T, strict=True)),
+            dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
             units.treated,
             self.problem.matches(self.weights if weights is None else weights),
             boot=boot,
             ks=ks,
-            paired=self.problem.criteria.paired,
+            paired=self.problem.paired,
             weights=units.weights,
             seed=self.seed,
             estimand=options.estimand,

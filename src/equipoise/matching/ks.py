@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise import _native
-from equipoise.matching.distributions import Sample, TwoSamples, Values, sample, two_samples
+from equipoise.matching.distributions import Sample, TwoSamples, sample, two_samples
+from equipoise.matching.units import Floats
 from equipoise.model.errors import UnusableInput
 
 EXACT_BELOW = 10_000
@@ -188,7 +189,7 @@ def boot_p_values(
     return [float(count) / boot for count in reached]
 
 
-def _distributions(place: NDArray[np.intp], count: int) -> Values:
+def _distributions(place: NDArray[np.intp], count: int) -> Floats:
     """Return the empirical distribution functions of several samples, a row each."""
     number, size = place.shape
     offset = np.arange(number, dtype=np.intp)[:, np.newaxis] * count

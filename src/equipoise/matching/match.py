@@ -165,7 +165,7 @@ def match(
 class MatchResult:
     """The pairs, the effect and its errors.
 
-    Rows count from 0. ``None`` stands where there is no number: all of an outcome's without an
+    Rows count from 0. A field is ``None`` where there is no number: effect and errors without an
     outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
 
     Parameters

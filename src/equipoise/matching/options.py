@@ -96,12 +96,8 @@ class PairingOptions(TypedDict, total=False):
 class MatchProblem:
     """Checked units and options, ready for the native engine.
 
-    Parameters
-    ----------
-    rows
-        Rows inside the common support, in the numbers of the caller; ``None`` for all rows.
-    reported_caliper
-        Shape (strata, k), the caliper that results show; ``None`` without one.
+    ``rows`` are those inside the common support, in the numbers of the caller; ``None`` for all.
+    ``reported_caliper`` (strata, k) is the caliper that results show; ``None`` without one.
     """
 
     units: Units

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.distributions import Values
 from equipoise.matching.frames import Covariates, covariates_of
+from equipoise.matching.units import Floats
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -32,8 +32,8 @@ class PropensityScore:
         The covariates that entered; constant columns do not.
     """
 
-    score: Values
-    linear: Values
+    score: Floats
+    linear: Floats
     names: tuple[str, ...]
 
 
@@ -81,7 +81,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
     return PropensityScore(score, linear, tuple(compress(covariates.names, varies)))
 
 
-def _basis(matrix: Values) -> Values:
+def _basis(matrix: Floats) -> Floats:
     """Orthogonal columns that span the same models as these beside a constant.
 
     The scores depend on the span alone; tiny numbers are not taken for zero, and columns that

@@ -112,7 +112,7 @@ variance, distance_tolerance, threads, seed
         )
     fields = result_fields(problem, pairs, variances, variance, has_error=has_error)
     if r_compatible:
-        # R takes the pairs from the treated whatever was matched; it may be negative.
+        # R subtracts the pairs from the treated for every estimand; the number may be negative.
         fields["n_dropped"] = round(fields["n_treated"] - fields["n_weighted"])
     return MatchByResult(
         **fields,

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.distributions import QQ, Sample, Values, qq_of, sample
+from equipoise.matching.distributions import QQ, Sample, qq_of, sample
 from equipoise.matching.ks import KSTest, check_boot, generator, ks_tests
 from equipoise.matching.options import Estimand
-from equipoise.matching.units import power_of_two
+from equipoise.matching.units import Floats, power_of_two
 from equipoise.model.errors import UnusableInput
 
 
@@ -192,7 +192,7 @@ class Moments:
     population_variance: float
 
     @classmethod
-    def of(cls, values: Values, weights: Values | None) -> Moments:
+    def of(cls, values: Floats, weights: Floats | None) -> Moments:
         """Compute in two passes: around the mean, so that no digits are lost to a large one."""
         size = float(len(values)) if weights is None else float(weights.sum())
         # A constant's mean may differ from it in the last digit, and a ratio would show it.
@@ -209,7 +209,7 @@ class Moments:
         return self.population_variance * self.size / (self.size - 1.0)
 
 
-def paired_t(differences: Values, weights: Values | None) -> float:
+def paired_t(differences: Floats, weights: Floats | None) -> float:
     """Return the two-sided p-value of a mean difference of zero.
 
     ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``

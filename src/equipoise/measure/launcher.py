@@ -135,32 +135,19 @@ class Starter(Protocol):
 class Launcher(AbstractContextManager["Launcher"]):
     """A running launcher; a context manager.
 
-    Parameters
-    ----------
-    program
-        The launcher program.
-    containment
-        How descendants are held together: ``auto`` is what crates/launcher/README.md found
-        best; ``cgroup`` falls back to a process group where no cgroup can be made, and says
-        why under ``unknown["cgroup"]``.
-    inherit_stdout
-        The descriptor that is standard output for trials that inherit it.
-    counters
-        What is counted in each trial, of `equipoise.measure.counters.COUNTERS`. What this
-        machine lacks or forbids is ``None`` in each report, with its reason.
-    scratch
-        Scratch folder of the campaign, which the launcher removes when it ends, even if this
-        process is killed.
-    campaign
-        Scratch folder of the campaign, if another launcher removes it. By default ``scratch``.
-        If the launcher is killed, the processes with files in it are ended.
+    Descendants are held together by ``containment``: ``auto`` is what crates/launcher/README.md
+    found best; ``cgroup`` falls back to a process group where no cgroup can be made, and says why
+    under ``unknown["cgroup"]``. Trials that inherit standard output have ``inherit_stdout``.
 
-    Raises
-    ------
-    UnusableInput
-        If a counter does not exist.
-    EquipoiseError
-        If the launcher cannot be started.
+    The ``counters``, of `equipoise.measure.counters.COUNTERS`, are counted in each trial. What this
+    machine lacks or forbids is ``None`` in each report, with its reason.
+
+    The launcher removes ``scratch``, the scratch folder of the campaign, when it ends, even if this
+    process is killed. ``campaign`` is that folder if another launcher removes it. If the launcher
+    is killed, the processes with files in either are ended.
+
+    It raises `UnusableInput` if a counter does not exist, `EquipoiseError` if the launcher cannot
+    be started.
     """
 
     def __init__(

@@ -37,6 +37,7 @@ from equipoise.measure.scratch import (
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
+_OTHER_IDENTITY = f"its marker {MARKER} does not hold the recorded identity"
 _MARKER_OF_FIRST_RELEASE = "owner"
 _NAME_OF_FIRST_RELEASE = re.compile(r"equipoise-[a-z0-9_]{8}")
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
@@ -59,7 +60,7 @@ class Cleared(Struct, frozen=True):
         return f"removed the folder of a killed campaign: {self.folder}{ended}"
 
 
-class Kept(Struct, frozen=True):
+class Leftover(Struct, frozen=True):
     """Folder or record that may be a leftover and was not touched."""
 
     path: str
@@ -75,7 +76,7 @@ class Clearance(Struct, frozen=True):
     """Outcome of clearing away leftovers."""
 
     cleared: tuple[Cleared, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
 
 
 class _Doubt(Exception):
@@ -83,29 +84,29 @@ class _Doubt(Exception):
 
     def __init__(self, path: str, reason: str, hint: str) -> None:
         super().__init__(reason)
-        self.kept = Kept(path, reason, hint)
+        self.leftover = Leftover(path, reason, hint)
 
 
 def clear_leftovers() -> Clearance:
     """End and remove what killed campaigns of this user left, as far as it is proven."""
     cleared: list[Cleared] = []
-    kept: list[Kept] = []
+    leftovers: list[Leftover] = []
     try:
         with open_records() as records:
             for name in sorted(os.listdir(records)):
                 try:
                     cleared += _clear(records, name)
                 except _Doubt as doubt:
-                    kept.append(doubt.kept)
+                    leftovers.append(doubt.leftover)
                 except OSError as error:
-                    kept.append(Kept(name, f"its record: {error.strerror}", _SEE_RECORD))
+                    leftovers.append(Leftover(name, f"its record: {error.strerror}", _SEE_RECORD))
     except StateFolderUnusable as error:
         hint = "set XDG_STATE_HOME to a folder of your own; until then nothing left is removed"
-        kept.append(Kept(error.path, error.reason, hint))
-    return Clearance(tuple(cleared), tuple(kept))
+        leftovers.append(Leftover(error.path, error.reason, hint))
+    return Clearance(tuple(cleared), tuple(leftovers))
 
 
-def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
+def unproven_folders(around: Path | None = None) -> tuple[Leftover, ...]:
     """Return the folders of this user that look like leftovers and have no record.
 
     They may come from the first release, from a probe that was run by hand, or from a campaign
@@ -115,7 +116,7 @@ def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
     around = around or Path(tempfile.gettempdir())
     recorded = _recorded_paths()
     return tuple(
-        Kept(
+        Leftover(
             str(folder),
             "it looks like a leftover, but no record proves that it is Equipoise's own",
             "remove it yourself if nothing in it is yours",
@@ -210,7 +211,7 @@ def _proven_folder(record: Record) -> Iterator[int | None]:
                 raise _unproven(record, f"it has no marker {MARKER}") from None
         else:
             if read_identity(marker) != record.identity:
-                raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
+                raise _unproven(record, _OTHER_IDENTITY)
             if not _locks(marker):
                 raise _unproven(record, "another process has its lock")
         yield folder
@@ -230,19 +231,16 @@ def _remove_unfinished(record: Record) -> bool:
             if os.fstat(folder).st_uid != os.geteuid() or content - {MARKER}:
                 raise _unproven(record, "it was recorded, but never finished")
             if content:
-                _check_unfinished_marker(record, folder)
+                with opened(MARKER, OPEN_UNTRUSTED, folder) as marker:
+                    status = os.fstat(marker)
+                    is_empty = stat.S_ISREG(status.st_mode) and not status.st_size
+                    if not is_empty and read_identity(marker) != record.identity:
+                        raise _unproven(record, _OTHER_IDENTITY)
             return remove_folder(folder, Path(record.path))
     except FileNotFoundError:
         return False
     except OSError as error:
         raise _unproven(record, error.strerror) from None
-
-
-def _check_unfinished_marker(record: Record, folder: int) -> None:
-    with opened(MARKER, OPEN_UNTRUSTED, folder) as marker:
-        is_empty = stat.S_ISREG(os.fstat(marker).st_mode) and not os.fstat(marker).st_size
-        if not is_empty and read_identity(marker) != record.identity:
-            raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
 
 
 def _recorded_paths() -> set[str]:

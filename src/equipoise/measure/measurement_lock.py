@@ -70,22 +70,12 @@ def lock_host(
 ) -> MeasurementLock:
     """Take the lock of this host; wait while another campaign has it.
 
-    Parameters
-    ----------
-    on_wait
-        Function to call with each owner that this process waits for.
-    timeout_s
-        Longest wait; ``None`` waits for ever, 0 not at all.
-    name
-        Name of the lock; tests have their own.
+    ``on_wait`` is called with each owner that this process waits for, at most ``timeout_s`` seconds
+    (``None``: for ever; 0: not at all). ``name`` is the name of the lock; tests have their own.
 
-    Raises
-    ------
-    UnusableInput
-        Another process still has the lock after ``timeout_s``; or the owner is one of our own
-        ancestors, which waits for us.
-    EquipoiseError
-        The system allows no such socket.
+    Raise `UnusableInput` if another process still has the lock after ``timeout_s``, or the owner is
+    one of our own ancestors, which waits for us; `EquipoiseError` if the system allows no such
+    socket.
     """
     end_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     reported: LockOwner | None = None

@@ -88,8 +88,7 @@ def scratch_folder() -> Iterator[Path]:
         os.mkdir(path, 0o700)
         with opened(path, OPEN_FOLDER) as folder, contextlib.ExitStack() as stack:
             stack.callback(remove_folder, folder, path)
-            marker = os.open(MARKER, _NEW_FILE, 0o600, dir_fd=folder)
-            stack.callback(os.close, marker)
+            marker = stack.enter_context(opened(MARKER, _NEW_FILE, folder))
             fcntl.flock(marker, fcntl.LOCK_EX)
             os.write(marker, identity.encode("ascii"))
             status = os.fstat(folder)

@@ -53,17 +53,9 @@ _IDENTIFIERS = frozenset(
 class Covariates(Struct, frozen=True):
     """Columns to match on, as numbers.
 
-    Attributes
-    ----------
-    names, owners
-        Name of each matrix column, and the column of the log that it comes from: a column of
-        texts gives an indicator column for each text but the first.
-    matrix
-        Shape (rows, columns).
-    exact
-        Shape (rows, exact columns); equal numbers stand for equal values.
-    exact_names
-        Names of the columns of ``exact``.
+    ``names`` and ``owners`` are the name of each column of ``matrix`` (rows, columns), and the
+    column of the log that it comes from: a column of texts gives an indicator column for each text
+    but the first. In ``exact`` (rows, exact columns) equal numbers stand for equal values.
     """
 
     names: tuple[str, ...]

@@ -10,9 +10,9 @@ the sum of the scores ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the candidate
 −k_j (Y_j − m(X_j)) / Σ w of the baseline's.
 
 Rows of one cluster are not independent, so the variance is that of the clusters' sums of scores:
-V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)² (``cluster_error``). With few clusters that is too small,
-since each cluster has pulled τ and m towards itself; the change of τ when a cluster is left out
-is not (``jackknife_error``). Intervals are Student's, with one degree of freedom less than the
+V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)². With few clusters that is too small, since each cluster has
+pulled τ and m towards itself; the change of τ when a cluster is left out is not
+(``cluster_moves``). Intervals are Student's, with one degree of freedom less than the
 number of clusters of the version that has fewer.
 
 m is a regression, not a mean of neighbours: neighbours in one cluster share its error and would
@@ -65,16 +65,9 @@ class Estimate(Struct, frozen=True):
 
 
 class Regressed(Struct, frozen=True):
-    """An outcome without what the covariates explain.
+    """An outcome (rows,) minus its prediction, and minus the mean of its stratum.
 
-    Attributes
-    ----------
-    residual
-        Shape (rows,): the outcome minus its prediction.
-    centred
-        Shape (rows,): the outcome minus the mean of its stratum.
-    columns
-        Shape (rows, terms): the centred covariates in the regression.
+    ``columns`` (rows, terms) are the centred covariates in the regression.
     """
 
     residual: Values
@@ -239,32 +232,33 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     smaller_arm = pair_effect.smaller_arm(code)
     if smaller_arm < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
-    many = len(np.unique(code[pair_effect.rows])) > MANY_CLUSTERS
-    error = (cluster_error if many else jackknife_error)(pair_effect, code)
+    error = cluster_error(cluster_moves(pair_effect, code))
     if not math.isfinite(error):
         return Estimate(pair_effect.effect)
     quantile = t_quantile(smaller_arm - 1, intervals=intervals)
     return with_error(pair_effect.effect, error, quantile)
 
 
-def cluster_error(pair_effect: PairEffect, code: Indices) -> float:
-    """Return the error from the sum of the scores of each cluster."""
+def cluster_moves(pair_effect: PairEffect, code: Indices) -> Values:
+    """Return the change of the effect when each cluster is left out, in the order of their codes.
+
+    Above ``MANY_CLUSTERS`` clusters it follows from the sums of scores: −G/(G − 1) Σ_i ψ_i.
+    """
     rows = pair_effect.rows
     present, place = np.unique(code[rows], return_inverse=True)
-    sums = np.bincount(place, pair_effect.scores[rows])
     count = len(present)
-    return math.sqrt(count / (count - 1) * float((sums**2).sum()))
+    if count > MANY_CLUSTERS:
+        return np.asarray(-np.bincount(place, pair_effect.scores[rows]) * count / (count - 1))
+    return effects_without_each_cluster(pair_effect, code) - pair_effect.effect
 
 
-def jackknife_error(pair_effect: PairEffect, code: Indices) -> float:
-    """Return the error by leaving out one cluster at a time.
+def cluster_error(moves: Values) -> float:
+    """Return the error from the changes of the effect without each cluster.
 
     V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted anew each time; the pairs' weights and
     the means of the strata stay (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
-    effects = effects_without_each_cluster(pair_effect, code)
-    count = len(effects)
-    return math.sqrt((count - 1) / count * float(((effects - pair_effect.effect) ** 2).sum()))
+    return math.sqrt((len(moves) - 1) / len(moves) * float((moves**2).sum()))
 
 
 def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Values:

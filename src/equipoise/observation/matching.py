@@ -47,18 +47,11 @@ Progress = Callable[[str], object]
 
 
 class BalancedMatch(Struct, frozen=True):
-    """The pairs that were kept, and how they were found.
+    """The pairs of the best match, and how they were found.
 
-    Attributes
-    ----------
-    points
-        Shape (rows, columns): the values that rows were matched on.
-    options
-        Options of ``match`` that give these pairs.
-    caliper, caliper_on
-        Caliper in standard deviations, and the columns that it limits; ``None`` without one.
-    weights
-        Weight of each column of ``points``, where a search found weights.
+    Rows were matched on ``points`` (rows, columns) by ``options`` of ``match``. The caliper is in
+    standard deviations and limits the columns ``caliper_on``. ``weights`` has the weight of each
+    column of ``points``, where a search found weights.
     """
 
     method: str

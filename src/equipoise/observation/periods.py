@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from msgspec.structs import astuple
 
 from equipoise.matching.stratified import plain
 from equipoise.model.extras import require
@@ -32,9 +33,8 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
     The periods come with the p-value of Cochran's Q for one common effect, which is ``None`` where
     a period has no error.
     """
-    rows, matrix = len(sample.treated), sample.covariates.matrix
-    code: Indices = np.arange(rows) if sample.clusters is None else sample.clusters.code
-    strata = sample.covariates.exact_strata()
+    matrix, strata = sample.covariates.matrix, sample.covariates.exact_strata()
+    code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
     def estimate(pairs: PairSubset, outcome: Values) -> Estimate:
         return estimate_by_clusters(effect_over_pairs(outcome, matrix, strata, pairs), code)
@@ -44,18 +44,8 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
     for begins, ends, pairs in _split(sample.log, matched):
         scales = sample.outcomes.map(partial(estimate, pairs))
         estimates.append(scales.main)
-        effect = to_effect(scales)
-        periods.append(
-            Period(
-                begins,
-                ends,
-                len(np.unique(pairs.treated_index)),
-                effect.ratio,
-                effect.ratio_ci,
-                effect.difference,
-                effect.difference_ci,
-            )
-        )
+        rows = len(np.unique(pairs.treated_index))
+        periods.append(Period(begins, ends, rows, *astuple(to_effect(scales))))
     return tuple(periods), _chance_of_equality(estimates)
 
 

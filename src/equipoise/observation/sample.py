@@ -77,24 +77,11 @@ class Arms(Struct, frozen=True):
 
 
 class Sample(Struct, frozen=True):
-    """The rows that take part, and those of the placebo period.
+    """The rows that take part, and those of the placebo period, if there is one.
 
-    Attributes
-    ----------
-    log
-        Columns of the rows that take part.
-    question
-        The question with its covariates chosen.
-    treated
-        Shape (rows,): whether the candidate ran.
-    outcomes
-        Shape (rows,) each.
-    placebo_log, placebo_treated
-        Rows of the placebo period; ``None`` without one.
-    left_out
-        Number of rows that take no part, by reason.
-    rows_read
-        Number of rows in the log.
+    The question has its covariates chosen; ``log`` has only the rows that take part. ``treated``
+    and each outcome have shape (rows,). ``left_out`` has the number of rows that take no part, by
+    reason, and ``rows_read`` that of the whole log.
     """
 
     log: Log

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -40,6 +41,7 @@ from equipoise.observation.effects import (
     ABADIE_IMBENS,
     BY_CLUSTERS,
     Estimate,
+    cluster_error,
     naive_estimate,
     t_quantile,
     to_effect,
@@ -68,16 +70,8 @@ _NAMED = 3
 class StratifiedLog(Struct, frozen=True):
     """A log of which one stratum is read at a time.
 
-    Attributes
-    ----------
-    column
-        The column whose values are the strata.
-    names
-        Names of the strata, in order.
-    versions
-        The treatment column alone, each value once.
-    read
-        Function that returns the columns of a stratum by its name.
+    The values of ``column`` are the strata, ``names`` in order; ``read`` returns the columns of a
+    stratum by its name. ``versions`` is the treatment column alone, each value once.
     """
 
     column: str
@@ -167,13 +161,7 @@ def observe_strata(
 
 
 def check_strata(column: str, question: Question) -> None:
-    """Check that the question means the same in every stratum.
-
-    Raises
-    ------
-    UnusableInput
-        An option is missing or not possible with strata; the error names it.
-    """
+    """Check that the question means the same in every stratum."""
     if question.covariates is None and not question.exact:
         raise UnusableInput(
             "--strata: the default covariates could differ between the strata",
@@ -271,7 +259,7 @@ def _estimates(
         for weight, part in zip(weights, parts, strict=True):
             for label, move in part.moves.items():
                 moves[label] += weight * move
-        error = math.sqrt((len(moves) - 1) / len(moves)) * math.hypot(*moves.values())
+        error = cluster_error(np.array([*moves.values()]))
         by[BY_CLUSTERS] = with_error(effect, error, t_quantile(fewest - 1))
     return by
 

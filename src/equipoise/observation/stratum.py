@@ -22,9 +22,8 @@ from equipoise.model.observation_result import (
 from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
 from equipoise.observation.effects import (
     ABADIE_IMBENS,
-    MANY_CLUSTERS,
     EffectEstimate,
-    effects_without_each_cluster,
+    cluster_moves,
 )
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import (
@@ -32,7 +31,6 @@ from equipoise.observation.question import (
     Indices,
     Log,
     Question,
-    Values,
     distinct_texts,
     select_rows,
 )
@@ -45,14 +43,9 @@ ClusterLabel = tuple[str, object]
 
 
 class StratumEffect(Struct, frozen=True):
-    """The effect in one stratum on one scale.
+    """The effect in one stratum on one scale, with the error of Abadie and Imbens.
 
-    Attributes
-    ----------
-    error
-        The error of Abadie and Imbens.
-    moves
-        For each cluster the change of the effect if it is left out; empty without clusters.
+    ``moves`` has for each cluster the change of the effect if it is left out.
     """
 
     effect: float
@@ -61,14 +54,9 @@ class StratumEffect(Struct, frozen=True):
 
 
 class StratumAnswer(Struct, frozen=True):
-    """The answer of one stratum.
+    """The answer of one stratum, with the clusters of the matched rows of each version.
 
-    Attributes
-    ----------
-    clusters_by
-        The column that forms the clusters; ``None`` without clusters.
-    candidate_clusters, baseline_clusters
-        Clusters with matched rows of each version.
+    ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
     """
 
     effects: Scales[StratumEffect]
@@ -94,10 +82,7 @@ class StratumAnswer(Struct, frozen=True):
 class StratumOutcome(Struct, frozen=True):
     """A stratum with its answer, or the reason why it has none.
 
-    Attributes
-    ----------
-    candidate, baseline
-        Moments of all rows of each version; ``None`` without such rows.
+    ``candidate`` and ``baseline`` are the moments of all rows of each version, if there are any.
     """
 
     name: str
@@ -199,15 +184,8 @@ def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -
     error = estimate.by[ABADIE_IMBENS].error
     if clusters is None:
         return StratumEffect(pair_effect.effect, error, {})
-    rows = pair_effect.rows
-    present, place = np.unique(clusters.code[rows], return_inverse=True)
-    count = len(present)
-    moves: Values
-    if count > MANY_CLUSTERS:
-        moves = -np.bincount(place, pair_effect.scores[rows]) * count / (count - 1)
-    else:
-        moves = effects_without_each_cluster(pair_effect, clusters.code) - pair_effect.effect
-    labels = _labels(name, match.sample, rows)
+    moves = cluster_moves(pair_effect, clusters.code)
+    labels = _labels(name, match.sample, pair_effect.rows)
     return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
 
 

@@ -299,12 +299,12 @@ class Document(Struct, frozen=True):
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
     """Return the parts that a form shows, in order; a section without any is left out."""
-    shown = (
+    in_form = (
         replace(part, parts=parts_in(part.parts, form)) if isinstance(part, Section) else part
         for part in parts
         if form in part.forms
     )
-    return tuple(part for part in shown if not isinstance(part, Section) or part.parts)
+    return tuple(part for part in in_form if not isinstance(part, Section) or part.parts)
 
 
 def figures_of(document: Document) -> Iterator[Figure]:

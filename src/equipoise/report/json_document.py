@@ -23,7 +23,6 @@ from equipoise.model.result import (
     POOLED_SCHEMA,
     SCHEMA,
     Comparison,
-    ConditionResult,
     MetricSummary,
     PooledCampaigns,
     ResultDocument,
@@ -56,37 +55,35 @@ def decode(text: bytes, name: str) -> ResultDocument:
     Parameters
     ----------
     name
-        Of the file, for what is said of it.
+        Name of the file, for the messages.
 
     Raises
     ------
     UnusableInput
-        It is no JSON, or no result document of this version.
+        The text is no JSON, or no result document of this version.
     """
-    hint = "name a file that `equipoise … --json FILE` wrote"
     try:
         read = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableInput(f"{name}: it is no JSON: {error}", hint=hint) from None
+        raise UnusableInput(f"{name}: it is no JSON: {error}", hint=_HINT) from None
     except RecursionError:
-        raise UnusableInput(
-            f"{name}: it is no result document: its parts are nested too deeply", hint=hint
-        ) from None
-    found = read.get("schema") if isinstance(read, dict) else None
-    if found == FIRST_SCHEMA:
-        read, found = {**_of_first_schema(read), "schema": SCHEMA}, SCHEMA
-    if found != SCHEMA:
-        raise UnusableInput(
-            f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
-            hint=hint,
-        )
+        what = "it is no result document: its parts are nested too deeply"
+        raise UnusableInput(f"{name}: {what}", hint=_HINT) from None
+    version = read.get("schema") if isinstance(read, dict) else None
+    if version == FIRST_SCHEMA:
+        read, version = {**_of_first_schema(read), "schema": SCHEMA}, SCHEMA
+    if version != SCHEMA:
+        what = f"its schema is {'not named' if version is None else repr(version)}, not {SCHEMA}"
+        raise UnusableInput(f"{name}: {what}", hint=_HINT)
     # Decimals have fewer digits; texts of digits alone are rare.
     if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
-        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=hint)
+        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=_HINT)
+    # JSON cannot hold an infinity: a summary's null is one.
+    infinite = {key: _infinite(read[key]) for key in ("conditions", "control") if key in read}
     try:
-        return msgspec.convert(_with_infinities(read), ResultDocument)
+        return msgspec.convert({**read, **infinite}, ResultDocument)
     except msgspec.ValidationError as error:
-        raise UnusableInput(f"{name}: it is no result document: {error}", hint=hint) from None
+        raise UnusableInput(f"{name}: it is no result document: {error}", hint=_HINT) from None
 
 
 def read_document(path: Path) -> ResultDocument:
@@ -175,12 +172,6 @@ _ALWAYS_NUMBERS = frozenset(
 """Fields that make a mapping a summary."""
 
 
-def _with_infinities(document: dict[str, Any]) -> dict[str, Any]:
-    """Put back what JSON cannot hold: a summary's null is an infinity."""
-    told = {key: document[key] for key in ("conditions", "control") if key in document}
-    return {**document, **{key: _infinite(part) for key, part in told.items()}}
-
-
 def _infinite(part: Any) -> Any:
     match part:
         case dict() if _ALWAYS_NUMBERS <= part.keys():
@@ -206,19 +197,15 @@ def _as_written(part: dict[str, Any]) -> dict[str, Any]:
     written = {key: value for key, value in part.items() if key != "default"}
     if part.get("type") == "number":
         written["type"] = ["number", "null"]
-    if {"type": "null"} in part.get("anyOf", ()):
-        others = [choice for choice in part["anyOf"] if choice != {"type": "null"}]
-        if others == [{"type": "number"}]:
-            return {"type": ["number", "null"]}
+    if sorted(part.get("anyOf", ()), key=str) == [{"type": "null"}, {"type": "number"}]:
+        return {"type": ["number", "null"]}
     for key in ("items", "additionalProperties"):
         if isinstance(part.get(key), dict):
             written[key] = _as_written(part[key])
-    for key in ("anyOf", "prefixItems"):
-        if key in part:
-            written[key] = [_as_written(choice) for choice in part[key]]
-    for key in ("properties", "$defs"):
-        if key in part:
-            written[key] = {name: _as_written(inner) for name, inner in part[key].items()}
+    for key in part.keys() & {"anyOf", "prefixItems"}:
+        written[key] = [_as_written(choice) for choice in part[key]]
+    for key in part.keys() & {"properties", "$defs"}:
+        written[key] = {name: _as_written(inner) for name, inner in part[key].items()}
     if "properties" in part:
         written["required"] = list(part["properties"])
     return written
@@ -238,23 +225,19 @@ def _in_unicode(part: Any) -> Any:
 
 def _impossible(document: ResultDocument) -> Iterator[str]:
     """Yield what no campaign computes."""
-    conditions, compared = list(document.conditions), list(document.comparisons)
+    conditions, compared = [*document.conditions], [*document.comparisons]
     if document.control is not None:
         conditions.append(document.control.condition)
         compared.append(document.control.comparison)
     compared += [one.comparison for one in document.steady_state if one.comparison is not None]
     for condition in conditions:
-        yield from _impossible_condition(condition)
+        for metric, summary in condition.metrics.items():
+            if not summary.modes:
+                yield f"{metric} of {condition.name} has no mode"
+        if condition.trials < 0 or condition.failures < 0:
+            yield f"{condition.name} has fewer than no trials"
     for comparison in compared:
         yield from _impossible_comparison(comparison)
-
-
-def _impossible_condition(condition: ConditionResult) -> Iterator[str]:
-    for metric, summary in condition.metrics.items():
-        if not summary.modes:
-            yield f"{metric} of {condition.name} has no mode"
-    if condition.trials < 0 or condition.failures < 0:
-        yield f"{condition.name} has fewer than no trials"
 
 
 def _impossible_comparison(one: Comparison) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import significant as significant
@@ -63,10 +64,29 @@ def percent_change(ratio: float) -> str:
     return f"{change:+.{decimals}f} %"
 
 
-def interval_text(low: float | None, high: float | None) -> str:
-    """Return an interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``."""
+def signed_amount(value: float) -> str:
+    """Return a number with its sign: ``+1,794``."""
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+
+
+def change_text(ratio: float | None, unknown: str) -> str:
+    """Return a ratio as a signed change, or what stands for a ratio that is not known."""
+    return unknown if ratio is None else percent_change(ratio)
+
+
+def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:
+    """Return an interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``.
+
+    Parameters
+    ----------
+    unlimited
+        What stands for an interval without any end.
+    """
+    low, high = interval
+    if low is None and high is None:
+        return unlimited
     manner = times if (high if high is not None else low or 0.0) >= _BIG_FACTOR else percent_change
-    return " to ".join("unlimited" if end is None else manner(end) for end in (low, high))
+    return " to ".join("unlimited" if end is None else manner(end) for end in interval)
 
 
 def times(ratio: float) -> str:
@@ -78,8 +98,8 @@ def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: in
     """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
-    left = round(min(by_budget, by_blocks))
-    return f"{left // 60}:{left % 60:02d}"
+    minutes, seconds = divmod(round(min(by_budget, by_blocks)), 60)
+    return f"{minutes}:{seconds:02d}"
 
 
 def spread_text(summary: MetricSummary) -> str:
@@ -92,11 +112,9 @@ def spread_text(summary: MetricSummary) -> str:
 
 def ratio_interval(interval: Interval) -> str:
     """Return an interval of ratios as changes; an open end is unlimited."""
-    low, high = interval
-    if low is None and high is None:
+    if interval == (None, None):
         return "still unlimited"
-    lower = "unlimited" if low is None else percent_change(low)
-    return f"{lower} to {'unlimited' if high is None else percent_change(high)}"
+    return " to ".join(change_text(end, "unlimited") for end in interval)
 
 
 def capitalized(sentence: str) -> str:

@@ -12,11 +12,10 @@ from equipoise.model.errors import UnusableInput
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 OrderArray = NDArray[np.int8]
-BoolArray = NDArray[np.bool_]
 
 
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
-    """One cost for each block: numbers from 0 up, +inf for a trial that timed out.
+    """Return one cost for each block: numbers from 0 up, +inf for a trial that timed out.
 
     Raises
     ------
@@ -40,6 +39,16 @@ def shared_ranks(values: FloatArray) -> FloatArray:
     middle = np.cumsum(counts) - (counts + 1) / 2.0
     ranks: FloatArray = middle[place.reshape(-1)]
     return ranks
+
+
+def row_medians(table: FloatArray) -> FloatArray:
+    """Return the median of each row, shape (rows,): NaN is left out, and never all of a row."""
+    # Sorted whole: for short rows faster than np.nanmedian, and the same.
+    ordered = np.sort(table, axis=1)
+    known = np.sum(~np.isnan(ordered), axis=1)
+    rows = np.arange(len(table))
+    medians: FloatArray = (ordered[rows, (known - 1) // 2] + ordered[rows, known // 2]) / 2.0
+    return medians
 
 
 def part_medians(values: FloatArray, parts: int) -> FloatArray:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
-from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.arrays import FloatArray, IntArray, row_medians
 from equipoise.stats.verdict import margin_of
 
 LEAST_TRIALS_EACH = 6
@@ -74,18 +74,18 @@ def carry_over(
     if len(orders) < 2:
         return None
     usable = np.ones(len(orders) - 1, dtype=bool) if follows is None else follows[1:]
-    own, before = orders[1:, 0][usable], orders[:-1, -1][usable]
-    logs = _finite_logs(costs[1:, 0][usable])
-    after_candidate, after_baseline = before == candidate, before == baseline
-    counts = (int(after_candidate.sum()), int(after_baseline.sum()))
-    if logs is None or min(counts) < LEAST_TRIALS_EACH:
+    conditions, before = orders[1:, 0][usable], orders[:-1, -1][usable]
+    first_costs = costs[1:, 0][usable]
+    known = first_costs[np.isfinite(first_costs) & (first_costs > 0)]
+    after = [before == one for one in (candidate, baseline)]
+    counts = [int(one.sum()) for one in after]
+    if not len(known) or min(counts) < LEAST_TRIALS_EACH:
         return None
-    residuals = _residuals(logs, own, before)
-    high, low = residuals[after_candidate], residuals[after_baseline]
+    logs = np.log(np.clip(first_costs, known.min(), known.max()))
+    residuals = _residuals(logs, conditions, before)
+    high, low = (residuals[one] for one in after)
     estimate = float(np.mean(high) - np.mean(low))
-    error = math.sqrt(
-        float(np.var(high, ddof=1)) / len(high) + float(np.var(low, ddof=1)) / len(low)
-    )
+    error = math.sqrt(sum(float(np.var(one, ddof=1)) / len(one) for one in (high, low)))
     reach = student_quantile(1.0 - LEVEL / 2.0, sum(counts) - 2) * error
     return CarryOver(
         ratio=math.exp(estimate),
@@ -109,27 +109,19 @@ def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
     return size > WARN_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
 
 
-def _finite_logs(costs: FloatArray) -> FloatArray | None:
-    finite = np.isfinite(costs) & (costs > 0)
-    if not finite.any():
-        return None
-    return np.asarray(np.log(np.clip(costs, costs[finite].min(), costs[finite].max())))
-
-
-def _residuals(logs: FloatArray, own: IntArray, before: IntArray) -> FloatArray:
+def _residuals(logs: FloatArray, conditions: IntArray, before: IntArray) -> FloatArray:
     """Remove its own condition and the local trend from each first trial.
 
     The trend is that of its neighbours, each without its own condition and what ran before it. The
     coin for what ran before a trial has no part in its neighbours, so the trend hides none of it.
     """
-    own_effect, before_effect = np.zeros_like(logs), np.zeros_like(logs)
+    effect, before_effect = np.zeros_like(logs), np.zeros_like(logs)
     detrended = logs
     for _ in range(ROUNDS):
-        detrended = logs - _local_trend(logs - own_effect - before_effect)
-        own_effect = _group_medians(detrended - before_effect, own)
-        before_effect = _group_medians(detrended - own_effect, before)
-    residuals = detrended - own_effect
-    around = residuals - before_effect
+        detrended = logs - _local_trend(logs - effect - before_effect)
+        effect = _group_medians(detrended - before_effect, conditions)
+        before_effect = _group_medians(detrended - effect, before)
+    around = detrended - effect - before_effect
     clip = CLIP_SCALES * 1.4826 * float(np.median(np.abs(around - np.median(around))))
     if clip > 0:
         around = np.clip(around, -clip, clip)
@@ -146,21 +138,12 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
 
 def _local_trend(values: FloatArray) -> FloatArray:
     """Return the median of up to five neighbours on each side, as many on one as on the other."""
-    count = len(values)
-    trend = np.empty_like(values)
-    if count > 2 * FARTHEST:
-        windows = sliding_window_view(values, 2 * FARTHEST + 1)
-        distances = np.abs(np.arange(-FARTHEST, FARTHEST + 1))
-        # Sorted whole: of so few values faster than what np.median does, and the same.
-        near = np.sort(windows[:, distances >= NEAREST], axis=1)
-        middle = near.shape[1] // 2
-        trend[FARTHEST : count - FARTHEST] = (near[:, middle - 1] + near[:, middle]) / 2.0
-        edges = [*range(FARTHEST), *range(count - FARTHEST, count)]
-    else:
-        edges = list(range(count))
-    for index in edges:
-        # At the very ends there is only one side to look at.
-        reach = max(min(index, count - 1 - index, FARTHEST), NEAREST)
-        distances = np.abs(np.arange(count) - index)
-        trend[index] = np.median(values[(distances >= NEAREST) & (distances <= reach)])
-    return trend
+    places = np.arange(len(values))
+    # At the very ends there is only one side to look at.
+    reach = np.clip(np.minimum(places, places[::-1]), NEAREST, FARTHEST)
+    distances = np.abs(np.arange(-FARTHEST, FARTHEST + 1))
+    near = (distances >= NEAREST) & (distances <= reach[:, None])
+    windows = sliding_window_view(
+        np.pad(values, FARTHEST, constant_values=math.nan), 2 * FARTHEST + 1
+    )
+    return row_medians(np.where(near, windows, math.nan))

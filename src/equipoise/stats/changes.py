@@ -8,14 +8,16 @@ docs/decisions.md.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 from msgspec import Struct
+from numpy.lib.stride_tricks import sliding_window_view
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray, IntArray, part_medians
+from equipoise.stats.arrays import FloatArray, IntArray, part_medians, row_medians
 
 LEAST_LENGTH = 5
 """Least length of a segment, in values."""
@@ -69,15 +71,15 @@ def find_changes(series: FloatArray) -> Segments:
             "change-points need at least one value, and finite ones",
             hint="leave out the trials that have none",
         )
-    clean = _huberised(series)
-    if len(series) < 2 * LEAST_LENGTH:
-        return _segments(clean, [len(series)])
-    variance = long_run_variance(clean)
+    clean, count = _huberised(series), len(series)
+    variance = long_run_variance(clean) if count >= 2 * LEAST_LENGTH else 0.0
     if variance == 0.0:
-        return _segments(clean, [len(series)])
-    # Centred and scaled: the library sums squares.
+        return _segments(clean, [count])
+    # Centred and scaled, so that sums of squares stay exact.
     scaled = (clean - np.median(clean)) / math.sqrt(variance)
-    return _segments(clean, best_cuts(scaled, _penalty(len(series))))
+    # More for short series, whose dependence is known but roughly.
+    penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
+    return _segments(clean, best_cuts(scaled, penalty))
 
 
 def states(values: FloatArray) -> tuple[State, ...]:
@@ -97,16 +99,16 @@ def states(values: FloatArray) -> tuple[State, ...]:
         As for ``find_changes``.
     """
     medians, begins = thinned(values)
-    found = find_changes(medians)
-    kept: list[Segment] = []
-    for one in found.segments:
-        if kept and found.same(kept[-1], one):
-            before = kept.pop()
-            sizes = (before.end - before.begin, one.end - one.begin)
-            level = float(np.average([before.level, one.level], weights=sizes))
-            one = Segment(before.begin, one.end, level)
-        kept.append(one)
-    return tuple(State(int(begins[one.begin]), one.level) for one in kept)
+    changes = find_changes(medians)
+    merged: list[Segment] = []
+    for segment in changes.segments:
+        if merged and changes.same(merged[-1], segment):
+            before = merged.pop()
+            sizes = (before.end - before.begin, segment.end - segment.begin)
+            level = float(np.average([before.level, segment.level], weights=sizes))
+            segment = Segment(before.begin, segment.end, level)
+        merged.append(segment)
+    return tuple(State(int(begins[one.begin]), one.level) for one in merged)
 
 
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -120,11 +122,6 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
     length, longer = divmod(len(values), parts)
     begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
     return part_medians(values, parts) if len(values) else values, begins
-
-
-def _penalty(count: int) -> float:
-    """5·ln n, and more for short series, whose dependence is known but roughly."""
-    return PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
 
 
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
@@ -145,16 +142,16 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     sums = np.concatenate([[0.0], np.cumsum(series)])
     squares = np.concatenate([[0.0], np.cumsum(series**2)])
     positions = np.arange(count + 1, dtype=np.float64)
-    least = np.full(count + 1, math.inf)
-    least[0] = 0.0
+    cheapest = np.full(count + 1, math.inf)
+    cheapest[0] = 0.0
     begins = np.zeros(count + 1, dtype=np.int64)
     for end in range(LEAST_LENGTH, count + 1):
         last = end - LEAST_LENGTH + 1
         loss = squares[end] - squares[:last]
         loss -= (sums[end] - sums[:last]) ** 2 / (end - positions[:last])
-        loss += least[:last]
+        loss += cheapest[:last]
         begins[end] = np.argmin(loss)
-        least[end] = loss[begins[end]] + penalty
+        cheapest[end] = loss[begins[end]] + penalty
     ends = [count]
     while begins[ends[-1]] > 0:
         ends.append(int(begins[ends[-1]]))
@@ -163,35 +160,25 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
 
 def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
     bounds = [0, *cuts]
-    found = tuple(
+    segments = tuple(
         Segment(begin, end, float(np.mean(clean[begin:end])))
-        for begin, end in zip(bounds, bounds[1:], strict=False)
+        for begin, end in itertools.pairwise(bounds)
     )
-    levels = np.repeat([one.level for one in found], np.diff(bounds))
-    return Segments(found, float(np.std(clean - levels)))
+    levels = np.repeat([one.level for one in segments], np.diff(bounds))
+    return Segments(segments, float(np.std(clean - levels)))
 
 
 def _huberised(series: FloatArray) -> FloatArray:
-    """Extremes drawn in to ``CLIP_SCALES`` around the running median of 11 values."""
+    """Return the series with extremes drawn in to ``CLIP_SCALES`` around the running median."""
     local = _running_median(series)
-    scale = _scale(series - local)
-    if scale == 0.0:
-        return series
-    clean: FloatArray = np.clip(series, local - CLIP_SCALES * scale, local + CLIP_SCALES * scale)
-    return clean
+    reach = CLIP_SCALES * _scale(series - local)
+    return series if reach == 0.0 else np.clip(series, local - reach, local + reach)
 
 
 def _running_median(series: FloatArray) -> FloatArray:
-    half = LEAST_LENGTH
-    padded = np.pad(series, half, constant_values=math.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    whole = slice(half, max(half, len(series) - half))
-    medians = np.empty_like(series)
-    medians[whole] = np.median(windows[whole], axis=1)
-    # Windows that reach over an end: numpy looks at rows with gaps one by one.
-    for edge in (slice(0, half), slice(whole.stop, len(series))):
-        medians[edge] = np.nanmedian(windows[edge], axis=1)
-    return medians
+    """Return the median of the 11 values around each; of fewer at the ends."""
+    padded = np.pad(series, LEAST_LENGTH, constant_values=math.nan)
+    return row_medians(sliding_window_view(padded, 2 * LEAST_LENGTH + 1))
 
 
 def long_run_variance(series: FloatArray) -> float:

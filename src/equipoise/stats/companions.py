@@ -27,7 +27,7 @@ LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
 """Trials in a mode, and trials with a value: fewer cannot be told from chance."""
 LEAST_STRENGTH = 0.3
-"""Below this a mode and a covariate go together too loosely to be told."""
+"""Least correlation that is worth reporting."""
 LEAST_FOR_AMOUNTS = 7
 """Trials; and of each name of a covariate at least two."""
 
@@ -61,7 +61,7 @@ class Association(Struct, frozen=True):
 def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
 ) -> Association | None:
-    """Tell what an amount goes with most surely; ``None`` where that can be chance.
+    """Return what an amount goes with most surely; ``None`` where that can be chance.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def strongest_association(
         return None
     tested = [
         Association(name, value, correlation, _of_few(correlation, trials))
-        for name, value, correlation, trials in _correlations(column, covariates, least=2)
+        for name, value, correlation, trials in _correlations(column, covariates, minimum=2)
     ]
     likely = [one for one in tested if one.value is None or one.correlation > 0]
     if not likely:
@@ -91,7 +91,7 @@ def strongest_association(
 def companions(
     modes: IntArray, covariates: Sequence[Covariate], *, level: float = 0.05
 ) -> tuple[ModeAssociation, ...]:
-    """Tell which covariates go with which mode.
+    """Return which covariates go with which mode.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def companions(
 
     Returns
     -------
-    The strongest first. Of two modes only the higher is told: the lower goes with the opposite.
+    The strongest first. Of two modes only the higher is reported: the lower goes with the opposite.
     """
     if len(modes) < LEAST_TRIALS:
         return ()
@@ -114,8 +114,8 @@ def companions(
         member = _standard((modes == mode).astype(np.float64), LEAST_MEMBERS)
         if member is not None:
             tested += [
-                ModeAssociation(int(mode), name, value, found, _p_value(found, trials))
-                for name, value, found, trials in _correlations(member, covariates, LEAST_MEMBERS)
+                ModeAssociation(int(mode), name, value, size, _p_value(size, trials))
+                for name, value, size, trials in _correlations(member, covariates, LEAST_MEMBERS)
             ]
     tested.sort(key=lambda one: one.p_value)
     adjusted = holm([one.p_value for one in tested])
@@ -130,47 +130,43 @@ def companions(
 
 
 def _correlations(
-    column: FloatArray, covariates: Sequence[Covariate], least: int
+    column: FloatArray, covariates: Sequence[Covariate], minimum: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
     """Yield name, value, correlation and number of independent trials of each column tested."""
     for covariate in covariates:
-        for value, other in _columns(covariate, least):
-            shifts = _at_every_shift(column, other)
-            drawn = float(covariate.units or len(column))
-            trials = drawn if covariate.drawn else _effective(shifts)
+        for value, other in _columns(covariate, minimum):
+            # The correlation at every circular shift.
+            spectrum = np.fft.rfft(column) * np.conj(np.fft.rfft(other))
+            shifts = np.fft.irfft(spectrum, n=len(column))
+            draws = float(covariate.units or len(column))
+            trials = draws if covariate.drawn else _effective(shifts)
             yield covariate.name, value, float(shifts[0]), trials
 
 
-def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, FloatArray]]:
+def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None, FloatArray]]:
     """Yield each column that the modes are held against, standardised."""
     values = covariate.values
     if np.isnan(values).any():
         return
-    if not covariate.named:
-        column = _standard(shared_ranks(values), 0)
+    candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
+    if covariate.named:
+        candidates = [
+            (float(value), (values == value).astype(np.float64), minimum)
+            for value in np.unique(values)
+        ]
+    for value, unscaled, fewest in candidates:
+        column = _standard(unscaled, fewest)
         if column is not None:
-            yield None, column
-        return
-    for value in np.unique(values):
-        column = _standard((values == value).astype(np.float64), least)
-        if column is not None:
-            yield float(value), column
+            yield value, column
 
 
-def _standard(column: FloatArray, least: int) -> FloatArray | None:
+def _standard(column: FloatArray, minimum: int) -> FloatArray | None:
     """Scale to mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
-    if least and min(column.sum(), len(column) - column.sum()) < least:
+    if minimum and min(column.sum(), len(column) - column.sum()) < minimum:
         return None
     centred = column - column.mean()
     length = float(np.sqrt(np.sum(centred**2)))
     return None if length == 0.0 else centred / length
-
-
-def _at_every_shift(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the correlation of two columns at every circular shift; shape (n,)."""
-    ahead = np.fft.rfft(first)
-    correlations: FloatArray = np.fft.irfft(ahead * np.conj(np.fft.rfft(second)), n=len(first))
-    return correlations
 
 
 def _effective(correlations: FloatArray) -> float:
@@ -183,7 +179,10 @@ def _effective(correlations: FloatArray) -> float:
 
 
 def _of_few(correlation: float, trials: float) -> float:
-    """Two-sided, by Student's t: Fisher's transformation is too sure of under 20 trials."""
+    """Return the two-sided p-value by Student's t.
+
+    Fisher's transformation is too sure of under 20 trials.
+    """
     freedom = math.floor(trials) - 2
     if freedom < 1:
         return 1.0
@@ -192,7 +191,7 @@ def _of_few(correlation: float, trials: float) -> float:
 
 
 def _p_value(correlation: float, trials: float) -> float:
-    """Two-sided, by Fisher's (1921) transformation."""
+    """Return the two-sided p-value by Fisher's (1921) transformation."""
     if trials <= 4.0:
         return 1.0
     standardised = math.atanh(min(abs(correlation), 1.0 - 1e-12)) * math.sqrt(trials - 3.0)

@@ -67,14 +67,10 @@ def describe_fraction(fraction: float | None, interval: Interval) -> str:
     """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``."""
     if fraction is None:
         return "unknown"
-    if interval == (None, None):
-        return f"about {_percent(fraction)} %"
-    ends = ", ".join("…" if end is None else _percent(end) for end in interval)
-    return f"{_percent(fraction)} % [{ends}]"
-
-
-def _percent(fraction: float) -> str:
-    return f"{round(100 * fraction)}"
+    percent, *ends = (
+        "…" if part is None else str(round(100 * part)) for part in (fraction, *interval)
+    )
+    return f"about {percent} %" if interval == (None, None) else f"{percent} % [{', '.join(ends)}]"
 
 
 class InterventionEffect(Struct, frozen=True):
@@ -145,18 +141,17 @@ class InterventionBlocks:
 
     def rounded_effect(self) -> InterventionEffect:
         """Return the effect, with the ends of the sets rounded outwards: quick."""
-        logs, seconds = self._logs.rounded_set(), self._seconds.rounded_set()
-        return self._effect(tuple(logs), tuple(seconds))
+        return self._effect(self._logs.rounded_set(), self._seconds.rounded_set())
 
     def exact_effect(self) -> InterventionEffect:
         """Return the same effect, with the ends of the sets as they are."""
-        return self._effect(tuple(self._logs.exact_set()), tuple(self._seconds.exact_set()))
+        return self._effect(self._logs.exact_set(), self._seconds.exact_set())
 
     def _effect(
-        self, log_set: tuple[Interval, ...], seconds_set: tuple[Interval, ...]
+        self, log_set: Sequence[Interval], seconds_set: Sequence[Interval]
     ) -> InterventionEffect:
-        logs = ExplainedFraction(self._logs.estimate(), log_set)
-        seconds = ExplainedFraction(self._seconds.estimate(), seconds_set)
+        logs = ExplainedFraction(self._logs.estimate(), tuple(log_set))
+        seconds = ExplainedFraction(self._seconds.estimate(), tuple(seconds_set))
         gap = _median(self._gaps)
         from_candidate = _part(self._candidate_changes, gap)
         from_baseline = _part(self._baseline_changes, gap)

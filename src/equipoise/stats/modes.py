@@ -8,7 +8,7 @@ valley is then asked again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -44,9 +44,8 @@ class Modes(Struct, frozen=True):
     for several modes. ``None`` where too few values say nothing, or no valley is there."""
 
     def of(self, values: FloatArray) -> IntArray:
-        """To which mode each value belongs, from 0; shape (n,)."""
-        found: IntArray = np.searchsorted(np.array(self.cuts), values).astype(np.int64)
-        return found
+        """Return to which mode each value belongs, from 0; shape (n,)."""
+        return np.asarray(np.searchsorted(np.array(self.cuts), values), dtype=np.int64)
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
@@ -65,61 +64,55 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     At least one mode. Simulated error rates and power: docs/statistics.md.
     """
     ordered = np.sort(values)
+    count = len(ordered)
     step = max(resolution, _printed_step(ordered))
-    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
-    cuts = _with_values_on_both_sides(cuts, ordered)
+    sample = ordered
+    if count > MOST_VALUES:
+        sample = np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
+    members = max(LEAST_SHARE * len(sample), LEAST_MEMBERS * len(sample) / count)
+    cuts, evidence = _cuts(_spread_ties(sample, step), members, step, LEAST_EVIDENCE)
+    # Ties were spread out to find the valleys: one may part no values.
+    places = [0, *np.searchsorted(ordered, cuts).tolist()]
+    cuts = [
+        cut
+        for cut, (before, place) in zip(cuts, pairwise(places), strict=True)
+        if before < place < count
+    ]
     sides = np.split(ordered, np.searchsorted(ordered, cuts))
     return Modes(
         places=tuple(half_sample_mode(side) for side in sides),
-        shares=tuple(len(side) / len(ordered) for side in sides),
+        shares=tuple(len(side) / count for side in sides),
         cuts=tuple(cuts),
         log_evidence=evidence,
     )
 
 
-def _with_values_on_both_sides(cuts: list[float], ordered: FloatArray) -> list[float]:
-    """Return the cuts that part values; ties were spread out to find them."""
-    parting: list[float] = []
-    before = 0
-    for cut in cuts:
-        place = int(np.searchsorted(ordered, cut))
-        if before < place < len(ordered):
-            parting.append(cut)
-            before = place
-    return parting
-
-
-def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], float | None]:
+def _cuts(
+    ordered: FloatArray, members: float, step: float, evident: float
+) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, lowest first, and the evidence of the weakest claim."""
-    least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / count)
-    waiting, cuts, made = [ordered], [], []
-    first: float | None = None
-    while waiting:
-        sample = waiting.pop()
-        whole = sample is ordered
-        at, evidence = _split(sample, least, step, LEAST_EVIDENCE if whole else FURTHER_EVIDENCE)
-        if at is None:
-            if whole:
-                first = evidence
-            continue
-        cuts.append(at)
-        made.append(evidence or 0.0)
-        place = int(np.searchsorted(sample, at))
-        waiting += [sample[:place], sample[place:]]
-    return sorted(cuts), min(made) if made else first
+    cut, evidence = _split(ordered, members, step, evident)
+    if cut is None:
+        return [], evidence
+    place = int(np.searchsorted(ordered, cut))
+    below, above = (
+        _cuts(side, members, step, FURTHER_EVIDENCE) for side in (ordered[:place], ordered[place:])
+    )
+    evidences = [evidence, *(weakest for cuts, weakest in (below, above) if cuts)]
+    return [*below[0], cut, *above[0]], min(one for one in evidences if one is not None)
 
 
 def _split(
-    ordered: FloatArray, least: float, step: float, evident: float
+    ordered: FloatArray, members: float, step: float, evident: float
 ) -> tuple[float | None, float | None]:
     """Return the valley, if it is evident, and the evidence, if there is a valley at all."""
     count = len(ordered)
-    if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
+    if count < max(LEAST_VALUES, 2 * members) or ordered[-1] - ordered[0] <= step:
         return None, None
     two = two_normals(ordered)
     below = int(np.searchsorted(ordered, two.valley_at))
     smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_depth > SHALLOWEST_VALLEY or smallest < least:
+    if two.valley_depth > SHALLOWEST_VALLEY or smallest < members:
         return None, None
     sides = (ordered[:below], ordered[below:])
     evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
@@ -142,12 +135,6 @@ def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
         )
         bic += min(normal, two_normals(side).bic) - 2.0 * len(side) * math.log(len(side) / count)
     return bic
-
-
-def _reduced(ordered: FloatArray) -> FloatArray:
-    if len(ordered) <= MOST_VALUES:
-        return ordered
-    return np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
 
 
 def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
@@ -212,73 +199,52 @@ def two_normals(values: FloatArray) -> TwoNormals:
     values
         Shape (n,), n at least 4: ordered, finite, not all equal.
     """
-    spread = float(np.std(values))
-    middle = float(np.mean(values))
+    count, spread, middle = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - middle) / spread
     starts = _starts(scaled)
-    fits = (
-        (4, _em(scaled, starts, _common_variance)),
-        (5, _em(scaled, starts, _own_variances)),
-    )
-    bics = [terms * math.log(len(values)) - 2.0 * fit.log_likelihood for terms, fit in fits]
-    best = int(np.argmin(bics))
-    fit = fits[best][1]
-    order = np.argsort(fit.places)
-    share, place, sd = fit.shares[order], fit.places[order], np.sqrt(fit.variances[order])
+    fits = [
+        (terms * math.log(count) - 2.0 * likelihood, parts)
+        for terms, pooled in ((4, True), (5, False))
+        for likelihood, parts in [_em(scaled, starts, pooled=pooled)]
+    ]
+    bic, parts = min(fits, key=lambda fit: fit[0])
+    share, place, variance = parts[:, np.argsort(parts[1])]
+    sd = np.sqrt(variance)
     at, depth = _valley(share, place, sd)
     return TwoNormals(
         shares=share,
         places=middle + spread * place,
         spreads=spread * sd,
-        bic=bics[best] + 2.0 * len(values) * math.log(spread),
+        bic=bic + 2.0 * count * math.log(spread),
         valley_at=middle + spread * at,
         valley_depth=depth,
     )
 
 
-class _Fit(Struct, frozen=True):
-    shares: FloatArray
-    places: FloatArray
-    variances: FloatArray
-    log_likelihood: float
-
-
-def _own_variances(shares: FloatArray, variances: FloatArray) -> FloatArray:
-    return variances
-
-
-def _common_variance(shares: FloatArray, variances: FloatArray) -> FloatArray:
-    pooled: FloatArray = np.sum(shares * variances, axis=1, keepdims=True)
-    return np.broadcast_to(pooled, variances.shape)
-
-
 def _starts(values: FloatArray) -> FloatArray:
     """Return the number of values below each of a few good splits; shape (starts,)."""
     count = len(values)
-    below = np.arange(2, count - 1)
+    size = np.arange(2.0, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
-
-    def variance(total: FloatArray, square: FloatArray, size: FloatArray) -> FloatArray:
-        found: FloatArray = np.maximum(square / size - (total / size) ** 2, LEAST_SPREAD**2)
-        return found
-
-    size = below.astype(np.float64)
-    left = variance(sums[below - 1], squares[below - 1], size)
-    right = variance(sums[-1] - sums[below - 1], squares[-1] - squares[below - 1], count - size)
-    fit = size * (np.log(size) - 0.5 * np.log(left)) + (count - size) * (
-        np.log(count - size) - 0.5 * np.log(right)
-    )
+    below, squares_below = sums[1 : count - 2], squares[1 : count - 2]
+    fit = np.zeros_like(size)
+    for part, total, square in (
+        (size, below, squares_below),
+        (count - size, sums[-1] - below, squares[-1] - squares_below),
+    ):
+        variance = np.maximum(square / part - (total / part) ** 2, LEAST_SPREAD**2)
+        fit += part * (np.log(part) - 0.5 * np.log(variance))
     # The best split of each quarter of the sample: neighbours would all end in one place.
-    quarters = np.array_split(np.arange(len(below)), min(STARTS, len(below)))
+    quarters = np.array_split(np.arange(len(size)), min(STARTS, len(size)))
     return np.array([size[part[int(np.argmax(fit[part]))]] for part in quarters])
 
 
-def _em(
-    values: FloatArray,
-    below: FloatArray,
-    variances_of: Callable[[FloatArray, FloatArray], FloatArray],
-) -> _Fit:
-    """Return the best fit from all starts; arrays are (starts, parts, values)."""
+def _em(values: FloatArray, below: FloatArray, *, pooled: bool) -> tuple[float, FloatArray]:
+    """Return the likelihood of the best fit from all starts, and its parts.
+
+    The parts have the shape (3, 2): shares, places and variances. Within, arrays are (starts,
+    parts, values).
+    """
     count = len(values)
     lower = (np.arange(count)[None, :] < below[:, None]).astype(np.float64)
     members = np.stack([lower, 1.0 - lower], axis=1)
@@ -289,7 +255,10 @@ def _em(
         shares = weight / count
         places = members @ values / weight
         variances = members @ squares / weight - places**2
-        variances = np.maximum(variances_of(shares, variances), LEAST_SPREAD**2)
+        if pooled:
+            common = np.sum(shares * variances, axis=1, keepdims=True)
+            variances = np.broadcast_to(common, variances.shape)
+        variances = np.maximum(variances, LEAST_SPREAD**2)
         logs = (
             np.log(shares / np.sqrt(2.0 * math.pi * variances))[:, :, None]
             - 0.5 * (values - places[:, :, None]) ** 2 / variances[:, :, None]
@@ -306,7 +275,7 @@ def _em(
             leader = [int(np.argmax(likelihoods))]
             members, previous = members[leader], previous[leader]
     best = int(np.argmax(likelihoods))
-    return _Fit(shares[best], places[best], variances[best], float(likelihoods[best]))
+    return float(likelihoods[best]), np.array([shares[best], places[best], variances[best]])
 
 
 def _valley(shares: FloatArray, places: FloatArray, spreads: FloatArray) -> tuple[float, float]:

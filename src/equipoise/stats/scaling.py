@@ -7,12 +7,12 @@ itself, and which of the simple laws fit is decided size by size.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
@@ -121,13 +121,12 @@ def scaling_law(
             hint="leave the size out, or raise --timeout",
         )
     growth = tuple(_growths(ordered, logs, level))
-    resampled = _resampled(logs, seed)
+    profile, resampled = _profiles(logs[None])[0], _resampled(logs, seed)
     return ScalingLaw(
-        sizes=tuple(float(size) for size in ordered),
-        medians=tuple(float(one) for one in np.exp(medians)),
+        sizes=tuple(ordered.tolist()),
+        medians=tuple(np.exp(medians).tolist()),
         exponents=tuple(
-            _exponent(ordered, _profiles(logs[None])[0], resampled, power, level)
-            for power in LOG_POWERS
+            _exponent(np.log(ordered), profile, resampled, power, level) for power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
@@ -174,14 +173,17 @@ def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
     if len(logs) < LEAST_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
-    found = _profiles(logs[indices])
-    return found[np.isfinite(found).all(axis=1)]
+    profiles = _profiles(logs[indices])
+    return profiles[np.isfinite(profiles).all(axis=1)]
 
 
 def _exponent(
-    sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, power: int, level: float
+    log_sizes: FloatArray,
+    profile: FloatArray,
+    resampled: FloatArray | None,
+    power: int,
+    level: float,
 ) -> Exponent:
-    log_sizes = np.log(sizes)
     offsets = power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
     weights = centred / (centred**2).sum()
@@ -195,23 +197,23 @@ def _exponent(
 
 
 def _growths(sizes: FloatArray, logs: FloatArray, level: float) -> Iterator[Growth]:
-    steps = len(sizes) - 1
-    for place in range(steps):
-        both: NDArray[np.bool_] = np.asarray(
-            np.isfinite(logs[:, place]) & np.isfinite(logs[:, place + 1])
-        )
+    pairs = list(itertools.pairwise(sizes.tolist()))
+    for place, (smaller, larger) in enumerate(pairs):
+        both = np.isfinite(logs[:, place : place + 2]).all(axis=1)
         differences = np.sort(logs[both, place + 1] - logs[both, place])
-        low, high = median_interval(differences, level / steps) if both.any() else (None, None)
-        middle = float(np.median(differences)) if both.any() else math.nan
+        middle, low, high = math.nan, None, None
+        if len(differences):
+            middle = float(np.median(differences))
+            low, high = median_interval(differences, level / len(pairs))
         yield Growth(
-            smaller=float(sizes[place]),
-            larger=float(sizes[place + 1]),
+            smaller=smaller,
+            larger=larger,
             ratio=math.exp(middle),
             ratio_ci=(
                 None if low is None else math.exp(low),
                 None if high is None else math.exp(high),
             ),
-            blocks=int(both.sum()),
+            blocks=len(differences),
         )
 
 

@@ -26,7 +26,7 @@ the rounding of the ratio under test (verdict.md §1)."""
 
 
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """1.5 clock quanta in log units: relative to the smaller of the two costs.
+    """Return 1.5 clock quanta in log units: relative to the smaller of the two costs.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -
 
 
 def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """ln(candidate) - ln(baseline) in each block, shape (n,).
+    """Return ln(candidate) - ln(baseline) in each block, shape (n,).
 
     ±inf where one of the two timed out or cost nothing. NaN, a tie, where both did, and where one
     cost nothing and the other less than 1.5 quanta.
@@ -61,7 +61,7 @@ def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: floa
 class PairedBlocks:
     """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
 
-    Grows with the campaign, so that a look after every block does not bet on all of them again.
+    Grows with the campaign, so that an interim analysis does not bet on all blocks again.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ class PairedBlocks:
         quantum: float = 0.0,
     ) -> None:
         self._quantum = quantum
-        self._engine = BettingSequence(*self._bets(baseline, candidate, orders))
+        self.engine = BettingSequence(*self._bets(baseline, candidate, orders))
+        """The bets on these blocks."""
         self._baseline = list(map(float, baseline))
         self._candidate = list(map(float, candidate))
 
@@ -107,19 +108,8 @@ class PairedBlocks:
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
 
-        Parameters
-        ----------
-        baseline, twin, candidate
-            Shape (n,): costs, as for the whole.
-        orders, twin_orders
-            Shape (n,): 1 where the baseline (its twin) ran before the candidate, else -1.
-        quantum
-            The resolution of the metric in its own unit; 0 for one without.
-
-        Raises
-        ------
-        UnusableInput
-            As for the whole.
+        Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
+        before the candidate, else -1.
         """
         blocks = cls(quantum=quantum)
         for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
@@ -131,15 +121,14 @@ class PairedBlocks:
     ) -> None:
         """Add the next block of a baseline that ran twice; as for ``pooled``."""
         bets = self._bets([baseline, twin], [candidate, candidate], [order, twin_order])
-        (first, second), (own, twins), (tolerance, of_twin) = (bet.tolist() for bet in bets)
-        self._engine.push_pooled((first, second), (own, twins), (tolerance, of_twin))
+        self.engine.push_pooled(*(tuple(bet.tolist()) for bet in bets))
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
         """Add the next block; parameters and errors as for the whole."""
         differences, orders, tolerances = self._bets([baseline], [candidate], [order])
-        self._engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
 
@@ -151,19 +140,25 @@ class PairedBlocks:
     ) -> tuple[FloatArray, OrderArray, FloatArray]:
         """Check blocks; return their differences, orders and tolerances."""
         below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
-        checked = _as_orders(orders)
-        if not len(below) == len(above) == len(checked):
+        places = np.array(orders, dtype=np.int64, ndmin=1)
+        if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+            raise UnusableInput(
+                "an order is neither 1 (baseline first) nor -1 (candidate first)",
+                hint="give one of the two for every block",
+            )
+        if not len(below) == len(above) == len(places):
             raise UnusableInput(
                 f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
-                f"{len(checked)} orders",
+                f"{len(places)} orders",
                 hint="give one of each for every block",
             )
         differences = block_differences(below, above, self._quantum)
-        return differences, checked, tie_tolerance(below, above, self._quantum)
+        tolerances = tie_tolerance(below, above, self._quantum)
+        return differences, places.astype(np.int8), tolerances
 
     def __len__(self) -> int:
         """Return the number of blocks."""
-        return len(self._engine)
+        return len(self.engine)
 
     @property
     def baseline(self) -> FloatArray:
@@ -175,21 +170,6 @@ class PairedBlocks:
         """Shape (n,): the costs of the candidate."""
         return np.array(self._candidate)
 
-    @property
-    def engine(self) -> BettingSequence:
-        """The bets on these blocks."""
-        return self._engine
-
-
-def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
-    array = np.array(orders, dtype=np.int64, ndmin=1)
-    if not np.isin(array, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
-        raise UnusableInput(
-            "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            hint="give one of the two for every block",
-        )
-    return array.astype(np.int8)
-
 
 class SlowerShare(Struct, frozen=True):
     """Fraction of blocks in which the candidate was slower."""
@@ -197,7 +177,7 @@ class SlowerShare(Struct, frozen=True):
     share: float | None
     """Fraction of the blocks that were no tie; ``None`` if there is none."""
     interval: Interval
-    """Exact however often one looks, if the probability is the same in every block."""
+    """Exact after any number of interim analyses, if the probability is the same in every block."""
     slower: int
     decided: int
     """Blocks that were no tie; ties, by the clock's resolution too, are left out."""
@@ -211,12 +191,12 @@ def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     """
     slower, decided, low, high = blocks.engine.slower_count(level)
     if decided == 0:
-        return SlowerShare(share=None, interval=(None, None), slower=0, decided=0)
-    return SlowerShare(share=slower / decided, interval=(low, high), slower=slower, decided=decided)
+        return SlowerShare(None, (None, None), 0, 0)
+    return SlowerShare(slower / decided, (low, high), slower, decided)
 
 
 class SequencePoint(Struct, frozen=True):
-    """One look at a comparison; ratios of a cost, ``None`` for what is not known or unlimited."""
+    """One interim analysis of a comparison; ratios are ``None`` where unknown or unlimited."""
 
     block: int
     """Complete blocks so far, from 1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -43,16 +43,15 @@ def shift_function(
     candidate: FloatArray,
     *,
     seed: int,
-    quantiles: Sequence[float] = DECILES,
     resamples: int = RESAMPLES,
     level: float = 0.05,
 ) -> ShiftFunction:
-    """Quantiles of the candidate over those of the baseline, with percentile bootstrap bands.
+    """Return deciles of the candidate over those of the baseline, with bootstrap bands.
 
     The shift function is Doksum's (1974), its decile form Wilcox's (Introduction to Robust
-    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that what the two
-    trials of a block share stays shared (Davison and Hinkley 1997, §3.8). Quantiles are of
-    type 8 of Hyndman and Fan (1996).
+    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that what the two trials
+    of a block share stays shared (Davison and Hinkley 1997, §3.8); bands are of percentiles.
+    Deciles are of type 8 of Hyndman and Fan (1996).
 
     Parameters
     ----------
@@ -69,21 +68,23 @@ def shift_function(
         or NaN.
     """
     _check(baseline, candidate)
-    wanted = np.asarray(quantiles, dtype=np.float64)
     generator = np.random.default_rng(seed)
     blocks = len(baseline)
-    resampled = np.empty((resamples, len(wanted)))
+    resampled = np.empty((resamples, len(DECILES)))
     step = max(1, _CHUNK // blocks)
     for begin in range(0, resamples, step):
         end = min(resamples, begin + step)
         chosen = generator.integers(0, blocks, size=(end - begin, blocks))
-        resampled[begin:end] = _ratios(baseline[chosen], candidate[chosen], wanted)
-    low, high = _percentile_band(resampled, level)
+        resampled[begin:end] = _ratios(baseline[chosen], candidate[chosen])
+    # A resample in which both quantiles timed out excludes nothing: it widens both ends.
+    down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
+    up = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
+    cut = int(np.floor(resamples * level / 2.0))
     return ShiftFunction(
-        quantiles=wanted,
-        ratio=_ratios(baseline[None, :], candidate[None, :], wanted)[0],
-        low=low,
-        high=high,
+        quantiles=np.array(DECILES),
+        ratio=_ratios(baseline[None, :], candidate[None, :])[0],
+        low=down[cut],
+        high=up[resamples - 1 - cut],
         level=level,
         blocks=blocks,
     )
@@ -109,37 +110,26 @@ def _check(baseline: FloatArray, candidate: FloatArray) -> None:
             )
 
 
-def _ratios(baseline: FloatArray, candidate: FloatArray, quantiles: FloatArray) -> FloatArray:
-    """Return the quantiles of samples ``(samples, blocks)``, shape ``(samples, quantiles)``."""
-    below, above = quantiles_of(baseline, quantiles), quantiles_of(candidate, quantiles)
+def _ratios(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
+    """Return the ratios of the deciles of samples ``(samples, blocks)``: ``(samples, deciles)``."""
+    below, above = _deciles(baseline), _deciles(candidate)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: FloatArray = np.where(above == below, 1.0, above / below)
     ratios[np.isinf(below) & np.isinf(above)] = np.nan
     return ratios
 
 
-def quantiles_of(samples: FloatArray, quantiles: FloatArray) -> FloatArray:
-    """Type 8 quantiles along the last axis; numpy's own turn infinite costs into NaN."""
+def _deciles(samples: FloatArray) -> FloatArray:
+    """Return deciles along the last axis (type 8); NumPy's own turn infinite costs into NaN."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]
-    place = np.clip((count + 1 / 3) * quantiles + 1 / 3 - 1, 0.0, count - 1.0)
+    place = np.clip((count + 1 / 3) * np.array(DECILES) + 1 / 3 - 1, 0.0, count - 1.0)
     under = np.floor(place).astype(np.int64)
-    over = np.minimum(under + 1, count - 1)
     weight = place - under
-    lower, upper = ordered[..., under], ordered[..., over]
+    lower, upper = ordered[..., under], ordered[..., np.minimum(under + 1, count - 1)]
     with np.errstate(invalid="ignore"):
         between = lower + weight * (upper - lower)
-    found: FloatArray = np.where((weight == 0.0) | (lower == upper), lower, between)
-    return found
-
-
-def _percentile_band(resampled: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    # A resample in which both quantiles timed out excludes nothing: it widens both ends.
-    count = len(resampled)
-    down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
-    up = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
-    cut = int(np.floor(count * level / 2.0))
-    return down[cut], up[count - 1 - cut]
+    return np.where((weight == 0.0) | (lower == upper), lower, between)
 
 
 def minimum_misleads(
@@ -192,25 +182,24 @@ def answers(
     From the minimum up, the mean last. Two timeouts, or two costs of nothing, are equivalent.
     """
     margin = margin_of(min_effect)
-    wanted = np.array(DECILES)
-    deciles = [quantiles_of(one, wanted) for one in (baseline, candidate)]
     names = ("minimum", *(f"p{round(100 * decile)}" for decile in DECILES), "mean")
     low, high = (
-        [float(np.min(costs)), *quantiles.tolist(), float(np.mean(costs))]
-        for costs, quantiles in zip((baseline, candidate), deciles, strict=True)
+        [float(np.min(costs)), *_deciles(costs).tolist(), float(np.mean(costs))]
+        for costs in (baseline, candidate)
     )
+    log_ratios = map(_ln_ratio, high, low)
     return tuple(
-        _answer(name, _ln_ratio(over, under), margin)
-        for name, under, over in zip(names, low, high, strict=True)
+        StatisticAnswer(
+            name,
+            math.exp(log_ratio) if math.isfinite(log_ratio) else None,
+            _ANSWERS[_winner(log_ratio, margin)],
+        )
+        for name, log_ratio in zip(names, log_ratios, strict=True)
     )
 
 
-def _answer(statistic: str, log_ratio: float, margin: float) -> StatisticAnswer:
-    ratio = math.exp(log_ratio) if math.isfinite(log_ratio) else None
-    winner = _winner(log_ratio, margin)
-    return StatisticAnswer(
-        statistic, ratio, "equivalent" if winner == 0 else "slower" if winner > 0 else "faster"
-    )
+_ANSWERS: dict[int, Literal["faster", "slower", "equivalent"]]
+_ANSWERS = {-1: "faster", 0: "equivalent", 1: "slower"}
 
 
 def _winner(log_ratio: float, margin: float) -> int:

@@ -50,27 +50,19 @@ def best_single_bic(values: FloatArray) -> float:
     scaled = (values - np.mean(values)) / spread
     right = scaled if np.mean(scaled**3) >= 0 else -scaled[::-1]
     likelihoods = (
-        (2, _normal(scaled)),
+        (2, -0.5 * count * (math.log(2.0 * math.pi * float(np.var(scaled))) + 1.0)),
         (2, _gumbel(scaled)),
         (2, _gumbel(-scaled)),
         # Ends are known to 1/n, not to 1/√n: each counts twice.
-        (4, _uniform(scaled)),
+        (4, -count * math.log(float(scaled[-1] - scaled[0]))),
         (6, _beta(scaled)),
         (3, _student(scaled)),
         (3, _exponentially_modified_normal(right)),
         (3, _shifted_lognormal(right)),
         (4, _normal_with_spikes(right)),
     )
-    least = min(terms * math.log(count) - 2.0 * likelihood for terms, likelihood in likelihoods)
-    return least + 2.0 * count * math.log(spread)
-
-
-def _normal(values: FloatArray) -> float:
-    return -0.5 * len(values) * (math.log(2.0 * math.pi * float(np.var(values))) + 1.0)
-
-
-def _uniform(values: FloatArray) -> float:
-    return -len(values) * math.log(float(values.max() - values.min()))
+    bic = min(terms * math.log(count) - 2.0 * likelihood for terms, likelihood in likelihoods)
+    return bic + 2.0 * count * math.log(spread)
 
 
 def _beta(values: FloatArray) -> float:
@@ -85,9 +77,8 @@ def _beta(values: FloatArray) -> float:
         low, high = float(np.mean(np.log(place))), float(np.mean(np.log1p(-place)))
         mean, variance = float(np.mean(place)), float(np.var(place))
         size = max(2.0, mean * (1.0 - mean) / variance - 1.0)
-        best = max(
-            best, _greatest_beta(low, high, (mean * size, (1.0 - mean) * size), math.log(width))
-        )
+        start = (max(1.0, mean * size), max(1.0, (1.0 - mean) * size))
+        best = max(best, _greatest_beta(low, high, start, math.log(width)))
     return len(values) * best
 
 
@@ -98,16 +89,15 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
         return constant + (first - 1.0) * low + (second - 1.0) * high - ln_width
 
-    first, second = (max(1.0, one) for one in start)
-    value, step = density(first, second), 0.3
+    best, value, step = start, density(*start), 0.3
     while step > 1e-2:
-        for by_first, by_second in ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
-            other = (
-                max(1.0, first * math.exp(step * by_first)),
-                max(1.0, second * math.exp(step * by_second)),
+        for direction in ((1, 1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)):
+            first, second = (
+                max(1.0, exponent * math.exp(step * sign))
+                for exponent, sign in zip(best, direction, strict=True)
             )
-            if (found := density(*other)) > value:
-                (first, second), value = other, found
+            if (other := density(first, second)) > value:
+                best, value = (first, second), other
                 break
         else:
             step *= 0.5
@@ -116,22 +106,16 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
 
 def _gumbel(values: FloatArray) -> float:
     """Fit the law of the largest values: the likelihood equation for the scale, by bisection."""
-    mean = float(np.mean(values))
-    least = float(np.min(values))
-
-    def weights(scale: float) -> FloatArray:
-        found: FloatArray = np.exp(-(values - least) / scale)
-        return found
-
+    mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
     for _ in range(GUMBEL_ROUNDS):
         scale = math.sqrt(low * high)
-        weight = weights(scale)
+        weight = np.exp(-(values - smallest) / scale)
         if scale - mean + float(np.sum(values * weight) / np.sum(weight)) > 0:
             high = scale
         else:
             low = scale
-    place = least - scale * math.log(float(np.mean(weights(scale))))
+    place = smallest - scale * math.log(float(np.mean(weight)))
     standard = (values - place) / scale
     return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
 
@@ -145,12 +129,10 @@ def _student(values: FloatArray) -> float:
         weight = (freedom + 1.0) / (freedom + ((values - place) / scale) ** 2)
         place = np.sum(weight * values, axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         scale = np.sqrt(np.mean(weight * (values - place) ** 2, axis=1, keepdims=True)) + 1e-9
-    constant = np.array(
-        [
-            math.lgamma((one + 1) / 2) - math.lgamma(one / 2) - 0.5 * math.log(one * math.pi)
-            for one in STUDENT_FREEDOMS
-        ]
-    )
+    constant = [
+        math.lgamma((one + 1) / 2) - math.lgamma(one / 2) - 0.5 * math.log(one * math.pi)
+        for one in STUDENT_FREEDOMS
+    ]
     tails = np.log1p(((values - place) / scale) ** 2 / freedom).sum(axis=1)
     likelihoods = len(values) * (constant - np.log(scale[:, 0])) - (
         (STUDENT_FREEDOMS + 1) / 2 * tails
@@ -191,8 +173,8 @@ def _shifted_lognormal(values: FloatArray) -> float:
     The likelihood has no bound as the shift nears the smallest value; it stays a hundredth of the
     range, or the distance to the next, away from it.
     """
-    least, range_ = float(values[0]), float(values[-1] - values[0])
-    shifts = least - range_ * np.geomspace(0.01, 100.0, 60)
+    smallest, range_ = float(values[0]), float(values[-1] - values[0])
+    shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
     logs = np.log(values[None, :] - shifts[:, None])
     likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
     return float(np.max(likelihoods - logs.sum(axis=1)))
@@ -234,21 +216,21 @@ def _normal_with_spikes(values: FloatArray) -> float:
 
 def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
     """Return the greatest value by pattern search (Hooke and Jeeves 1961), from the best start."""
-    found = likelihood(starts)
-    best, value = starts[int(np.argmax(found))], float(np.max(found))
+    values = likelihood(starts)
+    best, greatest = starts[int(np.argmax(values))], float(np.max(values))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])
     step = 0.4
     for _ in range(SEARCH_ROUNDS):
         points = best + step * directions
-        found = likelihood(points)
-        place = int(np.argmax(found))
-        if found[place] > value:
-            best, value = points[place], float(found[place])
+        values = likelihood(points)
+        place = int(np.argmax(values))
+        if values[place] > greatest:
+            best, greatest = points[place], float(values[place])
         elif step < SHORTEST_STEP:
             break
         else:
             step *= 0.5
-    return value
+    return greatest
 
 
 _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, 1.0]])

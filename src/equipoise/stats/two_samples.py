@@ -9,7 +9,8 @@ what the next one would show, and several campaigns of one boot count as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -46,102 +47,26 @@ class SampleDifference(Struct, frozen=True):
     """Why there is no interval."""
 
 
-def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """Return the ratio of geometric means of two independent samples (Welch 1947, on logarithms).
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,): costs.
-    level
-        1 minus the nominal coverage. The degrees of freedom are rounded down.
-    """
-    return _ratio(_welch, baseline, candidate, level, ONE_RUN)
-
-
-def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """Return the ratio of geometric means by Student's t over the log ratios within n blocks.
-
-    Both arrays have the shape (n,); otherwise like `welch_ratio`.
-    """
-    return _ratio(_paired, baseline, candidate, level, ONE_BLOCK)
-
-
-def welch_difference(
-    baseline: FloatArray, candidate: FloatArray, *, level: float
-) -> SampleDifference:
-    """Return the difference of the means of two independent samples (Welch 1947).
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,), each at least 1: finite values.
-    level
-        1 minus the nominal coverage. The degrees of freedom are rounded down.
-    """
-    return _difference(_welch, baseline, candidate, level, ONE_RUN)
-
-
-def paired_difference(
-    baseline: FloatArray, candidate: FloatArray, *, level: float
-) -> SampleDifference:
-    """Return the mean of the differences within n blocks, by Student's t.
-
-    Both arrays have the shape (n,); otherwise like `welch_difference`.
-    """
-    return _difference(_paired, baseline, candidate, level, ONE_BLOCK)
-
-
-_Test = Callable[[FloatArray, FloatArray], tuple[float, float, int]]
-"""Function that returns a difference, its standard error and its degrees of freedom.
-
-Too few values for an error have no degree of freedom. Of equal values the error is exactly 0, which
-rounding in their mean would hide.
-"""
-
-
-def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
-    difference = float(np.mean(above) - np.mean(below))
-    if min(len(below), len(above)) < 2:
-        return difference, 0.0, 0
-    parts = [
-        float(np.var(one, ddof=1)) / len(one) if (one != one[0]).any() else 0.0
-        for one in (below, above)
-    ]
-    if not any(parts):
-        return difference, 0.0, 1
-    squares = (part**2 / (len(one) - 1) for part, one in zip(parts, (below, above), strict=True))
-    freedom = max(1, math.floor(sum(parts) ** 2 / sum(squares)))
-    return difference, math.sqrt(sum(parts)), freedom
-
-
-def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
-    differences = above - below
-    error = 0.0
-    if (differences != differences[0]).any():
-        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-    return float(np.mean(differences)), error, len(differences) - 1
-
-
-def _difference(
-    test: _Test, baseline: FloatArray, candidate: FloatArray, level: float, too_few: str
-) -> SampleDifference:
-    difference, error, freedom = test(baseline, candidate)
-    if freedom == 0 or error == 0.0:
-        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few)
-    reach = student_quantile(1.0 - level / 2.0, freedom) * error
-    return SampleDifference(difference, (difference - reach, difference + reach), None)
-
-
-def _ratio(
-    test: _Test, baseline: FloatArray, candidate: FloatArray, level: float, too_few: str
+def sample_ratio(
+    baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
 ) -> SampleRatio:
+    """Return the ratio of geometric means, by `sample_difference` of the logarithms.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shapes (n,) and (m,), equal if they are paired: costs.
+    paired
+        Whether both are of the same n blocks.
+    level
+        1 minus the nominal coverage.
+    """
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
     both = np.concatenate([baseline, candidate])
     if not np.isfinite(both).all() or (both <= 0).any():
         return SampleRatio(None, (None, None), "a value that is not above 0 has no ratio")
-    logs = _difference(test, np.log(baseline), np.log(candidate), level, too_few)
+    logs = sample_difference(np.log(baseline), np.log(candidate), paired=paired, level=level)
     if abs(logs.difference) > _LARGEST:
         return SampleRatio(None, (None, None), "the ratio is beyond every number")
     ratio = math.exp(logs.difference)
@@ -151,6 +76,58 @@ def _ratio(
     if max(-low, high) > _LARGEST:
         return SampleRatio(ratio, (None, None), "too few trials for an interval")
     return SampleRatio(ratio, (math.exp(low), math.exp(high)), None)
+
+
+def sample_difference(
+    baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
+) -> SampleDifference:
+    """Return the difference of the means of two samples.
+
+    Independent samples are compared by Welch's (1947) interval, paired ones by Student's t over the
+    differences within blocks.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shapes (n,) and (m,), each at least 1 and equal if they are paired: finite values.
+    paired
+        Whether both are of the same n blocks.
+    level
+        1 minus the nominal coverage. Degrees of freedom are rounded down.
+    """
+    difference, error, freedom = (_paired if paired else _welch)(baseline, candidate)
+    if freedom == 0 or error == 0.0:
+        too_few = ONE_BLOCK if paired else ONE_RUN
+        return SampleDifference(difference, (None, None), NO_SPREAD if freedom else too_few)
+    reach = student_quantile(1.0 - level / 2.0, freedom) * error
+    return SampleDifference(difference, (difference - reach, difference + reach), None)
+
+
+def _welch(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
+    """Return a difference, its standard error and its degrees of freedom; 0 for too few values."""
+    difference = float(np.mean(above) - np.mean(below))
+    if min(len(below), len(above)) < 2:
+        return difference, 0.0, 0
+    # Rounding in the mean would hide that equal values have an error of exactly 0.
+    parts = [
+        (float(np.var(one, ddof=1)) / len(one), len(one) - 1)
+        for one in (below, above)
+        if (one != one[0]).any()
+    ]
+    if not parts:
+        return difference, 0.0, 1
+    total = sum(part for part, _ in parts)
+    squares = sum(part**2 / freedom for part, freedom in parts)
+    return difference, math.sqrt(total), max(1, math.floor(total**2 / squares))
+
+
+def _paired(below: FloatArray, above: FloatArray) -> tuple[float, float, int]:
+    """Return the same of differences within blocks."""
+    differences = above - below
+    error = 0.0
+    if (differences != differences[0]).any():
+        error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    return float(np.mean(differences)), error, len(differences) - 1
 
 
 def pool(
@@ -180,11 +157,11 @@ def pool(
     """
     if len(effects) == 0:
         raise UnusableInput("there is no campaign to pool", hint="run the study first")
-    by_boot: dict[str, list[float]] = {}
+    by_boot: dict[str, list[float]] = defaultdict(list)
     for effect, boot in zip(effects, boots, strict=True):
-        by_boot.setdefault(boot, []).append(effect)
-    of_boot = np.array([np.mean(together) for together in by_boot.values()])
-    replicates = of_boot if len(by_boot) > 1 else effects
+        by_boot[boot].append(effect)
+    boot_means = np.array([np.mean(together) for together in by_boot.values()])
+    replicates = boot_means if len(by_boot) > 1 else effects
     count = len(replicates)
     mean = float(np.mean(replicates))
     interval: Interval = (None, None)

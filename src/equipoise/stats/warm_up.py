@@ -84,23 +84,26 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     count = len(iterations)
     if count < LEAST_ITERATIONS:
         return None
-    found = _segments(iterations)
-    last = found.segments[-1]
-    others = [one for one in found.segments if not found.same(one, last)]
+    medians, begins = thinned(iterations)
+    changes = find_changes(medians)
+    segments = Segments(
+        tuple(
+            Segment(int(begins[one.begin]), int(begins[one.end]), one.level)
+            for one in changes.segments
+        ),
+        changes.sd,
+    )
+    last = segments.segments[-1]
+    others = [one for one in segments.segments if not segments.same(one, last)]
     steady_from = others[-1].end if others else 0
     if count - steady_from < STEADY_SHARE * count:
         late = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
-        return TrialShape("no steady state", found, None, None, late)
+        return TrialShape("no steady state", segments, None, None, late)
     kind: TrialClass = "flat"
     if others:
         kind = "slowdown" if min(one.level for one in others) < last.level else "warm-up"
     steady = float(np.mean(iterations[steady_from:]))
-    return TrialShape(kind, found, steady_from, steady, steady)
-
-
-def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
-    """Class a workload by the iterations of its trials, each as for ``classify_trial``."""
-    return workload_of([shape for one in trials if (shape := classify_trial(one)) is not None])
+    return TrialShape(kind, segments, steady_from, steady, steady)
 
 
 def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
@@ -115,23 +118,14 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
         return None
     counts = Counter(one.kind for one in shapes)
     commonest, agreeing = counts.most_common(1)[0]
-    most = DISSENTING_SHARE * len(shapes)
-    consistent = len(shapes) - agreeing <= most
+    dissenters = DISSENTING_SHARE * len(shapes)
+    consistent = len(shapes) - agreeing <= dissenters
     return WorkloadShape(
         kind=commonest if consistent else "inconsistent",
         trials=tuple(shapes),
-        has_steady_state=counts["no steady state"] <= most,
+        has_steady_state=counts["no steady state"] <= dissenters,
         summary=_summary(shapes, counts) if consistent else f"inconsistent: {_listed(counts)}",
     )
-
-
-def _segments(iterations: FloatArray) -> Segments:
-    medians, begins = thinned(iterations)
-    found = find_changes(medians)
-    placed = tuple(
-        Segment(int(begins[one.begin]), int(begins[one.end]), one.level) for one in found.segments
-    )
-    return Segments(placed, found.sd)
 
 
 def _summary(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:

@@ -32,12 +32,7 @@ class Reader(Protocol):
 def judge_of(plan: Plan, stopping: Stopping) -> Judge:
     """Return the judge of a campaign before its first block, chosen by the plan.
 
-    Parameters
-    ----------
-    plan
-        The plan of any campaign.
-    stopping
-        The limits of the plan, or later ones.
+    ``stopping`` holds the limits of the plan, or later ones.
     """
     if plan.explains is None:
         return InterimAnalysis(plan, stopping)
@@ -49,12 +44,7 @@ def judge_of(plan: Plan, stopping: Stopping) -> Judge:
 def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
     """Compute the result document of a campaign, with the causes of its gap.
 
-    Parameters
-    ----------
-    record
-        The campaign.
-    experiment
-        The campaign that tested causes of a gap of ``record``, if there is one.
+    ``experiment`` is the campaign that tested causes of a gap of ``record``, if there is one.
     """
     document = analyse_campaign(record)
     if experiment is None and record.plan.explains is None and not record.observations:
@@ -70,14 +60,7 @@ def latest_experiment(
 ) -> RunRecord | None:
     """Return the latest campaign that tested a gap of this one and has a complete block.
 
-    Parameters
-    ----------
-    record
-        The campaign whose gap was tested.
-    ledger
-        Where experiments are looked for.
-    contrast
-        The contrast whose gap was tested; by default any.
+    Without a contrast, the gap of any contrast of ``record`` counts.
     """
     from equipoise.why.gap import explains_gap
 

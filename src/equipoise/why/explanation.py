@@ -44,19 +44,9 @@ def with_causes(
     experiment: RunRecord | None,
     gap: Gap | None = None,
 ) -> ResultDocument:
-    """Return the document with the causes of a gap.
+    """Return the document of a campaign with the causes of a gap: by default the last observed one.
 
-    Parameters
-    ----------
-    document
-        The result of the campaign.
-    record
-        The campaign.
-    experiment
-        The campaign that tested the causes, if there is one.
-    gap
-        The gap to explain, of several that were observed; by default the one that was observed
-        last.
+    ``experiment`` is the campaign that tested the causes, if there is one.
     """
     if gap is None:
         evidence = latest_evidence(record)

@@ -19,23 +19,23 @@ CLOCKS = "sys/devices/system/clocksource/clocksource0"
 SPINNING = "4711 (a) ) spin) R 1 1 1 0 -1 4194304 0 0 0 0 {ticks} 0 0 0 20 0 1 0 777 0 0\n"
 
 
-def found(state: HostState) -> list[Disturbance]:
+def disturbances_of(state: HostState) -> list[Disturbance]:
     examination = examine(state)
     assert examination.unchecked == {}
     return list(examination.disturbances)
 
 
 def codes(state: HostState) -> list[str]:
-    return [one.code for one in found(state)]
+    return [disturbance.code for disturbance in disturbances_of(state)]
 
 
 def only(state: HostState) -> Disturbance:
-    (one,) = found(state)
-    return one
+    (disturbance,) = disturbances_of(state)
+    return disturbance
 
 
 def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
-    assert found(quiet_state(tmp_path)) == []
+    assert disturbances_of(quiet_state(tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -136,20 +136,20 @@ def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
 def test_what_is_planted_is_found_with_the_command_that_ends_it(
     tmp_path: Path, changed: Mapping[str, str], code: str, severity: str, hint: str
 ) -> None:
-    one = only(quiet_state(tmp_path, changed))
-    assert (one.code, one.severity) == (code, severity)
-    assert hint in one.hint
+    disturbance = only(quiet_state(tmp_path, changed))
+    assert (disturbance.code, disturbance.severity) == (code, severity)
+    assert hint in disturbance.hint
 
 
 def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
     supply = "sys/class/power_supply/hidpp_battery_0"
     changed = {f"{supply}/type": "Battery\n", f"{supply}/status": "Discharging\n"}
-    assert found(quiet_state(tmp_path, {**changed, f"{supply}/scope": "Device\n"})) == []
+    assert disturbances_of(quiet_state(tmp_path, {**changed, f"{supply}/scope": "Device\n"})) == []
 
 
 def test_what_is_forbidden_to_all_but_root_does_not_concern_root(tmp_path: Path) -> None:
     state = quiet_state(tmp_path, {"proc/sys/kernel/perf_event_paranoid": "4\n"})
-    assert found(msgspec.structs.replace(state, we_are_root=True)) == []
+    assert disturbances_of(msgspec.structs.replace(state, we_are_root=True)) == []
 
 
 def test_a_processor_without_counters_is_what_the_host_lacks(tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ def test_a_processor_without_counters_is_what_the_host_lacks(tmp_path: Path) -> 
 def test_covariates_that_the_host_lacks_are_named(tmp_path: Path) -> None:
     state = quiet_state(tmp_path)
     (tmp_path / "proc/pressure/io").unlink()
-    one = only(state)
-    assert (one.code, one.severity) == ("no_covariate", "lacks")
-    assert one.summary.startswith("pressure_io_s will be unknown: /proc/pressure/io: ")
+    disturbance = only(state)
+    assert (disturbance.code, disturbance.severity) == ("no_covariate", "lacks")
+    assert disturbance.summary.startswith("pressure_io_s will be unknown: /proc/pressure/io: ")
 
 
 def happening(root: Path, happens: Mapping[str, str]) -> HostState:
@@ -174,23 +174,23 @@ def happening(root: Path, happens: Mapping[str, str]) -> HostState:
 
 def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=100)})
-    one = only(happening(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
-    assert (one.code, one.severity) == ("busy_process", "disturbs")
-    assert one.summary == "process 4711 (a) ) spin) uses 95 % of a CPU"
-    assert "kill -STOP 4711" in one.hint
+    disturbance = only(happening(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
+    assert (disturbance.code, disturbance.severity) == ("busy_process", "disturbs")
+    assert disturbance.summary == "process 4711 (a) ) spin) uses 95 % of a CPU"
+    assert "kill -STOP 4711" in disturbance.hint
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     loud = SPINNING.replace("a) ) spin", "\x1b[2Jx")
-    one = only(happening(tmp_path, {"proc/4711/stat": loud.format(ticks=95)}))
-    assert one.summary == "process 4711 (?[2Jx) uses 95 % of a CPU"
+    disturbance = only(happening(tmp_path, {"proc/4711/stat": loud.format(ticks=95)}))
+    assert disturbance.summary == "process 4711 (?[2Jx) uses 95 % of a CPU"
 
 
 def test_a_busy_thread_of_the_kernel_is_not_to_be_killed(tmp_path: Path) -> None:
     thread = "9 (kworker) R 2 0 0 0 -1 69238880 0 0 0 0 0 {ticks} 0 0 20 0 1 0 5 0 0\n"
-    one = only(happening(tmp_path, {"proc/9/stat": thread.format(ticks=40)}))
-    assert "process 9 (kworker) uses 40 % of a CPU" in one.summary
-    assert "kill" not in one.hint
+    disturbance = only(happening(tmp_path, {"proc/9/stat": thread.format(ticks=40)}))
+    assert "process 9 (kworker) uses 40 % of a CPU" in disturbance.summary
+    assert "kill" not in disturbance.hint
 
 
 def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
@@ -198,48 +198,48 @@ def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
         f"proc/{number}/stat": f"{number} (bee) S 1 1 1 0 -1 0 0 0 0 0 4 0 0 0 20 0 1 0 9 0 0\n"
         for number in range(100, 110)
     }
-    one = only(happening(tmp_path, crowd))
-    assert (one.code, one.severity) == ("busy_processes", "disturbs")
-    assert one.summary == "10 other processes together use 40 % of a CPU"
+    disturbance = only(happening(tmp_path, crowd))
+    assert (disturbance.code, disturbance.severity) == ("busy_processes", "disturbs")
+    assert disturbance.summary == "10 other processes together use 40 % of a CPU"
 
 
-def test_time_that_no_process_accounts_for_is_told(tmp_path: Path) -> None:
-    one = only(happening(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
-    assert (one.code, one.severity) == ("unseen_processes", "disturbs")
-    assert "80 % of a CPU" in one.summary
+def test_time_that_no_process_accounts_for_is_reported(tmp_path: Path) -> None:
+    disturbance = only(happening(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
+    assert (disturbance.code, disturbance.severity) == ("unseen_processes", "disturbs")
+    assert "80 % of a CPU" in disturbance.summary
 
 
 def test_our_own_process_is_no_disturbance(tmp_path: Path) -> None:
     own = "999999 (doctor) R 1 1 1 0 -1 0 0 0 0 0 90 0 0 0 20 0 1 0 9 0 0\n"
     happens = {"proc/999999/stat": own, "proc/stat": "cpu  1090 0 500 90100 10 0 5 0 0 0\n"}
-    assert found(happening(tmp_path, happens)) == []
+    assert disturbances_of(happening(tmp_path, happens)) == []
 
 
 def test_a_number_that_a_new_process_got_counts_from_its_start(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=5000)})
     newer = SPINNING.replace("777", "888").format(ticks=2)
-    assert found(happening(tmp_path, {"proc/4711/stat": newer})) == []
+    assert disturbances_of(happening(tmp_path, {"proc/4711/stat": newer})) == []
 
 
 def test_swapping_now_is_worse_than_swap_in_use(tmp_path: Path) -> None:
-    one = only(happening(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
-    assert (one.code, one.severity) == ("swapping", "disturbs")
-    assert "55 pages" in one.summary
+    disturbance = only(happening(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
+    assert (disturbance.code, disturbance.severity) == ("swapping", "disturbs")
+    assert "55 pages" in disturbance.summary
 
 
 def test_steal_now_is_worse_than_steal_before(tmp_path: Path) -> None:
-    one = only(happening(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"}))
-    assert (one.code, one.severity) == ("steal", "disturbs")
-    assert "10 %" in one.summary
+    disturbance = only(happening(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"}))
+    assert (disturbance.code, disturbance.severity) == ("steal", "disturbs")
+    assert "10 %" in disturbance.summary
 
 
-def test_a_quota_that_stops_us_now_is_told(tmp_path: Path) -> None:
+def test_a_quota_that_stops_us_now_is_reported(tmp_path: Path) -> None:
     plant(tmp_path, {})
     state = quiet_state(tmp_path, {f"{ME}/cpu.max": "150000 100000\n"})
     activity = activity_over(state.host, {f"{ME}/cpu.stat": "nr_throttled 4\n"})
-    one = only(msgspec.structs.replace(state, activity=activity))
-    assert one.severity == "disturbs"
-    assert "4 times just now" in one.summary
+    disturbance = only(msgspec.structs.replace(state, activity=activity))
+    assert disturbance.severity == "disturbs"
+    assert "4 times just now" in disturbance.summary
 
 
 def test_a_tiny_temporary_folder_is_found(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_file_system_that_counts_no_files_has_room_for_them(tmp_path: Path) ->
     butter = msgspec.structs.replace(
         quiet_state(tmp_path), free_space=lambda _: space(10 << 30, 20 << 30, 0, 0)
     )
-    assert found(butter) == []
+    assert disturbances_of(butter) == []
 
 
 @pytest.mark.parametrize(
@@ -280,19 +280,23 @@ def test_a_file_system_that_counts_no_files_has_room_for_them(tmp_path: Path) ->
 )
 def test_a_debug_variable_is_found(tmp_path: Path, name: str, value: str, shown: str) -> None:
     state = quiet_state(tmp_path)
-    one = only(msgspec.structs.replace(state, environment={**state.environment, name: value}))
-    assert one.code == "debug_variable"
-    assert one.summary.startswith(shown)
-    assert one.hint.startswith(f"unset {name}")
+    disturbance = only(
+        msgspec.structs.replace(state, environment={**state.environment, name: value})
+    )
+    assert disturbance.code == "debug_variable"
+    assert disturbance.summary.startswith(shown)
+    assert disturbance.hint.startswith(f"unset {name}")
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("MALLOC_CHECK_", "0"), ("PYTHONMALLOC", "pymalloc"), ("LD_PRELOAD", ""), ("TZ", "UTC")],
 )
-def test_a_variable_that_does_nothing_is_not_told(tmp_path: Path, name: str, value: str) -> None:
+def test_a_variable_that_does_nothing_is_not_reported(
+    tmp_path: Path, name: str, value: str
+) -> None:
     state = quiet_state(tmp_path)
-    assert found(msgspec.structs.replace(state, environment={name: value})) == []
+    assert disturbances_of(msgspec.structs.replace(state, environment={name: value})) == []
 
 
 def everything_wrong(root: Path) -> HostState:
@@ -310,7 +314,10 @@ def everything_wrong(root: Path) -> HostState:
 
 
 def test_the_worst_stands_first(tmp_path: Path) -> None:
-    order = [SEVERITIES.index(one.severity) for one in found(everything_wrong(tmp_path))]
+    order = [
+        SEVERITIES.index(disturbance.severity)
+        for disturbance in disturbances_of(everything_wrong(tmp_path))
+    ]
     assert order == sorted(order)
     assert codes(everything_wrong(tmp_path)) == [
         "cpu_quota",
@@ -323,8 +330,8 @@ def test_the_worst_stands_first(tmp_path: Path) -> None:
 
 
 def test_no_hint_touches_the_mitigations(tmp_path: Path) -> None:
-    for one in found(everything_wrong(tmp_path)):
-        assert "mitigation" not in f"{one.summary} {one.hint}".lower()
+    for disturbance in disturbances_of(everything_wrong(tmp_path)):
+        assert "mitigation" not in f"{disturbance.summary} {disturbance.hint}".lower()
     folder = Path(examine.__code__.co_filename).parent
     sources = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
     assert len(sources) > 5
@@ -356,7 +363,7 @@ def test_a_check_that_cannot_look_says_so(tmp_path: Path) -> None:
     assert set(examination.checked) | set(examination.unchecked) == set(CHECKS)
     assert {"swap", "governor", "cpu_quota", "coarse_clock"} <= set(examination.unchecked)
     assert all(examination.unchecked.values())
-    assert {one.severity for one in examination.disturbances} == {"lacks"}
+    assert {disturbance.severity for disturbance in examination.disturbances} == {"lacks"}
 
 
 def test_a_folder_that_is_gone_is_not_checked(tmp_path: Path) -> None:
@@ -371,5 +378,5 @@ def test_half_a_host_still_shows_what_it_can(tmp_path: Path) -> None:
     (tmp_path / "proc/stat").unlink()
     state = msgspec.structs.replace(quiet_state(tmp_path / "complete"), host=host)
     examination = examine(msgspec.structs.replace(state, activity=activity_over(host)))
-    assert "shared_cores" in [one.code for one in examination.disturbances]
+    assert "shared_cores" in [disturbance.code for disturbance in examination.disturbances]
     assert "steal" in examination.unchecked

@@ -67,10 +67,10 @@ def test_what_the_host_lacks_is_null_with_a_reason(tmp_path: Path) -> None:
     plant(tmp_path, {"proc/loadavg": "0.50 0.1 0.1 1/1 1\n"})
     with CovariateReader(Host(tmp_path), clock=lambda: 0.0) as reader:
         reader.before()
-        found = reader.after()
-    assert found.pop("load_1_minute") == 0.5
-    assert set(found.values()) == {None}
-    assert set(reader.reasons) == set(found)
+        values = reader.after()
+    assert values.pop("load_1_minute") == 0.5
+    assert set(values.values()) == {None}
+    assert set(reader.reasons) == set(values)
     assert reader.reasons["pressure_cpu_s"].startswith("/proc/pressure/cpu: ")
 
 
@@ -79,17 +79,17 @@ def test_a_source_that_becomes_nonsense_is_null_and_the_others_stay(
 ) -> None:
     plant(host.root, {"proc/loadavg": "high\n"})
     reader.before()
-    found = reader.after(cpu=0)
-    assert found["load_1_minute"] is None
+    values = reader.after(cpu=0)
+    assert values["load_1_minute"] is None
     assert "another form" in reader.reasons["load_1_minute"]
-    assert found["steal_s"] == 0.0
+    assert values["steal_s"] == 0.0
 
 
 def test_the_frequency_of_an_unknown_cpu_is_not_guessed(reader: CovariateReader) -> None:
     reader.before()
-    found = reader.after()
-    assert found["frequency_hz"] is None
-    assert found["cpu"] is None
+    values = reader.after()
+    assert values["frequency_hz"] is None
+    assert values["cpu"] is None
     assert set(reader.reasons) == {"frequency_hz", "cpu", "run_delay_s"}
 
 
@@ -109,7 +109,7 @@ def test_without_a_zone_of_the_processor_its_monitor_is_read(tmp_path: Path) -> 
         assert reader.after(cpu=0)["temperature_c"] == 55.25
 
 
-def test_a_source_that_is_slow_here_is_left_out_and_said(host: Host) -> None:
+def test_a_source_that_is_slow_here_is_left_out_and_reported(host: Host) -> None:
     seconds = iter(range(1000))
     with CovariateReader(host, clock=lambda: float(next(seconds)), most_s=0.5) as reader:
         reader.before()
@@ -138,6 +138,6 @@ def test_a_cpu_without_a_frequency_is_null(host: Host, reader: CovariateReader) 
 def test_this_host_gives_every_covariate_or_its_reason() -> None:
     with CovariateReader() as reader:
         reader.before()
-        found = reader.after(cpu=0)
-        for name, value in found.items():
+        values = reader.after(cpu=0)
+        for name, value in values.items():
             assert value is not None or reader.reasons[name]

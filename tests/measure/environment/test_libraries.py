@@ -70,7 +70,7 @@ def test_env_is_followed_to_the_program_that_it_starts(tmp_path: Path) -> None:
     assert "libm.so.6" in preloaded.libraries
 
 
-def test_options_of_env_that_are_not_followed_are_said() -> None:
+def test_options_of_env_that_are_not_followed_are_reported() -> None:
     mapped = mapped_libraries(["env", "-u", "HOME", "ls"], ENVIRONMENT, "/")
     assert mapped.libraries is None
     assert mapped.unknown_because == "env '-u' is not followed"
@@ -91,21 +91,21 @@ def test_a_relative_program_lies_in_the_working_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [[], ["no-such-program"], ["/no/such"], ["/"]])
-def test_what_is_no_program_is_said(command: list[str]) -> None:
+def test_what_is_no_program_is_reported(command: list[str]) -> None:
     mapped = mapped_libraries(command, ENVIRONMENT, "/")
     assert mapped.program is None
     assert mapped.libraries is None
     assert "there is no program" in str(mapped.unknown_because)
 
 
-def test_what_holds_a_zero_byte_is_said() -> None:
+def test_what_holds_a_zero_byte_is_reported() -> None:
     for command, environment in ((["l\0s"], ENVIRONMENT), (["ls"], {**ENVIRONMENT, "A": "\0"})):
         mapped = mapped_libraries(command, environment, "/")
         assert mapped.libraries is None
         assert mapped.unknown_because
 
 
-def test_a_program_in_another_form_is_said(tmp_path: Path) -> None:
+def test_a_program_in_another_form_is_reported(tmp_path: Path) -> None:
     path = script(tmp_path, "text", "echo no first line\n")
     mapped = mapped_libraries([path], ENVIRONMENT, "/")
     assert mapped.libraries is None

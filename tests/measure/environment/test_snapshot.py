@@ -21,7 +21,7 @@ from tests.measure.planted import CPU, quiet_host
 
 
 def test_a_complete_host_is_described(tmp_path: Path) -> None:
-    found = snapshot(quiet_host(tmp_path), {})
+    facts = snapshot(quiet_host(tmp_path), {})
     expected = {
         "kernel": "6.1.0-test",
         "boot_id": "0b0e7a52-0000-4000-8000-000000000000",
@@ -51,15 +51,15 @@ def test_a_complete_host_is_described(tmp_path: Path) -> None:
         "memory_limit_bytes": "unlimited",
         "cpuset": "0-1",
     }
-    assert {name: found[name] for name in expected} == expected
+    assert {name: facts[name] for name in expected} == expected
 
 
 def test_an_empty_host_has_a_reason_for_everything_that_is_unknown(tmp_path: Path) -> None:
-    found = snapshot(Host(tmp_path), {})
-    missing = {name for name, value in found.items() if value is None}
-    assert missing == set(found["unknown"])
+    facts = snapshot(Host(tmp_path), {})
+    missing = {name for name, value in facts.items() if value is None}
+    assert missing == set(facts["unknown"])
     assert {"boot_id", "cpu_model", "cpu_quota", "governor", "hypervisor"} <= missing
-    assert all(found["unknown"].values())
+    assert all(facts["unknown"].values())
 
 
 def test_a_file_that_is_nonsense_is_unknown_and_not_a_guess(tmp_path: Path) -> None:
@@ -69,18 +69,18 @@ def test_a_file_that_is_nonsense_is_unknown_and_not_a_guess(tmp_path: Path) -> N
         "proc/sys/kernel/randomize_va_space": "\n",
         "sys/kernel/mm/transparent_hugepage/enabled": "perhaps\n",
     }
-    found = snapshot(quiet_host(tmp_path, changed), {})
+    facts = snapshot(quiet_host(tmp_path, changed), {})
     for name in ("memory_bytes", "cpus", "address_space_randomised", "transparent_huge_pages"):
-        assert found[name] is None
-        assert found["unknown"][name]
+        assert facts[name] is None
+        assert facts["unknown"][name]
 
 
 def test_this_host_is_described_in_json(tmp_path: Path) -> None:
-    found = json.loads(json.dumps(snapshot()))
-    assert found["boot_id"]
-    assert found["cpus"] >= 1
-    assert found["clock_resolution_s"] > 0
-    assert found["environment_bytes"] > 0
+    facts = json.loads(json.dumps(snapshot()))
+    assert facts["boot_id"]
+    assert facts["cpus"] >= 1
+    assert facts["clock_resolution_s"] > 0
+    assert facts["environment_bytes"] > 0
 
 
 def test_turbo_is_read_from_either_switch(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_asking_whether_addresses_can_be_held_changes_nothing_of_us() -> None:
     assert Path("/proc/self/personality").read_text() == before
 
 
-def test_what_is_said_of_this_host_is_what_its_processes_show() -> None:
+def test_what_is_reported_of_this_host_is_what_its_processes_show() -> None:
     assert addresses_are_random(Host()) == (len(places()) > 1)
 
 
@@ -126,7 +126,7 @@ def test_a_host_that_cannot_be_read_counts_as_random(tmp_path: Path) -> None:
 
 
 def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:
-    found = snapshot(
+    facts = snapshot(
         Host(tmp_path),
         {
             "LD_PRELOAD": "libjemalloc.so.2",
@@ -136,19 +136,19 @@ def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) 
             "DATABASE_URL": "postgres://me:hunter2@host",
         },
     )
-    assert found["variables"] == {
+    assert facts["variables"] == {
         "LC_ALL": "C",
         "LD_PRELOAD": "libjemalloc.so.2",
         "MALLOC_ARENA_MAX": "1",
     }
-    assert "hunter2" not in json.dumps(found)
+    assert "hunter2" not in json.dumps(facts)
 
 
 def test_a_name_that_only_begins_like_one_of_the_list_is_not_recorded(tmp_path: Path) -> None:
     names = ("LC_API_TOKEN", "OMP_KEY", "MALLOC_PASSWORD", "OPENBLAS_X", "BLIS_Y")
-    found = snapshot(Host(tmp_path), dict.fromkeys(names, "hunter2"))
-    assert found["variables"] == {}
-    assert "hunter2" not in json.dumps(found)
+    facts = snapshot(Host(tmp_path), dict.fromkeys(names, "hunter2"))
+    assert facts["variables"] == {}
+    assert "hunter2" not in json.dumps(facts)
 
 
 def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
@@ -164,16 +164,16 @@ def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
 
 def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path: Path) -> None:
     environment = {"PATH": "/home/alice/bin", "JAVA_TOOL_OPTIONS": "-Dpassword=hunter2"}
-    found = snapshot(Host(tmp_path), environment)
-    assert found["variables_set_but_withheld"] == ["JAVA_TOOL_OPTIONS", "PATH"]
-    assert "alice" not in json.dumps(found)
-    assert "hunter2" not in json.dumps(found)
+    facts = snapshot(Host(tmp_path), environment)
+    assert facts["variables_set_but_withheld"] == ["JAVA_TOOL_OPTIONS", "PATH"]
+    assert "alice" not in json.dumps(facts)
+    assert "hunter2" not in json.dumps(facts)
 
 
 def test_bytes_that_are_no_text_can_be_written_as_json(tmp_path: Path) -> None:
-    found = snapshot(Host(tmp_path), {"LD_PRELOAD": "/lib/\udcff.so"})
-    assert found["variables"]["LD_PRELOAD"] == "/lib/\\xff.so"
-    assert json.dumps(found).encode("utf-8")
+    facts = snapshot(Host(tmp_path), {"LD_PRELOAD": "/lib/\udcff.so"})
+    assert facts["variables"]["LD_PRELOAD"] == "/lib/\\xff.so"
+    assert json.dumps(facts).encode("utf-8")
 
 
 def test_the_size_of_the_environment_counts_names_signs_and_ends() -> None:

@@ -45,11 +45,11 @@ MESSAGES = made(
 
 
 def test_tiny_writes_are_named_with_their_file_and_size() -> None:
-    found = first(LINES)
-    assert found.cause == "tiny_writes"
-    assert found.evidence["syscall"] == "write"
-    assert found.evidence["file"] == "/tmp/lines"
-    assert found.evidence["size_bytes"] == 24
+    cause = first(LINES)
+    assert cause.cause == "tiny_writes"
+    assert cause.evidence["syscall"] == "write"
+    assert cause.evidence["file"] == "/tmp/lines"
+    assert cause.evidence["size_bytes"] == 24
     assert named(LINES) == ["tiny_writes"]
 
 
@@ -81,10 +81,10 @@ def test_a_file_that_has_no_name_is_null_with_its_reason() -> None:
             )
         },
     )
-    found = first(nameless)
-    assert found.cause == "tiny_writes"
-    assert found.evidence["file"] is None
-    assert "closed" in found.evidence["file_unknown_because"]
+    cause = first(nameless)
+    assert cause.cause == "tiny_writes"
+    assert cause.evidence["file"] is None
+    assert "closed" in cause.evidence["file_unknown_because"]
 
 
 def test_tiny_reads_are_named_by_their_call() -> None:
@@ -93,17 +93,17 @@ def test_tiny_reads_are_named_by_their_call() -> None:
         calls={"read": calls(63, 250_001, typical_bytes=1)},
         files={"/data/text": file(reads=change(63, 250_001), bytes_read=change(250e3, 250e3))},
     )
-    found = first(difference)
-    assert (found.cause, found.evidence["syscall"]) == ("tiny_reads", "read")
-    assert found.evidence["file"] == "/data/text"
+    cause = first(difference)
+    assert (cause.cause, cause.evidence["syscall"]) == ("tiny_reads", "read")
+    assert cause.evidence["file"] == "/data/text"
 
 
 def test_syncs_hold_both_the_work_and_the_waiting() -> None:
-    found = first(SYNCS)
-    assert found.cause == "sync_per_record"
-    assert (found.evidence["syscall"], found.evidence["file"]) == ("fsync", "/tmp/records")
-    assert found.seconds is not None
-    assert 0.89 < found.seconds < 0.91
+    cause = first(SYNCS)
+    assert cause.cause == "sync_per_record"
+    assert (cause.evidence["syscall"], cause.evidence["file"]) == ("fsync", "/tmp/records")
+    assert cause.seconds is not None
+    assert 0.89 < cause.seconds < 0.91
     assert named(SYNCS) == ["sync_per_record"]
 
 
@@ -114,10 +114,10 @@ def test_as_many_syncs_that_take_longer_are_waiting() -> None:
 
 
 def test_a_file_that_comes_from_the_disk_is_cold() -> None:
-    found = first(COLD)
-    assert (found.cause, found.evidence["file"]) == ("cold_file", "/data/large")
-    assert found.evidence["syscall"] == "read"
-    assert found.evidence["bytes_from_disk"] == {"baseline": 0.0, "candidate": 32_768 * 512.0}
+    cause = first(COLD)
+    assert (cause.cause, cause.evidence["file"]) == ("cold_file", "/data/large")
+    assert cause.evidence["syscall"] == "read"
+    assert cause.evidence["bytes_from_disk"] == {"baseline": 0.0, "candidate": 32_768 * 512.0}
 
 
 def test_a_mapped_cold_file_is_named_by_who_touches_it() -> None:
@@ -129,9 +129,9 @@ def test_a_mapped_cold_file_is_named_by_who_touches_it() -> None:
         files={},
         accounts={"block_reads": change(0, 32_768), "major_faults": change(0, 1000)},
     )
-    found = first(mapped)
-    assert (found.cause, found.evidence["function"]) == ("cold_file", "scan")
-    assert found.evidence["syscall"] is None
+    cause = first(mapped)
+    assert (cause.cause, cause.evidence["function"]) == ("cold_file", "scan")
+    assert cause.evidence["syscall"] is None
 
 
 def test_reads_that_wait_without_the_disk_are_not_cold() -> None:
@@ -145,16 +145,16 @@ def test_blocks_that_are_read_without_waiting_are_not_what_takes_the_time() -> N
 
 def test_without_the_waits_long_calls_stand_for_them() -> None:
     unseen = replace(COLD, waits={}, calls={"read": calls(1026, 1026, change(0.01, 0.8, 0.1))})
-    found = first(unseen)
-    assert found.cause == "cold_file"
+    cause = first(unseen)
+    assert cause.cause == "cold_file"
     short = replace(unseen, calls={"read": calls(900_000, 900_000, change(0.1, 0.9, 0.1))})
     assert not found_by("cold_file", short)
 
 
 def test_look_ups_tell_how_many_found_nothing() -> None:
-    found = first(ABSENT)
-    assert (found.cause, found.evidence["syscall"]) == ("path_look_ups", "newfstatat")
-    assert found.evidence["not_there"] == {"baseline": 20_000, "candidate": 200_000}
+    cause = first(ABSENT)
+    assert (cause.cause, cause.evidence["syscall"]) == ("path_look_ups", "newfstatat")
+    assert cause.evidence["not_there"] == {"baseline": 20_000, "candidate": 200_000}
 
 
 def test_files_that_are_opened_are_not_searched() -> None:
@@ -166,9 +166,9 @@ def test_files_that_are_opened_are_not_searched() -> None:
 
 
 def test_messages_through_a_pipe_are_no_tiny_writes() -> None:
-    found = first(MESSAGES)
-    assert (found.cause, found.evidence["file"]) == ("messages", "pipe")
-    assert found.evidence["syscall"] == "write"
+    cause = first(MESSAGES)
+    assert (cause.cause, cause.evidence["file"]) == ("messages", "pipe")
+    assert cause.evidence["syscall"] == "write"
     assert named(MESSAGES) == ["messages"]
 
 

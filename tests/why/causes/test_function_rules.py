@@ -37,16 +37,16 @@ CONTENDING = made(
 
 
 def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces() -> None:
-    found = first(BLAS)
-    assert found.cause == "wrong_blas_kernel"
-    assert found.evidence["function"] == SLOW.name
-    assert found.evidence["instead_of"] == FAST.name
-    assert found.evidence["settings"] == {
+    cause = first(BLAS)
+    assert cause.cause == "wrong_blas_kernel"
+    assert cause.evidence["function"] == SLOW.name
+    assert cause.evidence["instead_of"] == FAST.name
+    assert cause.evidence["settings"] == {
         "environment OPENBLAS_CORETYPE": {"baseline": None, "candidate": "Prescott"}
     }
     # What the other kernel took is taken off.
-    assert found.seconds == pytest.approx(1.1)
-    assert found.share_of_gap == 1.0
+    assert cause.seconds == pytest.approx(1.1)
+    assert cause.share_of_gap == 1.0
     assert named(BLAS) == ["wrong_blas_kernel"]
 
 
@@ -70,13 +70,13 @@ def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
         functions={code: change(0.6, 1.6, 0.1)},
         settings=(Setting("environment BLIS_ARCH_TYPE", "0", "25"),),
     )
-    found = first(nameless)
-    assert found.cause == "wrong_blas_kernel"
-    assert found.evidence["settings"] == {
+    cause = first(nameless)
+    assert cause.cause == "wrong_blas_kernel"
+    assert cause.evidence["settings"] == {
         "environment BLIS_ARCH_TYPE": {"baseline": "0", "candidate": "25"}
     }
-    assert found.evidence["function"] is None
-    assert "with the setting of BLIS_ARCH_TYPE" in found.summary
+    assert cause.evidence["function"] is None
+    assert "with the setting of BLIS_ARCH_TYPE" in cause.summary
     untold = replace(nameless, settings=())
     assert first(untold).cause == "more_time_in_function"
     assert "code without a name in libblas.so.3" in first(untold).summary
@@ -96,8 +96,8 @@ def test_two_functions_of_no_blas_are_no_kernels() -> None:
 def test_the_slower_function_is_named_and_the_others_are_not() -> None:
     fifty = {function(f"function_{at:02}"): change(0.02, 0.021, 0.02) for at in range(50)}
     difference = made(functions={**fifty, function("function_17"): change(0.02, 1.0, 0.05)})
-    (found,) = found_by("more_time_in_function", difference)
-    assert found.evidence["function"] == "function_17"
+    (cause,) = found_by("more_time_in_function", difference)
+    assert cause.evidence["function"] == "function_17"
 
 
 def test_what_has_no_name_is_told_by_its_caller() -> None:
@@ -124,21 +124,21 @@ def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
             function("<module>:/home/script.py", "python", "python"): change(0.1, 1.02, 0.05),
         },
     )
-    found = first(difference)
-    assert found.cause == "more_time_in_python_function"
-    assert found.evidence["function"] == "by_copying"
-    assert found.evidence["module"] == "/home/script.py"
-    assert found.evidence["inside"] == "__memmove_avx"
+    cause = first(difference)
+    assert cause.cause == "more_time_in_python_function"
+    assert cause.evidence["function"] == "by_copying"
+    assert cause.evidence["module"] == "/home/script.py"
+    assert cause.evidence["inside"] == "__memmove_avx"
     assert named(difference) == ["more_time_in_python_function"]
 
 
 def test_equal_instructions_make_contention_certain() -> None:
     counted = replace(CONTENDING, instructions={"count_up": change(6e8, 6e8)})
-    found = first(counted)
-    assert found.cause == "memory_contention"
-    assert "for the same instructions" in found.summary
+    cause = first(counted)
+    assert cause.cause == "memory_contention"
+    assert "for the same instructions" in cause.summary
     # Two threads at once: each second of theirs is half a second of the gap.
-    assert found.seconds == pytest.approx(1.0)
+    assert cause.seconds == pytest.approx(1.0)
 
 
 def test_more_instructions_are_more_work() -> None:
@@ -147,9 +147,9 @@ def test_more_instructions_are_more_work() -> None:
 
 
 def test_without_instructions_contention_is_only_possible() -> None:
-    found = first(CONTENDING)
-    assert (found.cause, found.evidence["function"]) == ("memory_contention", "count_up")
-    assert "may contend" in found.summary
+    cause = first(CONTENDING)
+    assert (cause.cause, cause.evidence["function"]) == ("memory_contention", "count_up")
+    assert "may contend" in cause.summary
 
 
 def test_where_other_things_differ_it_is_more_work() -> None:

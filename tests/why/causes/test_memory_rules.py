@@ -43,12 +43,12 @@ SMALL_PAGES = made(
 
 
 def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
-    found = first(CHURN)
-    assert found.cause == "blocks_returned_at_free"
-    assert found.evidence["size_bytes"] == 35_600
-    assert found.evidence["syscall"] == "munmap"
-    assert found.evidence["function"] == "asker"
-    assert found.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
+    cause = first(CHURN)
+    assert cause.cause == "blocks_returned_at_free"
+    assert cause.evidence["size_bytes"] == 35_600
+    assert cause.evidence["syscall"] == "munmap"
+    assert cause.evidence["function"] == "asker"
+    assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
 
 
 def test_their_page_faults_are_told_only_once() -> None:
@@ -74,9 +74,9 @@ def test_far_fewer_calls_than_blocks_are_not_every_free() -> None:
 
 
 def test_advice_that_faults_memory_in_again_names_who_touches_it() -> None:
-    found = first(GIVEN_BACK)
-    assert found.cause == "memory_given_back"
-    assert (found.evidence["syscall"], found.evidence["function"]) == ("madvise", "fill")
+    cause = first(GIVEN_BACK)
+    assert cause.cause == "memory_given_back"
+    assert (cause.evidence["syscall"], cause.evidence["function"]) == ("madvise", "fill")
     assert named(GIVEN_BACK) == ["memory_given_back"]
 
 
@@ -87,9 +87,9 @@ def test_advice_after_which_nothing_faults_is_only_calls() -> None:
 
 
 def test_the_same_memory_in_small_pages() -> None:
-    found = first(SMALL_PAGES)
-    assert found.cause == "huge_pages_off"
-    assert found.evidence["function"] == "fill"
+    cause = first(SMALL_PAGES)
+    assert cause.cause == "huge_pages_off"
+    assert cause.evidence["function"] == "fill"
 
 
 def test_more_memory_is_not_smaller_pages() -> None:
@@ -124,7 +124,7 @@ def test_more_blocks_are_a_cause_where_the_allocator_takes_the_time() -> None:
         functions={function("malloc", "libc.so.6"): change(0.1, 0.7, 0.1)},
         allocations=allocations(blocks(48, 1000, 1_000_000)),
     )
-    found = first(busy)
-    assert (found.cause, found.evidence["size_bytes"]) == ("more_allocations", 48)
+    cause = first(busy)
+    assert (cause.cause, cause.evidence["size_bytes"]) == ("more_allocations", 48)
     idle = replace(busy, functions={function("work"): change(0.1, 0.7, 0.1)})
     assert named(idle) == ["more_time_in_function"]

@@ -39,8 +39,8 @@ ALONE = made(
 
 
 def test_forks_that_take_longer_are_of_a_large_process() -> None:
-    found = first(FORKS)
-    assert (found.cause, found.evidence["syscall"]) == ("fork_of_large_process", "clone")
+    cause = first(FORKS)
+    assert (cause.cause, cause.evidence["syscall"]) == ("fork_of_large_process", "clone")
 
 
 def test_samples_inside_the_fork_are_preferred_to_its_own_seconds() -> None:
@@ -54,9 +54,9 @@ def test_more_forks_are_not_longer_ones() -> None:
 
 
 def test_many_programs_are_named_by_execve() -> None:
-    found = first(MANY)
-    assert (found.cause, found.evidence["syscall"]) == ("many_processes", "execve")
-    assert found.evidence["programs"] == {"baseline": 1, "candidate": 151}
+    cause = first(MANY)
+    assert (cause.cause, cause.evidence["syscall"]) == ("many_processes", "execve")
+    assert cause.evidence["programs"] == {"baseline": 1, "candidate": 151}
     assert named(MANY) == ["many_processes"]
 
 
@@ -72,10 +72,10 @@ def test_processes_that_compute_are_not_tiny() -> None:
 
 
 def test_the_same_work_on_one_thread() -> None:
-    found = first(ALONE)
-    assert found.cause == "one_thread"
-    assert found.evidence["threads"] == {"baseline": 2, "candidate": 1}
-    assert found.share_of_gap == pytest.approx(0.99)
+    cause = first(ALONE)
+    assert cause.cause == "one_thread"
+    assert cause.evidence["threads"] == {"baseline": 2, "candidate": 1}
+    assert cause.share_of_gap == pytest.approx(0.99)
 
 
 def test_more_work_on_one_thread_is_the_work() -> None:
@@ -99,8 +99,8 @@ def test_fewer_threads_that_sleep_are_told_by_the_sleep() -> None:
 
 def test_any_call_that_is_made_more_often() -> None:
     asking = made(entries={"getppid": change(0.1, 0.9, 0.1)}, calls={"getppid": calls(10, 90)})
-    found = first(asking)
-    assert (found.cause, found.evidence["syscall"]) == ("more_system_calls", "getppid")
+    cause = first(asking)
+    assert (cause.cause, cause.evidence["syscall"]) == ("more_system_calls", "getppid")
 
 
 def test_without_a_profile_the_calls_own_seconds_count() -> None:

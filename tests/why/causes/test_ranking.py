@@ -52,23 +52,23 @@ def test_the_slower_condition_may_be_the_baseline() -> None:
         gap=replace(change(2.0, 1.0), extra=1.0, extra_ci=(0.9, 1.1)),
         functions={WORK: replace(change(1.0, 0.1), extra=0.9, extra_ci=(0.8, 1.0))},
     )
-    (found,) = suggested_causes(faster)
-    assert found.evidence["seconds"] == {"baseline": 1.0, "candidate": 0.1}
-    assert found.share_of_gap == pytest.approx(0.9)
+    (cause,) = suggested_causes(faster)
+    assert cause.evidence["seconds"] == {"baseline": 1.0, "candidate": 0.1}
+    assert cause.share_of_gap == pytest.approx(0.9)
 
 
 def test_shares_and_their_intervals_come_from_the_seconds() -> None:
-    (found,) = suggested_causes(made(functions={WORK: change(0.1, 0.6, 0.2)}))
-    assert found.share_of_gap == pytest.approx(0.5)
-    assert found.share_ci == pytest.approx((0.3, 0.7))
-    assert found.status == "open"
-    assert "50 % of the extra time, as observed and not tested" in found.summary
+    (cause,) = suggested_causes(made(functions={WORK: change(0.1, 0.6, 0.2)}))
+    assert cause.share_of_gap == pytest.approx(0.5)
+    assert cause.share_ci == pytest.approx((0.3, 0.7))
+    assert cause.status == "open"
+    assert "50 % of the extra time, as observed and not tested" in cause.summary
 
 
 def test_no_share_is_above_the_whole() -> None:
-    (found,) = suggested_causes(made(functions={WORK: change(0.1, 1.4, 0.2)}))
-    assert found.share_of_gap == 1.0
-    assert found.share_ci[1] == 1.0
+    (cause,) = suggested_causes(made(functions={WORK: change(0.1, 1.4, 0.2)}))
+    assert cause.share_of_gap == 1.0
+    assert cause.share_ci[1] == 1.0
 
 
 def test_threads_side_by_side_count_once() -> None:
@@ -86,9 +86,9 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
         return (remaining.extra(functions=(WORK,)).cause("function", ""),)
 
     difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
-    found = suggested_causes(difference, {"mine": claiming, **RULES})
-    assert [one.cause for one in found] == ["mine", "more_time_in_function"]
-    assert [one.evidence.get("function") for one in found] == [None, "other"]
+    causes = suggested_causes(difference, {"mine": claiming, **RULES})
+    assert [one.cause for one in causes] == ["mine", "more_time_in_function"]
+    assert [one.evidence.get("function") for one in causes] == [None, "other"]
 
 
 def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:

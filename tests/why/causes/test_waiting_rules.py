@@ -35,9 +35,9 @@ LOCK = made(
 
 
 def test_sleep_is_named_by_its_call() -> None:
-    found = first(SLEEP)
-    assert (found.cause, found.evidence["syscall"]) == ("sleeping", "clock_nanosleep")
-    assert found.evidence["calls"] == {"baseline": 0.0, "candidate": 60.0}
+    cause = first(SLEEP)
+    assert (cause.cause, cause.evidence["syscall"]) == ("sleeping", "clock_nanosleep")
+    assert cause.evidence["calls"] == {"baseline": 0.0, "candidate": 60.0}
 
 
 def test_polling_of_nobody_is_sleep() -> None:
@@ -72,11 +72,11 @@ def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
 
 
 def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
-    found = first(LOCK)
-    assert (found.cause, found.evidence["lock"]) == ("lock_waits", "gate")
-    assert found.evidence["module"] == "/usr/bin/program"
-    assert found.seconds == pytest.approx(1.0)
-    assert found.share_of_gap == pytest.approx(1.0)
+    cause = first(LOCK)
+    assert (cause.cause, cause.evidence["lock"]) == ("lock_waits", "gate")
+    assert cause.evidence["module"] == "/usr/bin/program"
+    assert cause.seconds == pytest.approx(1.0)
+    assert cause.share_of_gap == pytest.approx(1.0)
 
 
 def test_waiting_for_a_thread_that_takes_longer_is_no_lock() -> None:
@@ -90,9 +90,9 @@ def test_a_lock_in_memory_without_a_name_is_told_by_the_function() -> None:
         waits={wait("futex", "pop"): change(0.1, 2.0, 0.5)},
         locks={"anonymous memory": lock(change(1, 90), change(0.0, 1.5, 0.5))},
     )
-    found = first(nameless)
-    assert found.evidence["lock"] is None
-    assert found.evidence["function"] == "pop"
+    cause = first(nameless)
+    assert cause.evidence["lock"] is None
+    assert cause.evidence["function"] == "pop"
 
 
 def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
@@ -107,9 +107,9 @@ def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
 
 def test_waiting_that_no_work_explains_is_named_by_its_door() -> None:
     server = made(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
-    found = first(server)
-    assert (found.cause, found.evidence["syscall"]) == ("waiting", "recvfrom")
-    assert found.evidence["function"] == "answer"
+    cause = first(server)
+    assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")
+    assert cause.evidence["function"] == "answer"
 
 
 def test_waiting_is_told_once_although_two_threads_wait() -> None:

@@ -52,15 +52,15 @@ def stacks(weights: Mapping[str, float]) -> Stacks:
     A frame without a file is in ``program``.
     """
     places: dict[Frame, int] = {}
-    found = []
+    every = []
     for names, weight in weights.items():
         frames = []
         for word in names.split(";") if names else ():
             name, _, module = word.partition("@")
             frame = Frame(name, module or "program", _KINDS.get(module, "user"))
             frames.append(places.setdefault(frame, len(places)))
-        found.append(Stack(tuple(frames), 1, weight))
-    return Stacks(tuple(places), tuple(found))
+        every.append(Stack(tuple(frames), 1, weight))
+    return Stacks(tuple(places), tuple(every))
 
 
 def sampled(

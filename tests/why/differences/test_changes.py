@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from equipoise.stats.two_samples import paired_difference
+from equipoise.stats.two_samples import sample_difference
 from equipoise.why.differences.changes import (
     changes,
     counted,
@@ -22,19 +22,19 @@ REPLICATIONS = 2000
 
 
 def test_a_count_that_every_run_repeats_is_exact() -> None:
-    found = counted(Runs((12.0, 12.0, 12.0), (400_012.0, 400_012.0)), "candidate")
-    assert found.extra_ci == (400_000.0, 400_000.0)
-    assert found.is_certain
+    change = counted(Runs((12.0, 12.0, 12.0), (400_012.0, 400_012.0)), "candidate")
+    assert change.extra_ci == (400_000.0, 400_000.0)
+    assert change.is_certain
     equal = counted(Runs((3.0, 3.0), (3.0, 3.0)), "candidate")
     assert equal.extra_ci == (0.0, 0.0)
     assert not equal.is_certain
 
 
 def test_a_measure_that_does_not_vary_has_no_interval() -> None:
-    found = measured(Runs((0.0, 0.0), (0.001, 0.001)), "candidate")
-    assert found.extra == 0.001
-    assert found.extra_ci == (None, None)
-    assert not found.is_certain
+    change = measured(Runs((0.0, 0.0), (0.001, 0.001)), "candidate")
+    assert change.extra == 0.001
+    assert change.extra_ci == (None, None)
+    assert not change.is_certain
 
 
 def test_one_run_of_a_condition_says_nothing_of_the_next() -> None:
@@ -59,9 +59,9 @@ def test_the_slower_baseline_turns_the_sign_and_the_interval() -> None:
 
 def test_what_a_run_did_not_see_it_has_none_of() -> None:
     runs: Runs[Mapping[str, float]] = Runs(({"a": 1.0}, {}), ({"b": 2.0}, {"b": 4.0}))
-    found = changes(runs, "candidate")
-    assert list(found) == ["b", "a"]
-    assert (found["a"].baseline, found["a"].extra) == (0.5, -0.5)
+    by_key = changes(runs, "candidate")
+    assert list(by_key) == ["b", "a"]
+    assert (by_key["a"].baseline, by_key["a"].extra) == (0.5, -0.5)
     assert changes(Runs(({"a": 1.0},), ()), "candidate") == {}
 
 
@@ -96,15 +96,15 @@ def test_of_paired_trials_one_interval_in_twenty_misses() -> None:
 
 
 def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
-    found = paired_counted(Runs((10.0, 12.0, 11.0), (15.0, 17.0, 16.0)), "candidate")
-    assert found.extra_ci == (5.0, 5.0)
+    change = paired_counted(Runs((10.0, 12.0, 11.0), (15.0, 17.0, 16.0)), "candidate")
+    assert change.extra_ci == (5.0, 5.0)
 
 
 @pytest.mark.parametrize(("level", "quantile"), [(0.05, 3.182446), (0.01, 5.840909)])
 def test_students_t_is_exact_at_three_degrees_of_freedom(level: float, quantile: float) -> None:
     """An expansion by Cornish and Fisher gives 5.795 for 5.841."""
     differences = np.array([1.0, 2.0, 3.0, 4.0])
-    low, high = paired_difference(np.zeros(4), differences, level=level).difference_ci
+    low, high = sample_difference(np.zeros(4), differences, paired=True, level=level).difference_ci
     standard_error = math.sqrt(5.0 / 3.0) / 2.0
     assert low is not None and high is not None
     assert (high - low) / 2.0 / standard_error == pytest.approx(quantile, abs=1e-6)

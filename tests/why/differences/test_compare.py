@@ -26,23 +26,28 @@ WORK = Function("work", "program", "user")
 
 
 def test_with_no_source_at_all_the_gap_remains() -> None:
-    found = differs()
-    assert found.slower == "candidate"
-    assert found.gap.extra == pytest.approx(1.0)
-    assert found.split["user_s"].extra == pytest.approx(1.0)
-    assert found.split["waiting_s"].extra == 0.0
-    assert (found.on_processor, found.faults, found.allocations, found.processes) == (None,) * 4
-    assert not (found.entries or found.calls or found.waits or found.unseen)
+    difference = differs()
+    assert difference.slower == "candidate"
+    assert difference.gap.extra == pytest.approx(1.0)
+    assert difference.split["user_s"].extra == pytest.approx(1.0)
+    assert difference.split["waiting_s"].extra == 0.0
+    assert (
+        difference.on_processor,
+        difference.faults,
+        difference.allocations,
+        difference.processes,
+    ) == (None,) * 4
+    assert not (difference.entries or difference.calls or difference.waits or difference.unseen)
 
 
 def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
     profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
-    found = differs(Runs(WALLS.candidate, WALLS.baseline), profile=profiles)
-    assert found.slower == "baseline"
-    assert found.gap.extra == pytest.approx(1.0)
-    low, high = found.gap.extra_ci
+    difference = differs(Runs(WALLS.candidate, WALLS.baseline), profile=profiles)
+    assert difference.slower == "baseline"
+    assert difference.gap.extra == pytest.approx(1.0)
+    low, high = difference.gap.extra_ci
     assert low is not None and high is not None and 0 < low < 1.0 < high
-    work = found.functions[MAIN]
+    work = difference.functions[MAIN]
     assert (work.baseline, work.candidate, work.extra) == (2.0, 1.5, 0.5)
     assert (work.slower, work.faster) == (2.0, 1.5)
 
@@ -59,32 +64,32 @@ def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
         {"main;work": 1.0, "main": 0.2, "main;work;munmap@kernel": 0.6, "exit@kernel": 0.1}
     )
     profiles = Runs((baseline, baseline), (candidate, candidate))
-    found = differs(profile=profiles)
-    assert found.on_processor is not None
-    assert found.on_processor.extra == pytest.approx(0.7)
-    assert {door: change.extra for door, change in found.entries.items()} == {
+    difference = differs(profile=profiles)
+    assert difference.on_processor is not None
+    assert difference.on_processor.extra == pytest.approx(0.7)
+    assert {door: change.extra for door, change in difference.entries.items()} == {
         "munmap": 0.6,
         "exit": 0.1,
     }
-    assert found.functions[WORK].extra == found.functions[MAIN].extra == 0.0
-    assert found.reached[MAIN].candidate == pytest.approx(1.8)
-    assert found.reached[WORK].extra == pytest.approx(0.6)
-    assert {key: change.extra for key, change in found.entries_by_function.items()} == {
+    assert difference.functions[WORK].extra == difference.functions[MAIN].extra == 0.0
+    assert difference.reached[MAIN].candidate == pytest.approx(1.8)
+    assert difference.reached[WORK].extra == pytest.approx(0.6)
+    assert {key: change.extra for key, change in difference.entries_by_function.items()} == {
         ("munmap", WORK): 0.6
     }
 
 
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
-    found = differs(profile=profiles)
-    assert found.reached[WORK].baseline == 1.0
+    difference = differs(profile=profiles)
+    assert difference.reached[WORK].baseline == 1.0
 
 
 def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
     baseline = sampled({"less": 3.0, "more": 1.0, "most": 1.0})
     candidate = sampled({"less": 1.0, "more": 2.0, "most": 4.0})
-    found = differs(profile=Runs((baseline,), (candidate,)))
-    assert [function.name for function in found.functions] == ["most", "more", "less"]
+    difference = differs(profile=Runs((baseline,), (candidate,)))
+    assert [function.name for function in difference.functions] == ["most", "more", "less"]
 
 
 def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
@@ -96,18 +101,18 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
         (trial(1, 0, 1.2, user_s=1.0, sys_s=0.1), trial(2, 0, 1.2, user_s=1.0, sys_s=0.2)),
         (trial(1, 1, 2.2, user_s=1.0, sys_s=1.1), trial(2, 1, 2.2, user_s=1.0, sys_s=1.1)),
     )
-    found = differs(pairs, profile=profiles)
-    assert list(found.entries) == ["kernel"]
-    assert found.entries["kernel"] == found.split["system_s"]
-    assert remark in found.unseen["profile"]
-    assert any("stands for it" in words for words in found.unseen["profile"])
+    difference = differs(pairs, profile=profiles)
+    assert list(difference.entries) == ["kernel"]
+    assert difference.entries["kernel"] == difference.split["system_s"]
+    assert remark in difference.unseen["profile"]
+    assert any("stands for it" in words for words in difference.unseen["profile"])
 
 
 def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> None:
     profiles = Runs((sampled({"main": 0.3}),), (sampled({"main": 2.1}),))
-    found = differs(profile=profiles)
-    assert found.functions[MAIN].baseline == 0.3
-    assert found.unseen["profile"] == (
+    difference = differs(profile=profiles)
+    assert difference.functions[MAIN].baseline == 0.3
+    assert difference.unseen["profile"] == (
         "the profile of the baseline has 0.3 s on a processor, 0.27 times the 1.1 s that its "
         "trials used",
     )
@@ -117,8 +122,8 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     """So that the same ledger gives the same bytes in every process."""
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
-    found = differs(profile=Runs((profile,), (profile,)))
-    assert [function.name for function in found.reached] == names
+    difference = differs(profile=Runs((profile,), (profile,)))
+    assert [function.name for function in difference.reached] == names
 
 
 def test_waits_are_told_by_door_and_function() -> None:
@@ -126,8 +131,8 @@ def test_waits_are_told_by_door_and_function() -> None:
         (sampled({}, "waits"),),
         (sampled({"main;work;futex@kernel": 0.5, "main": 0.1}, "waits"),),
     )
-    found = differs(waits=waits)
-    assert {wait: change.extra for wait, change in found.waits.items()} == {
+    difference = differs(waits=waits)
+    assert {wait: change.extra for wait, change in difference.waits.items()} == {
         Wait("futex", WORK): 0.5,
         Wait("kernel", MAIN): 0.1,
     }
@@ -138,10 +143,10 @@ def test_faults_are_counted_and_told_by_function() -> None:
         (sampled({"main;page_fault@kernel": 100.0}, "page_faults", total=180.0),),
         (sampled({"main;work;page_fault@kernel": 9e5}, "page_faults", total=1e6),),
     )
-    found = differs(page_faults=faults).faults
-    assert found is not None
-    assert (found.count.baseline, found.count.candidate) == (180.0, 1e6)
-    assert [function.name for function in found.by_function] == ["work", "main"]
+    difference = differs(page_faults=faults).faults
+    assert difference is not None
+    assert (difference.count.baseline, difference.count.candidate) == (180.0, 1e6)
+    assert [function.name for function in difference.by_function] == ["work", "main"]
 
 
 def test_system_calls_are_compared_name_by_name() -> None:
@@ -151,15 +156,15 @@ def test_system_calls_are_compared_name_by_name() -> None:
         calls("openat", 3, 1e-5, errors={"ENOENT": 2}),
         threads=3,
     )
-    found = differs(system_calls=Runs((few, few), (many, many)))
-    assert list(found.calls) == ["mmap", "openat", "stat"]
-    mmap = found.calls["mmap"]
+    difference = differs(system_calls=Runs((few, few), (many, many)))
+    assert list(difference.calls) == ["mmap", "openat", "stat"]
+    mmap = difference.calls["mmap"]
     assert mmap.count.extra_ci == (400_000.0, 400_000.0)
     assert mmap.seconds.extra_ci == (None, None)
     assert mmap.typical_bytes == 36864
-    assert found.calls["openat"].errors["ENOENT"].candidate == 2
-    assert found.calls["stat"].count.extra == -1
-    assert found.threads is not None and found.threads.extra == 2
+    assert difference.calls["openat"].errors["ENOENT"].candidate == 2
+    assert difference.calls["stat"].count.extra == -1
+    assert difference.threads is not None and difference.threads.extra == 2
 
 
 def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
@@ -167,27 +172,30 @@ def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
     short = size_class(35_600, 100_000, (60_000, 35_000, 4_000))
     baseline = allocations(size_class(24, 500))
     candidate = allocations(size_class(24, 500), short, by=by)
-    found = differs(allocations=Runs((baseline,), (candidate,))).allocations
-    assert found is not None
-    large, small = found.classes
+    difference = differs(allocations=Runs((baseline,), (candidate,))).allocations
+    assert difference is not None
+    large, small = difference.classes
     assert (large.typical_bytes, large.count.extra) == (35_600, 100_000)
     assert large.short_lived.candidate == 99_000
     assert large.usual_lifetime_s == 0.5e-6
     assert small.usual_lifetime_s is None
-    assert [function.name for function in found.by_function] == ["work", "parse"]
+    assert [function.name for function in difference.by_function] == ["work", "parse"]
 
 
 def test_a_run_of_which_nothing_was_recorded_says_nothing_of_its_allocations() -> None:
     nothing = replace(allocations(), processes=0)
     runs = Runs((nothing,), (allocations(size_class(24, 500)),))
-    found = differs(allocations=runs)
-    assert found.allocations is None
+    difference = differs(allocations=runs)
+    assert difference.allocations is None
 
 
 def test_instructions_are_compared_by_function() -> None:
     runs = Runs((Instructions(10, {"f": 10}, ()),), (Instructions(35, {"f": 10, "g": 25}, ()),))
-    found = differs(instructions=runs)
-    assert {name: change.extra for name, change in found.instructions.items()} == {"g": 25, "f": 0}
+    difference = differs(instructions=runs)
+    assert {name: change.extra for name, change in difference.instructions.items()} == {
+        "g": 25,
+        "f": 0,
+    }
 
 
 def test_what_the_sources_missed_is_said_once() -> None:
@@ -196,8 +204,8 @@ def test_what_the_sources_missed_is_said_once() -> None:
         (sampled({"main": 2.1}, unseen=("17 records had no room and are missing",)),),
     )
     failures = {"waits": ("perf_event_open: forbidden",)}
-    found = differs(profile=profiles, failures=failures).unseen
-    assert found == {
+    difference = differs(profile=profiles, failures=failures).unseen
+    assert difference == {
         "waits": ("perf_event_open: forbidden",),
         "profile": ("3 records had no room and are missing",),
     }

@@ -26,7 +26,7 @@ PROFILES = EvidenceSet(
 def elements(svg: bytes, name: str) -> list[str]:
     """The texts of the elements of that name; fails if the picture is no well-formed XML."""
     tree = ElementTree.fromstring(svg)
-    return [found.text or "" for found in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
+    return [element.text or "" for element in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
 
 def firefox(evidence: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:

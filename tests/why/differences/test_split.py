@@ -12,9 +12,9 @@ def test_what_no_thread_used_was_waited() -> None:
 
 
 def test_where_threads_ran_at_once_the_wait_is_unknown() -> None:
-    found = split(1.0, 1.5, 0.1)
-    assert found.waiting_s is None
-    assert "at the same time" in found.unseen[0]
+    parts = split(1.0, 1.5, 0.1)
+    assert parts.waiting_s is None
+    assert "at the same time" in parts.unseen[0]
 
 
 def test_what_was_not_accounted_is_unknown() -> None:
@@ -22,15 +22,15 @@ def test_what_was_not_accounted_is_unknown() -> None:
 
 
 def test_waiting_for_a_processor_is_no_waiting_for_others() -> None:
-    found = split(2.0, 0.5, 0.25, run_delay_s=0.25)
-    assert found.waiting_s == pytest.approx(1.0)
-    assert found.queueing_s == pytest.approx(0.25)
+    parts = split(2.0, 0.5, 0.25, run_delay_s=0.25)
+    assert parts.waiting_s == pytest.approx(1.0)
+    assert parts.queueing_s == pytest.approx(0.25)
 
 
 def test_a_delay_longer_than_all_waiting_is_cut_to_it() -> None:
-    found = split(1.0, 0.5, 0.25, run_delay_s=0.5)
-    assert found.waiting_s == 0.0
-    assert found.queueing_s == pytest.approx(0.25)
+    parts = split(1.0, 0.5, 0.25, run_delay_s=0.5)
+    assert parts.waiting_s == 0.0
+    assert parts.queueing_s == pytest.approx(0.25)
 
 
 def test_a_delay_that_was_not_read_stays_in_the_waiting() -> None:

@@ -35,7 +35,7 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         calls("mmap", 400_012, 0.40), calls("munmap", 400_012, 0.3), calls("read", 3, 0.1)
     )
     blocks = allocations(size_class(35_600, 98_000, (80_000, 17_000)), size_class(24, 2_000))
-    found = differs(
+    difference = differs(
         in_the_kernel(),
         system_calls=Runs((few, few), (many, many)),
         page_faults=Runs(
@@ -44,7 +44,7 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         ),
         allocations=Runs((blocks, blocks), (blocks, blocks)),
     )
-    assert where_the_time_goes(found) == (
+    assert where_the_time_goes(difference) == (
         "96 % of the extra time is system time; mmap and munmap rose from 12 to 400,012 calls, "
         "page faults from 180 to 3.6 million; 98 % of the allocations are of 35,600 bytes, and "
         "nine in ten of these live under 500 ns"
@@ -57,33 +57,35 @@ def test_a_slower_function() -> None:
         (sampled({"main;work": 1.0}), sampled({"main;work": 1.01})),
         (sampled({"main;work": 2.0}), sampled({"main;work": 2.02})),
     )
-    found = differs(trials(walls, [1.0 + wall for wall in reversed(walls)]), profile=profiles)
-    assert where_the_time_goes(found) == (
+    difference = differs(trials(walls, [1.0 + wall for wall in reversed(walls)]), profile=profiles)
+    assert where_the_time_goes(difference) == (
         "100 % of the extra time is user time; work (program) takes 1.00 s more on a processor"
     )
 
 
 def test_what_differs_as_much_between_runs_is_uncertain() -> None:
     one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
-    found = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
-    words = where_the_time_goes(found)
-    assert words == (
+    difference = differs(in_the_kernel(), system_calls=Runs((one, one), (one, other)))
+    sentence = where_the_time_goes(difference)
+    assert sentence == (
         "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
         "observed runs)"
     )
 
 
 def test_a_gap_that_is_not_certain_is_not_split() -> None:
-    found = differs(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]))
-    assert where_the_time_goes(found).startswith("whether the mean trial takes longer is uncertain")
+    difference = differs(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]))
+    assert where_the_time_goes(difference).startswith(
+        "whether the mean trial takes longer is uncertain"
+    )
 
 
 def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None:
     few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
-    found = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
-    words = where_the_time_goes(found)
-    assert "rose" not in words
-    assert "uncertain" in words
+    difference = differs(in_the_kernel(), system_calls=Runs((few,), (many,)))
+    sentence = where_the_time_goes(difference)
+    assert "rose" not in sentence
+    assert "uncertain" in sentence
 
 
 def test_waits_are_told_with_who_waits() -> None:
@@ -91,11 +93,11 @@ def test_waits_are_told_with_who_waits() -> None:
         sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
         return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
 
-    found = differs(
+    difference = differs(
         in_the_kernel(),
         waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41))),
     )
-    assert where_the_time_goes(found) == (
+    assert where_the_time_goes(difference) == (
         "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
         "waits in nanosleep take 400 ms more"
     )
@@ -110,7 +112,7 @@ def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
             for block in blocks
         ),
     )
-    found = differs(noisy)
-    assert where_the_time_goes(found) == (
+    difference = differs(noisy)
+    assert where_the_time_goes(difference) == (
         "neither user nor system time certainly grew, and waiting is not known"
     )

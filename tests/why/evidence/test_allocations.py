@@ -43,9 +43,9 @@ def recorded(
     return allocations.read(place), done.returncode
 
 
-def of(found: Allocations, size: int) -> SizeClass:
+def of(evidence: Allocations, size: int) -> SizeClass:
     """The class of that size."""
-    return next(c for c in found.classes if c.least_bytes <= size <= c.most_bytes)
+    return next(c for c in evidence.classes if c.least_bytes <= size <= c.most_bytes)
 
 
 def main(body: str) -> str:
@@ -55,27 +55,27 @@ def main(body: str) -> str:
 
 def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -> None:
     program = compiled(tmp_path, main(f"churn({COUNT}, {SIZE}); make({SIZE}); return 0;"))
-    found, status = recorded(tmp_path, str(program))
-    size = of(found, SIZE)
+    evidence, status = recorded(tmp_path, str(program))
+    size = of(evidence, SIZE)
     assert status == 0
     assert (size.allocations, size.bytes) == (COUNT + 1, (COUNT + 1) * SIZE)
     assert (size.typical_bytes, size.typical_at_least) == (SIZE, COUNT + 1)
     assert sum(size.lifetimes) == COUNT
-    assert found.unseen == ()
+    assert evidence.unseen == ()
 
 
 def test_lifetimes_are_told_apart(tmp_path: Path) -> None:
     body = "void *old = make(5000); churn(500, 100); usleep(20000); free(old); return 0;"
     program = compiled(tmp_path, main(body))
-    found, _ = recorded(tmp_path, str(program))
+    evidence, _ = recorded(tmp_path, str(program))
     least_s = next(
-        found.lifetime_bounds_s[index - 1]
-        for index, count in enumerate(of(found, 5000).lifetimes)
+        evidence.lifetime_bounds_s[index - 1]
+        for index, count in enumerate(of(evidence, 5000).lifetimes)
         if count
     )
     assert least_s > 0.005
-    within = sum(bound_s <= 0.001 for bound_s in found.lifetime_bounds_s)
-    assert sum(sum(size.lifetimes[:within]) for size in found.classes) >= 450
+    within = sum(bound_s <= 0.001 for bound_s in evidence.lifetime_bounds_s)
+    assert sum(sum(size.lifetimes[:within]) for size in evidence.classes) >= 450
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_lifetimes_are_told_apart(tmp_path: Path) -> None:
 )
 def test_nothing_is_lost_however_the_process_ends(tmp_path: Path, ends: str, status: int) -> None:
     program = compiled(tmp_path, main(f"churn({COUNT}, {SIZE}); {ends} return 0;"))
-    found, returned = recorded(tmp_path, str(program))
+    evidence, returned = recorded(tmp_path, str(program))
     assert returned == status
-    assert of(found, SIZE).allocations == COUNT
-    assert sum(of(found, SIZE).lifetimes) == COUNT
+    assert of(evidence, SIZE).allocations == COUNT
+    assert sum(of(evidence, SIZE).lifetimes) == COUNT
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_a_forked_child_has_a_recording_of_its_own(tmp_path: Path, fork: str) ->
     churn(200, {SIZE}); free(before);
     int status; wait(&status); return status;
     """
-    found, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
-    assert (status, found.processes) == (0, 2)
-    assert of(found, SIZE).allocations == 900
-    assert of(found, 9000).lifetimes.count(1) == 1
-    assert found.unseen == ("the lifetimes of 1 blocks that a child freed after a fork",)
+    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    assert (status, evidence.processes) == (0, 2)
+    assert of(evidence, SIZE).allocations == 900
+    assert of(evidence, 9000).lifetimes.count(1) == 1
+    assert evidence.unseen == ("the lifetimes of 1 blocks that a child freed after a fork",)
 
 
 def test_threads_that_come_and_go_are_added_up(tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_threads_that_come_and_go_are_added_up(tmp_path: Path) -> None:
         }}
         return 0;
     }}"""
-    found, status = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
+    evidence, status = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
     assert status == 0
-    assert of(found, SIZE).allocations == 3000
-    assert sum(of(found, SIZE).lifetimes) == 3000
+    assert of(evidence, SIZE).allocations == 3000
+    assert sum(of(evidence, SIZE).lifetimes) == 3000
 
 
 def test_a_block_may_be_freed_by_another_thread(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_a_block_may_be_freed_by_another_thread(tmp_path: Path) -> None:
         pthread_create(&thread, 0, work, 0);
         return pthread_join(thread, 0);
     }}"""
-    found, _ = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
-    assert sum(of(found, SIZE).lifetimes) == COUNT
+    evidence, _ = recorded(tmp_path, str(compiled(tmp_path, source, "-pthread")))
+    assert sum(of(evidence, SIZE).lifetimes) == COUNT
 
 
 def test_each_way_to_allocate_is_counted(tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ def test_each_way_to_allocate_is_counted(tmp_path: Path) -> None:
     free(block);
     return 0;
     """
-    found, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
     assert status == 0
-    assert of(found, 21_000).allocations == 3
-    assert (found.zeroed, found.aligned, found.resized) == (1, 2, 9)
-    large = [size for size in found.classes if size.least_bytes > 200_000]
+    assert of(evidence, 21_000).allocations == 3
+    assert (evidence.zeroed, evidence.aligned, evidence.resized) == (1, 2, 9)
+    large = [size for size in evidence.classes if size.least_bytes > 200_000]
     assert sum(size.allocations for size in large) == 10
     assert sum(sum(size.lifetimes) for size in large) == 10
 
@@ -178,9 +178,9 @@ def test_a_block_that_cannot_be_resized_lives_on(tmp_path: Path) -> None:
     free(block);
     return 0;
     """
-    found, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
+    evidence, status = recorded(tmp_path, str(compiled(tmp_path, main(body))))
     assert status == 0
-    assert (of(found, 9000).allocations, sum(of(found, 9000).lifetimes)) == (1, 1)
+    assert (of(evidence, 9000).allocations, sum(of(evidence, 9000).lifetimes)) == (1, 1)
 
 
 @pytest.mark.live("c++", package="g++")
@@ -193,10 +193,10 @@ def test_new_and_delete_are_counted_once_over_any_allocator(tmp_path: Path, allo
     """
     program = compiled(tmp_path, source, "-xc++")
     behind = {"LD_PRELOAD": allocator} if allocator else {}
-    found, status = recorded(tmp_path, str(program), environment=behind)
+    evidence, status = recorded(tmp_path, str(program), environment=behind)
     assert status == 0
-    assert of(found, SIZE).allocations == COUNT
-    assert sum(of(found, SIZE).lifetimes) == COUNT
+    assert of(evidence, SIZE).allocations == COUNT
+    assert sum(of(evidence, SIZE).lifetimes) == COUNT
 
 
 def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_
         "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
         "subprocess.run(['sh', '-c', 'true | cat'], check=True)\n"
     )
-    found, status = recorded(tmp_path, sys.executable, "-c", text)
+    evidence, status = recorded(tmp_path, sys.executable, "-c", text)
     assert status == 0
-    assert found.processes >= 2
-    assert found.allocations > 1000
+    assert evidence.processes >= 2
+    assert evidence.allocations > 1000
 
 
 def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
     __attribute__((noinline)) void few_small(void) {{ churn(100, 100); }}
     int main(void) {{ many_large(); few_small(); return 0; }}"""
     program = compiled(tmp_path, source, "-fno-optimize-sibling-calls")
-    found, _ = recorded(tmp_path, str(program))
-    below = weights_by_name(found.stacks)
+    evidence, _ = recorded(tmp_path, str(program))
+    below = weights_by_name(evidence.stacks)
     # 128 samples for each doubling: the standard error is some 5 %, five of it are allowed.
     assert below["many_large"] == pytest.approx(COUNT * SIZE, rel=0.3)
     assert below[f"{SIZE} bytes"] == below["many_large"]
@@ -229,17 +229,17 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
 
 def test_a_static_program_is_said_not_to_be_seen(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"), "-static")
-    found, status = recorded(tmp_path, str(program))
-    assert (status, found.allocations) == (0, 0)
-    assert "linked statically" in found.unseen[0]
+    evidence, status = recorded(tmp_path, str(program))
+    assert (status, evidence.allocations) == (0, 0)
+    assert "linked statically" in evidence.unseen[0]
 
 
 def test_where_a_large_file_is_forbidden_the_program_runs_unrecorded(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"))
     shell = f"ulimit -f 100; exec {program}"
-    found, status = recorded(tmp_path, "sh", "-c", shell)
+    evidence, status = recorded(tmp_path, "sh", "-c", shell)
     assert status == 0
-    assert not any(size.typical_at_least >= 10 for size in found.classes if size.bytes == 1000)
+    assert not any(size.typical_at_least >= 10 for size in evidence.classes if size.bytes == 1000)
 
 
 OBSERVES = """
@@ -286,12 +286,14 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
     words = (sys.executable, "-c", OBSERVES, str(disk), str(pages - free_pages), str(program))
     done = run(with_small_disk(Process(words, ENVIRONMENT), disk, 4 * pages))
     assert done.returncode == 0, done.stderr
-    status, found = msgspec.json.decode(done.stdout, type=tuple[int, Allocations])
+    status, evidence = msgspec.json.decode(done.stdout, type=tuple[int, Allocations])
     assert status == 0
-    assert sum(size.allocations for size in found.classes if size.typical_bytes == SIZE) == counted
+    assert (
+        sum(size.allocations for size in evidence.classes if size.typical_bytes == SIZE) == counted
+    )
     for words_of_it in missing:
-        told = [words for words in found.unseen if words_of_it in words]
-        assert len(told) == 1, found.unseen
+        told = [words for words in evidence.unseen if words_of_it in words]
+        assert len(told) == 1, evidence.unseen
         assert "the disk of the temporary folder has no room" in told[0]
 
 
@@ -309,6 +311,6 @@ def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: 
         pthread_exit(0);
     }}"""
     program = compiled(tmp_path, source, "-pthread", "-fno-optimize-sibling-calls")
-    found, status = recorded(tmp_path, str(program))
-    assert (status, found.unseen) == (0, ())
-    assert {"many_large", "churn"} <= {frame.name for frame in found.stacks.frames}
+    evidence, status = recorded(tmp_path, str(program))
+    assert (status, evidence.unseen) == (0, ())
+    assert {"many_large", "churn"} <= {frame.name for frame in evidence.stacks.frames}

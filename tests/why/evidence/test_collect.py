@@ -89,9 +89,9 @@ BOTH = (EvidenceRun("system_calls", 0, 1), EvidenceRun("system_calls", 1, 1))
 
 def test_each_source_sees_both_conditions_equally_often() -> None:
     runs = draw_runs(0, 2, BY_DEFAULT, 3, seed=1)
-    wanted = {(source, one, n) for source in BY_DEFAULT for one in (0, 2) for n in (1, 2, 3)}
-    assert {(run.source, run.condition, run.repetition) for run in runs} == wanted
-    assert len(runs) == len(wanted)
+    expected = {(source, one, n) for source in BY_DEFAULT for one in (0, 2) for n in (1, 2, 3)}
+    assert {(run.source, run.condition, run.repetition) for run in runs} == expected
+    assert len(runs) == len(expected)
 
 
 def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
@@ -227,16 +227,16 @@ def test_a_missing_observer_is_found_out_before_anything_is_run(
 ) -> None:
     monkeypatch.setattr(process, "native_programs", lambda: tmp_path)
     starter = ScriptedStarter()
-    (found,) = collected(starter, plan_of(), BOTH[:1])
-    assert found.failure is not None
-    assert "equipoise-evidence is missing" in found.failure
+    (observation,) = collected(starter, plan_of(), BOTH[:1])
+    assert observation.failure is not None
+    assert "equipoise-evidence is missing" in observation.failure
     assert starter.requests == []
 
 
 def test_a_missing_valgrind_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    (found,) = collected(ScriptedStarter(), plan_of(), [EvidenceRun("instructions", 0, 1)])
-    assert found.failure == "valgrind is missing, which counts instructions"
+    (observation,) = collected(ScriptedStarter(), plan_of(), [EvidenceRun("instructions", 0, 1)])
+    assert observation.failure == "valgrind is missing, which counts instructions"
 
 
 @pytest.mark.parametrize(
@@ -246,15 +246,15 @@ def test_a_program_that_fails_under_a_source_is_told_unless_failures_are_ignored
     ignored: bool, failure: str | None
 ) -> None:
     plan = plan_of(measure=Measure("/", ignore_failure=ignored))
-    (found,) = collected(ScriptedStarter(does=writes_calls(3)), plan, BOTH[:1])
-    assert found.failure == failure
-    assert (found.document is None) is not ignored
+    (observation,) = collected(ScriptedStarter(does=writes_calls(3)), plan, BOTH[:1])
+    assert observation.failure == failure
+    assert (observation.document is None) is not ignored
 
 
 def test_a_run_that_takes_for_ever_is_ended_and_told() -> None:
     starter = ScriptedStarter(replace(FINISHED, exit=None, signal=9, timed_out=True))
-    (found,) = collected(starter, plan_of(), BOTH[:1])
-    assert found.failure == "timed out after 60 s"
+    (observation,) = collected(starter, plan_of(), BOTH[:1])
+    assert observation.failure == "timed out after 60 s"
 
 
 def test_of_a_pair_the_newest_observation_counts_and_those_of_other_pairs_do_not() -> None:
@@ -283,20 +283,20 @@ def real(command: tuple[str, ...], *sources: str, server: Server | None = None) 
     condition = Condition("real", command, server=server)
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in sources]
-    found = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in found] == [None] * len(runs)
-    return {one.source: one.document for one in found if one.document is not None}
+    observations = list(collect(plan, runs, longest_s=0.1))
+    assert [one.failure for one in observations] == [None] * len(runs)
+    return {one.source: one.document for one in observations if one.document is not None}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
 def test_every_usual_source_sees_a_real_command() -> None:
     busy = "sum(range(3_000_000)); __import__('time').sleep(0.05)"
-    found = real((sys.executable, "-c", busy), *BY_DEFAULT)
-    assert msgspec.json.decode(found["profile"], type=Sampled).samples > 0
-    assert msgspec.json.decode(found["page_faults"], type=Sampled).samples > 0
-    assert (msgspec.json.decode(found["waits"], type=Sampled).total or 0.0) >= 0.05
-    assert msgspec.json.decode(found["system_calls"], type=SystemCalls).programs == 1
-    assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 100
+    documents = real((sys.executable, "-c", busy), *BY_DEFAULT)
+    assert msgspec.json.decode(documents["profile"], type=Sampled).samples > 0
+    assert msgspec.json.decode(documents["page_faults"], type=Sampled).samples > 0
+    assert (msgspec.json.decode(documents["waits"], type=Sampled).total or 0.0) >= 0.05
+    assert msgspec.json.decode(documents["system_calls"], type=SystemCalls).programs == 1
+    assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 100
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
@@ -313,8 +313,8 @@ def test_a_program_that_dies_under_every_source_is_told_so() -> None:
     condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
-    found = list(collect(plan, runs, longest_s=0.1))
-    assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
+    observations = list(collect(plan, runs, longest_s=0.1))
+    assert [one.failure for one in observations] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
 
 
 FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"
@@ -323,12 +323,12 @@ HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")
 
 def test_of_a_server_and_its_client_the_server_is_observed() -> None:
     served = Server(HTTP, ready_s=20.0)
-    found = real((sys.executable, "-c", FETCH), "system_calls", "allocations", server=served)
-    calls = msgspec.json.decode(found["system_calls"], type=SystemCalls)
+    documents = real((sys.executable, "-c", FETCH), "system_calls", "allocations", server=served)
+    calls = msgspec.json.decode(documents["system_calls"], type=SystemCalls)
     assert calls.by_name()["accept4"].count >= 3
     # The server was told to stop, through its observer; the client ended by itself.
     assert (calls.end.exit, calls.end.signal) == (None, signal.SIGTERM)
-    assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 1000
+    assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 1000
 
 
 def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
@@ -347,7 +347,7 @@ def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried
     )
     plan = plan_with(condition)
     runs = [EvidenceRun("waits", 0, 1), EvidenceRun("allocations", 0, 1)]
-    found = list(collect(plan, runs, longest_s=0.1))
-    assert found[0].failure is not None
-    assert found[0].failure.startswith("not permitted")
-    assert found[1].failure is None
+    observations = list(collect(plan, runs, longest_s=0.1))
+    assert observations[0].failure is not None
+    assert observations[0].failure.startswith("not permitted")
+    assert observations[1].failure is None

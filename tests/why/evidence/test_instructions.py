@@ -34,9 +34,9 @@ totals: 1307
 
 def test_each_function_has_its_own_instructions(tmp_path: Path) -> None:
     (tmp_path / "callgrind.12").write_text(FILE)
-    found = instructions.read(tmp_path)
-    assert found.functions == {"helper": 900, "main": 407, "other": 0}
-    assert found.total == 1307
+    evidence = instructions.read(tmp_path)
+    assert evidence.functions == {"helper": 900, "main": 407, "other": 0}
+    assert evidence.total == 1307
 
 
 def test_files_of_several_processes_are_added_up(tmp_path: Path) -> None:
@@ -63,6 +63,6 @@ def test_a_real_program_is_counted(tmp_path: Path) -> None:
     program = compiled(tmp_path, source)
     done = run(instructions.wrap(Process((str(program),), ENVIRONMENT), tmp_path))
     assert done.returncode == 0, done.stderr
-    found = instructions.read(tmp_path)
-    assert 300_000 <= found.functions["work"] <= 1_000_000
-    assert found.total >= sum(found.functions.values())
+    evidence = instructions.read(tmp_path)
+    assert 300_000 <= evidence.functions["work"] <= 1_000_000
+    assert evidence.total >= sum(evidence.functions.values())

@@ -83,52 +83,54 @@ def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
 
 @needs_kernel
 def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> None:
-    found = observed("profile", tmp_path, str(program), "time")
-    seconds = weights_by_name(found.stacks)
+    evidence = observed("profile", tmp_path, str(program), "time")
+    seconds = weights_by_name(evidence.stacks)
     # At 999 samples a second the standard errors are far below these bounds.
     assert seconds["slow_function"] == pytest.approx(0.3, abs=0.1)
     assert seconds["quick_function"] == pytest.approx(0.1, abs=0.05)
-    assert found.total == pytest.approx(found.stacks.weight(), rel=0.1)
-    assert Frame("inner_part", program.name, "inlined") in found.stacks.frames
+    assert evidence.total == pytest.approx(evidence.stacks.weight(), rel=0.1)
+    assert Frame("inner_part", program.name, "inlined") in evidence.stacks.frames
     assert seconds["inner_part"] == pytest.approx(
         seconds["slow_function"] + seconds["quick_function"], rel=0.05
     )
-    assert found.end.exit == 0
+    assert evidence.end.exit == 0
 
 
 @needs_kernel
 def test_processes_that_are_too_short_to_be_sampled_are_told(tmp_path: Path) -> None:
     shell = "number=0; while [ $number -lt 200 ]; do /bin/true; number=$((number + 1)); done"
-    found = observed("profile", tmp_path, "sh", "-c", shell)
-    assert found.total is not None
-    missing = found.total - found.stacks.weight()
-    assert any("too short" in words for words in found.unseen) is (missing > 0.1 * found.total)
+    evidence = observed("profile", tmp_path, "sh", "-c", shell)
+    assert evidence.total is not None
+    missing = evidence.total - evidence.stacks.weight()
+    assert any("too short" in words for words in evidence.unseen) is (
+        missing > 0.1 * evidence.total
+    )
 
 
 @needs_kernel
 def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> None:
-    found = observed("page_faults", tmp_path, str(program), "faults")
-    assert found.total is not None
-    assert 50_000 <= found.total < 50_500
+    evidence = observed("page_faults", tmp_path, str(program), "faults")
+    assert evidence.total is not None
+    assert 50_000 <= evidence.total < 50_500
     # Sampled by the kernel at about 999 a second, each for the faults since the one before.
-    assert weights_by_name(found.stacks)["toucher"] / found.stacks.weight() > 0.9
+    assert weights_by_name(evidence.stacks)["toucher"] / evidence.stacks.weight() > 0.9
 
 
 @needs_kernel
 def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
-    found = observed("waits", tmp_path, str(program), "waits")
-    assert found.total is not None
-    assert found.total >= 0.1
-    charged = weights_by_name(found.stacks)
-    assert charged["waiter"] / found.stacks.weight() > 0.9
-    doors = {frame.name for frame in found.stacks.frames if frame.kind == "kernel"}
+    evidence = observed("waits", tmp_path, str(program), "waits")
+    assert evidence.total is not None
+    assert evidence.total >= 0.1
+    charged = weights_by_name(evidence.stacks)
+    assert charged["waiter"] / evidence.stacks.weight() > 0.9
+    doors = {frame.name for frame in evidence.stacks.frames if frame.kind == "kernel"}
     assert doors & {"clock_nanosleep", "system_call_entry"}
 
 
 def test_the_kernel_is_entered_by_a_named_door(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
-    found = observed("profile", tmp_path, *copies)
-    places = places_of(found.stacks)
+    evidence = observed("profile", tmp_path, *copies)
+    places = places_of(evidence.stacks)
     kernel = weights(places, lambda place: () if place.entry is None else (place.entry,))
     assert kernel_may_be_sampled() is bool(kernel)
     if kernel:
@@ -148,9 +150,9 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
         assert "kernel.perf_event_paranoid" in done.stderr
         return
     assert done.returncode == 0, done.stderr
-    found = read_sampled("profile", tmp_path)
-    assert any("kernel's own time" in words for words in found.unseen) is (paranoid == 2)
-    assert weights_by_name(found.stacks)["slow_function"] == pytest.approx(0.3, abs=0.1)
+    evidence = read_sampled("profile", tmp_path)
+    assert any("kernel's own time" in words for words in evidence.unseen) is (paranoid == 2)
+    assert weights_by_name(evidence.stacks)["slow_function"] == pytest.approx(0.3, abs=0.1)
 
 
 PYTHON = """
@@ -171,12 +173,13 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
         pytest.skip("misses a CPython of 3.12 or later on the path or beside this one")
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    found = observed("profile", tmp_path, interpreter, str(script))
-    python = {frame.name for frame in found.stacks.frames if frame.kind == "python"}
+    evidence = observed("profile", tmp_path, interpreter, str(script))
+    python = {frame.name for frame in evidence.stacks.frames if frame.kind == "python"}
     assert {f"busy_function:{script}", f"calling_function:{script}"} <= python
-    assert not any("Python" in words for words in found.unseen)
+    assert not any("Python" in words for words in evidence.unseen)
     nested = [
-        [found.stacks.frames[place].name for place in stack.frames] for stack in found.stacks.stacks
+        [evidence.stacks.frames[place].name for place in stack.frames]
+        for stack in evidence.stacks.stacks
     ]
     inner, outer = f"busy_function:{script}", f"calling_function:{script}"
     assert any(
@@ -189,8 +192,8 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
 def test_an_interpreter_that_tells_nothing_is_named(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    found = observed("profile", tmp_path, sys.executable, str(script))
-    assert any(words.startswith("Python functions of ") for words in found.unseen)
+    evidence = observed("profile", tmp_path, sys.executable, str(script))
+    assert any(words.startswith("Python functions of ") for words in evidence.unseen)
 
 
 NAMES_ITSELF = """
@@ -259,10 +262,10 @@ def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alo
     map_file = Path(done.stdout)
     try:
         assert done.returncode == 0, done.stderr
-        found = read_sampled("profile", tmp_path)
-        told = {frame.name for frame in found.stacks.frames if frame.kind == "told"}
+        evidence = read_sampled("profile", tmp_path)
+        told = {frame.name for frame in evidence.stacks.frames if frame.kind == "told"}
         assert told == ({"made_up_function"} if reason is None else set())
-        ignored = [words for words in found.unseen if str(map_file) in words]
+        ignored = [words for words in evidence.unseen if str(map_file) in words]
         words = f"names of code made at run time, in {map_file}: {reason}"
         assert ignored == ([] if reason is None else [words])
         # What is not of this run, or not ours, is left where it is.
@@ -280,10 +283,11 @@ def test_a_fifo_that_another_made_before_lets_nobody_wait_who_writes_a_map(
     map_file = Path(done.stdout)
     try:
         assert (done.returncode, done.stderr) == (0, "")
-        found = read_sampled("profile", tmp_path)
-        assert found.end.exit == 0
+        evidence = read_sampled("profile", tmp_path)
+        assert evidence.end.exit == 0
         assert (
-            f"names of code made at run time, in {map_file}: it is no regular file" in found.unseen
+            f"names of code made at run time, in {map_file}: it is no regular file"
+            in evidence.unseen
         )
     finally:
         map_file.unlink(missing_ok=True)
@@ -302,9 +306,11 @@ def test_a_full_disk_ends_the_samples_and_not_the_command(
     map_file, last = done.stdout.splitlines()
     Path(map_file).unlink(missing_ok=True)
     assert last == "done"
-    found = read_sampled("profile", tmp_path)
-    assert found.end.exit == 0
-    assert 0 < found.samples < 20
-    (words,) = [words for words in found.unseen if words.startswith("everything after the first 0")]
+    evidence = read_sampled("profile", tmp_path)
+    assert evidence.end.exit == 0
+    assert 0 < evidence.samples < 20
+    (words,) = [
+        words for words in evidence.unseen if words.startswith("everything after the first 0")
+    ]
     assert "No space left on device" in words
-    assert not any("too short" in words for words in found.unseen)
+    assert not any("too short" in words for words in evidence.unseen)

@@ -76,9 +76,9 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
         for (int at = 0; at < 30; at++) access("/no/such/file", F_OK);
         return 5;
     }}"""
-    found = observed(tmp_path, method, str(compiled(tmp_path, source)))
-    calls = found.by_name()
-    assert found.end.exit == 5
+    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    calls = evidence.by_name()
+    assert evidence.end.exit == 5
     assert (calls["mmap"].sizes[0].value, calls["mmap"].sizes[0].count) == (40960, 400)
     assert (calls["munmap"].sizes[0].value, calls["munmap"].sizes[0].count) == (40960, 400)
     assert calls["madvise"].count == 400
@@ -86,7 +86,7 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
     asked = calls["access"] if "access" in calls else calls["faccessat"]
     assert asked.errors["ENOENT"] >= 30
     assert calls["munmap"].seconds > 0
-    assert (found.processes, found.programs) == (1, 1)
+    assert (evidence.processes, evidence.programs) == (1, 1)
 
 
 @by_either_method
@@ -103,13 +103,13 @@ def test_files_have_their_reads_writes_and_syncs(tmp_path: Path, method: Method)
         usleep(300000);
         return 0;
     }}"""
-    found = observed(tmp_path, method, str(compiled(tmp_path, source)))
-    files = {file.name: file for file in found.files}
+    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    files = {file.name: file for file in evidence.files}
     own = files[str(written)]
     assert (own.writes, own.bytes_written, own.syncs) == (1000, 10_000, 3)
     assert (own.reads, own.bytes_read) == (1, 100)
     assert files["pipe"].bytes_written == 1
-    assert found.by_name()["fsync"].count == 3
+    assert evidence.by_name()["fsync"].count == 3
 
 
 @by_either_method
@@ -129,11 +129,11 @@ def test_threads_forks_and_execs_are_followed(tmp_path: Path, method: Method) ->
         while (wait(0) > 0);
         return 0;
     }}"""
-    found = observed(tmp_path, method, str(compiled(tmp_path, source, "-pthread")))
-    calls = found.by_name()
+    evidence = observed(tmp_path, method, str(compiled(tmp_path, source, "-pthread")))
+    calls = evidence.by_name()
     made = calls["mkdir"] if "mkdir" in calls else calls["mkdirat"]
     assert made.count == 4 * 50
-    assert (found.processes, found.threads, found.programs) == (4, 5, 4)
+    assert (evidence.processes, evidence.threads, evidence.programs) == (4, 5, 4)
 
 
 @by_either_method
@@ -157,11 +157,11 @@ def test_waits_on_a_lock_name_the_lock(tmp_path: Path, method: Method) -> None:
         return 0;
     }}"""
     program = compiled(tmp_path, source, "-pthread")
-    found = observed(tmp_path, method, str(program))
-    locks = {lock.place: lock for lock in found.locks}
+    evidence = observed(tmp_path, method, str(program))
+    locks = {lock.place: lock for lock in evidence.locks}
     assert locks[f"contended_gate in {program}"].waits > 0
-    assert found.by_name()["futex"].waits
-    assert found.waiting_s > 0.04
+    assert evidence.by_name()["futex"].waits
+    assert evidence.waiting_s > 0.04
 
 
 @by_either_method
@@ -169,9 +169,9 @@ def test_a_command_that_dies_is_observed_until_then(tmp_path: Path, method: Meth
     source = f"""{HEAD}
     #include <signal.h>
     int main(void) {{ for (int at = 0; at < 70; at++) getppid(); kill(getpid(), SIGKILL); }}"""
-    found = observed(tmp_path, method, str(compiled(tmp_path, source)))
-    assert (found.end.exit, found.end.signal) == (None, signal.SIGKILL)
-    assert found.by_name()["getppid"].count == 70
+    evidence = observed(tmp_path, method, str(compiled(tmp_path, source)))
+    assert (evidence.end.exit, evidence.end.signal) == (None, signal.SIGKILL)
+    assert evidence.by_name()["getppid"].count == 70
 
 
 @by_either_method
@@ -229,9 +229,9 @@ def test_a_child_that_outlives_its_first_thread_and_the_command_is_not_waited_fo
 def test_files_have_names_after_the_first_thread_ended(tmp_path: Path, method: Method) -> None:
     program = compiled(tmp_path, FIRST_THREAD_ENDS, "-pthread")
     done = tmp_path / "done"
-    found = observed(tmp_path, method, str(program), str(program), str(done))
-    assert found.end.exit == 0
-    assert {file.name: file.bytes_written for file in found.files}[str(done)] == 4
+    evidence = observed(tmp_path, method, str(program), str(program), str(done))
+    assert evidence.end.exit == 0
+    assert {file.name: file.bytes_written for file in evidence.files}[str(done)] == 4
 
 
 def test_a_process_that_waits_for_the_child_it_has_vforked_is_let_go(tmp_path: Path) -> None:
@@ -282,8 +282,8 @@ def test_a_signal_that_the_observer_is_sent_is_for_the_command(
             time.sleep(0.02)
         observer.terminate()
     assert observer.returncode == 0
-    found = system_calls.read(tmp_path)
-    assert (found.end.exit, found.end.signal) == (7, None)
+    evidence = system_calls.read(tmp_path)
+    assert (evidence.end.exit, evidence.end.signal) == (7, None)
 
 
 @by_either_method
@@ -298,11 +298,11 @@ def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
     wrapped = system_calls.wrap(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
     done = run_as_nobody(wrapped, tmp_path)
     assert done.returncode == 0, done.stderr
-    found = system_calls.read(tmp_path)
-    assert found.method == "ptrace"
-    assert any("every call was stopped twice by ptrace" in words for words in found.unseen)
-    assert any("set-user-ID" in words for words in found.unseen)
-    assert found.by_name()["openat"].count > 0
+    evidence = system_calls.read(tmp_path)
+    assert evidence.method == "ptrace"
+    assert any("every call was stopped twice by ptrace" in words for words in evidence.unseen)
+    assert any("set-user-ID" in words for words in evidence.unseen)
+    assert evidence.by_name()["openat"].count > 0
 
 
 FORBIDS = """
@@ -338,7 +338,7 @@ def test_a_program_that_changes_its_user_runs_and_is_not_guessed_at(
     os.chown(program, NOBODY, NOBODY)
     program.chmod(0o6755)
     opened_to_all(tmp_path)
-    found = observed(tmp_path, method, "sh", "-c", f"{program}; exit $?")
-    assert found.end.exit == 0
+    evidence = observed(tmp_path, method, "sh", "-c", f"{program}; exit $?")
+    assert evidence.end.exit == 0
     seen = method == "ptrace"
-    assert any("gains rights (set-user-ID)" in words for words in found.unseen) is not seen
+    assert any("gains rights (set-user-ID)" in words for words in evidence.unseen) is not seen

@@ -118,13 +118,13 @@ def campaign(
 ) -> RunRecord:
     """Run blocks as a segment does, until the judge is settled or the plan's last block."""
     judge = judge_of(plan, plan.stopping)
-    beside = noise(generator)
+    noises = noise(generator)
     draws: list[Draw] = []
     trials: list[Trial] = []
     for block in range(1, plan.stopping.blocks + 1):
         draw = draw_block(plan, "measured", block, judge.needed_conditions("measured", block))
         ran = tuple(
-            trial_of(draw, place, seconds[condition] * math.exp(next(beside)))
+            trial_of(draw, place, seconds[condition] * math.exp(next(noises)))
             for place, condition in enumerate(draw.order)
         )
         draws.append(draw)

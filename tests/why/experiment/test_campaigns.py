@@ -89,22 +89,22 @@ def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -
     truths = (Truth(0.0), Truth(0.0))
     weak = {"only_confirms": True}
     record = conducted(tmp_path, truths, lambda plan: attempting(plan, weak, {}))
-    found = outcome.tested_causes(record)
-    assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
-    assert [one.status for one in found] == ["open", "refuted"]
+    causes = outcome.tested_causes(record)
+    assert [one.tested[0].outcome for one in causes] == ["refuted", "refuted"]
+    assert [one.status for one in causes] == ["open", "refuted"]
 
 
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     truths = (Truth(1.0), Truth(0.0))
     record = conducted(tmp_path, truths, lambda plan: attempting(plan, {}, {"causes": ()}))
-    found = outcome.tested_causes(record)
-    assert [one.cause for one in found] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
-    assert found[2].kind == "configuration"
-    assert found[2].status == "refuted"
-    assert found[1].status == "open"
-    assert found[1].share_of_gap == 0.9
-    assert "as observed and not tested" in found[1].summary
-    assert found[1].summary.endswith("Nothing here can be changed to test it.")
+    causes = outcome.tested_causes(record)
+    assert [one.cause for one in causes] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
+    assert causes[2].kind == "configuration"
+    assert causes[2].status == "refuted"
+    assert causes[1].status == "open"
+    assert causes[1].share_of_gap == 0.9
+    assert "as observed and not tested" in causes[1].summary
+    assert causes[1].summary.endswith("Nothing here can be changed to test it.")
 
 
 def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -114,25 +114,25 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     record = conducted(
         tmp_path, (Truth(0.35),), lambda plan: explaining(plan, not_tried=(left_out,))
     )
-    (found,) = outcome.tested_causes(record)
-    assert found.status == "open"
-    assert found.share_of_gap == 0.9
-    assert [one.outcome for one in found.tested] == ["open", "open"]
-    assert found.tested[1].unknown_because == "not tried: libjemalloc2 is not installed"
-    assert found.summary.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
+    (cause,) = outcome.tested_causes(record)
+    assert cause.status == "open"
+    assert cause.share_of_gap == 0.9
+    assert [one.outcome for one in cause.tested] == ["open", "open"]
+    assert cause.tested[1].unknown_because == "not tried: libjemalloc2 is not installed"
+    assert cause.summary.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
 
 
 def test_a_cost_that_both_bear_is_told_in_the_ratio_and_in_seconds(tmp_path: Path) -> None:
-    (found,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
-    assert found.status == "open"
-    assert "of the gap as a ratio, but" in found.summary
-    assert found.summary.endswith("of it in seconds.")
+    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
+    assert cause.status == "open"
+    assert "of the gap as a ratio, but" in cause.summary
+    assert cause.summary.endswith("of it in seconds.")
 
 
 def test_a_gap_that_is_not_there_gives_no_share(tmp_path: Path) -> None:
-    (found,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
-    (test,) = found.tested
-    assert (found.status, test.share, test.share_ci) == ("open", None, (None, None))
+    (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
+    (test,) = cause.tested
+    assert (cause.status, test.share, test.share_ci) == ("open", None, (None, None))
     assert test.unknown_because == (
         "there is no gap to close in this campaign: B and A take the same time, within 1 %"
     )

@@ -39,8 +39,8 @@ def test_a_plan_that_explains_nothing_has_the_usual_judge() -> None:
 def test_a_block_holds_the_gap_and_one_attempt() -> None:
     plan, _ = plan_with((Truth(0.0), Truth(1.0, 0.001, has_sham=True)))
     judge = judge_of(plan, plan.stopping)
-    wanted = {judge.needed_conditions("measured", number) for number in range(1, 40)}
-    assert wanted == {(0, 1, 2, 3), (0, 1, 4, 5, 6, 7)}
+    needed = {judge.needed_conditions("measured", number) for number in range(1, 40)}
+    assert needed == {(0, 1, 2, 3), (0, 1, 4, 5, 6, 7)}
 
 
 def test_everything_warms_up() -> None:
@@ -65,12 +65,12 @@ def test_what_is_drawn_follows_from_the_seed_the_block_and_the_blocks_before() -
         blocks.append(block(plan, seconds, number, first))
         first.add(blocks[-1])
         first.analyse()
-    again = judge_of(plan, plan.stopping)
+    replayed = judge_of(plan, plan.stopping)
     for one in blocks:
-        again.add(one)
-    again.analyse()
+        replayed.add(one)
+    replayed.analyse()
     ahead = [first.needed_conditions("measured", number) for number in range(13, 60)]
-    assert [again.needed_conditions("measured", number) for number in range(13, 60)] == ahead
+    assert [replayed.needed_conditions("measured", number) for number in range(13, 60)] == ahead
     assert len(set(ahead)) > 1
     other = judge_of(msgspec.structs.replace(plan, seed=5), plan.stopping)
     assert [other.needed_conditions("measured", number) for number in range(1, 13)] != [

@@ -78,8 +78,8 @@ def ran(condition: Condition, folder: Path, output: Output | None = None) -> Tri
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
     with Launcher(launcher_program()) as launcher:
-        beside = CovariateReader(Host(folder / "nowhere"))
-        runner = TrialRunner(plan, launcher, scratch, environment, beside)
+        covariates = CovariateReader(Host(folder / "nowhere"))
+        runner = TrialRunner(plan, launcher, scratch, environment, covariates)
         done = runner.run_place(DRAW, 0)[0]()
     assert (done.trial.failure, done.trial.error_tail) == (None, "")
     return done

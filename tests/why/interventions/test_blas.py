@@ -41,8 +41,8 @@ def those(case: Case) -> dict[str, Intervention]:
 def test_each_is_told_of_the_best_that_the_cpu_is_able_to(
     instructions: frozenset[str], names: set[str]
 ) -> None:
-    found = those(case_of(at=site(instructions=instructions)))
-    assert found.keys() == names | {"openblas", "blis"}
+    interventions = those(case_of(at=site(instructions=instructions)))
+    assert interventions.keys() == names | {"openblas", "blis"}
 
 
 def test_a_core_type_is_set_and_must_be_said_by_the_library() -> None:

@@ -47,8 +47,8 @@ def test_altered_twice_is_altered_once(one: Intervention) -> None:
 
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
-    found = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
-    names = [one.name for one in proposed(found, (BASELINE, CANDIDATE), site())]
+    causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
+    names = [one.name for one in proposed(causes, (BASELINE, CANDIDATE), site())]
     assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
@@ -63,19 +63,19 @@ def test_what_both_have_already_is_not_proposed() -> None:
     pair = tuple(
         msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
     )
-    found = (cause("blocks_returned_at_free"),)
-    names = [one.name for one in proposed(found, (pair[0], pair[1]), site())]
+    causes = (cause("blocks_returned_at_free"),)
+    names = [one.name for one in proposed(causes, (pair[0], pair[1]), site())]
     assert "never_mmap" not in names
     # One that has it already is no reason against it.
-    names = [one.name for one in proposed(found, (pair[0], CANDIDATE), site())]
+    names = [one.name for one in proposed(causes, (pair[0], CANDIDATE), site())]
     assert "never_mmap" in names
 
 
 def test_what_is_missing_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
-    found = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
+    causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
-        one.name: one.impossible_because for one in proposed(found, (BASELINE, CANDIDATE), nowhere)
+        one.name: one.impossible_because for one in proposed(causes, (BASELINE, CANDIDATE), nowhere)
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
@@ -91,10 +91,10 @@ def test_a_path_that_cannot_be_preloaded_is_said() -> None:
 
 
 def test_output_goes_nowhere_else_than_it_goes_already() -> None:
-    found = (cause("tiny_writes"),)
+    causes = (cause("tiny_writes"),)
 
     def names(output: Output | None, pair: tuple[Condition, Condition]) -> set[str]:
-        them = proposed(found, pair, site(), output=output)
+        them = proposed(causes, pair, site(), output=output)
         return {one.name for one in them if one.name.startswith("output_")}
 
     pair = (BASELINE, CANDIDATE)
@@ -126,5 +126,5 @@ def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
 def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
     able = frozenset({"avx2", "fma"})
     known = every_intervention(case_of(at=site(instructions=able)))
-    found = RULES.keys()
-    assert {cause for one in known for cause in one.causes} <= found
+    rules = RULES.keys()
+    assert {cause for one in known for cause in one.causes} <= rules

@@ -64,7 +64,7 @@ def test_a_server_is_started_by_the_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "problem"),
     [
         ("nice", "is not of the form NAME=CMD"),
         ("=nice", "is not of the form NAME=CMD"),
@@ -75,7 +75,7 @@ def test_a_server_is_started_by_the_command() -> None:
         ("own=nice \0", "null byte"),
     ],
 )
-def test_what_is_no_command_is_refused_with_its_mend(text: str, words: str) -> None:
-    with pytest.raises(UnusableInput, match=words) as caught:
+def test_what_is_no_command_is_refused_with_its_mend(text: str, problem: str) -> None:
+    with pytest.raises(UnusableInput, match=problem) as caught:
         user_command(text, host_site())
     assert caught.value.hint is not None

@@ -56,9 +56,9 @@ def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
     with (
         scratch_folder() as scratch,
         native_starter(scratch) as starter,
-        CovariateReader() as beside,
+        CovariateReader() as covariates,
     ):
-        runner = TrialRunner(plan, starter, scratch, own_environment(), beside)
+        runner = TrialRunner(plan, starter, scratch, own_environment(), covariates)
         _block(plan, runner, draw_block(plan, "warmup", 1))
         for block in range(1, most_blocks + 1):
             trials += _block(plan, runner, draw_block(plan, "measured", block))

@@ -17,6 +17,7 @@ import msgspec
 from equipoise.interop.reading import (
     MOST_BYTES,
     TIME,
+    Decoded,
     Format,
     Process,
     Reading,
@@ -47,9 +48,9 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    found = _samples(file)
-    samples = _without_copies(found)
-    copies = len(found) - len(samples)
+    everything = _samples(file)
+    samples = _without_copies(everything)
+    copies = len(everything) - len(samples)
     return Reading(
         tool="criterion.rs",
         metric=TIME,
@@ -63,17 +64,17 @@ def _read(file: SourceFile) -> Reading:
 def _samples(file: SourceFile) -> list[Path]:
     """Return every sample in the folder, in an order that the names alone give."""
     try:
-        found = sorted(
+        samples = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
             key=lambda path: (path.parent.parent, _rank(path)),
         )
-        size = sum(path.stat().st_size for path in found)
+        size = sum(path.stat().st_size for path in samples)
     except OSError as error:
         raise file.unusable(
             f"{error.filename}: {(error.strerror or str(error)).lower()}",
             "name a folder that you may read",
         ) from error
-    if not found:
+    if not samples:
         raise file.unusable(
             f"no {_SAMPLE} of criterion is in this folder",
             "name the folder target/criterion, after cargo bench",
@@ -83,16 +84,16 @@ def _samples(file: SourceFile) -> list[Path]:
             f"its samples are larger than {MOST_BYTES // 2**20} MiB",
             "name the folder of one benchmark in it",
         )
-    return found
+    return samples
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:
-    """One of each measurement: a plain ``cargo bench`` leaves the same in ``new`` and ``base``."""
-    kept: dict[tuple[Path, bytes], Path] = {}
+    """Return one sample of each measurement: ``new`` and ``base`` are mostly the same."""
+    first: dict[tuple[Path, bytes], Path] = {}
     for path in sorted(samples, key=lambda path: _PREFERRED.get(path.parent.name, 0)):
         content = read_within_bounds(str(path), path).content
-        kept.setdefault((path.parent.parent, content), path)
-    return [path for path in samples if path in kept.values()]
+        first.setdefault((path.parent.parent, content), path)
+    return [path for path in samples if path in first.values()]
 
 
 def _rank(path: Path) -> tuple[int, str]:
@@ -103,28 +104,27 @@ def _rank(path: Path) -> tuple[int, str]:
 
 def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
     for path in samples:
-        named = str(path)
-        sample = read_within_bounds(named, path).decoded(_Sample, "criterion")
-        if len(sample.iters) != len(sample.times) or not all(one > 0 for one in sample.iters):
-            raise file.unusable(f"{named} has no iterations for each of its times")
+        sample = _decoded(path, _Sample)
+        if len(sample.iters) != len(sample.times) or not all(count > 0 for count in sample.iters):
+            raise file.unusable(f"{path} has no iterations for each of its times")
         times = [
             1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
         ]
         if times:
-            yield Process(
-                _name(path),
-                {TIME: mean(times)},
-                {TIME: times, ITERATIONS: sample.iters},
-                {SAVED: path.parent.name},
-            )
+            iterations = {TIME: times, ITERATIONS: sample.iters}
+            levels = {SAVED: path.parent.name}
+            yield Process(_name(path), {TIME: mean(times)}, iterations, levels)
 
 
-def _name(path: Path) -> str:
-    described = path.parent / "benchmark.json"
-    if described.is_file():
-        named = str(described)
-        return read_within_bounds(named, described).decoded(_Benchmark, "criterion").full_id
-    return path.parent.parent.name
+def _name(sample: Path) -> str:
+    description = sample.parent / "benchmark.json"
+    if description.is_file():
+        return _decoded(description, _Benchmark).full_id
+    return sample.parent.parent.name
+
+
+def _decoded(path: Path, kind: type[Decoded]) -> Decoded:
+    return read_within_bounds(str(path), path).decoded(kind, "criterion")
 
 
 FORMAT = Format(

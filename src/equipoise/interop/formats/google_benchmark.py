@@ -7,6 +7,7 @@ left out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import msgspec
@@ -14,12 +15,12 @@ import msgspec
 from equipoise.interop.reading import (
     TIME,
     Format,
-    Process,
     Reading,
     SourceFile,
-    mean,
+    process_of,
     quoted,
     seconds_in,
+    with_version,
 )
 
 _NO_MEASUREMENT = frozenset(
@@ -44,43 +45,36 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    found = file.decoded(_File, "Google Benchmark")
-    repetitions: dict[str, dict[str, list[float]]] = {}
+    export = file.decoded(_File, "Google Benchmark")
+    repetitions: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     failures: dict[str, str] = {}
     aggregates = 0
-    for entry in found.benchmarks:
+    for entry in export.benchmarks:
+        name = str(entry.get("run_name") or entry.get("name") or "benchmark")
         if entry.get("run_type") == "aggregate":
             aggregates += 1
-            continue
-        name = str(entry.get("run_name") or entry.get("name") or "benchmark")
-        if entry.get("error_occurred"):
+        elif entry.get("error_occurred"):
             failures[name] = str(entry.get("error_message", "the benchmark reported an error"))
-            continue
-        for metric, value in _measured(file, name, entry).items():
-            repetitions.setdefault(name, {}).setdefault(metric, []).append(value)
+        else:
+            for metric, value in _measured(file, name, entry).items():
+                repetitions[name][metric].append(value)
     if aggregates and not repetitions:
         raise file.unusable(
             "it holds aggregates only",
             "run the benchmark without --benchmark_report_aggregates_only",
         )
-    version = found.context.get("library_version")
     return Reading(
-        tool="Google Benchmark" if version is None else f"Google Benchmark {version}",
+        tool=with_version("Google Benchmark", export.context.get("library_version")),
         metric=TIME,
         processes=tuple(
-            Process(
-                name,
-                {metric: mean(values) for metric, values in measured.items()},
-                measured,
-                failure=failures.get(name),
-            )
-            for name, measured in repetitions.items()
+            process_of(name, iterations, failure=failures.get(name))
+            for name, iterations in repetitions.items()
         ),
-        environment=found.context,
+        environment=export.context,
         no_series=("iterations",),
         notes=tuple(
-            f"{name} reported an error: {words}"
-            for name, words in failures.items()
+            f"{name} reported an error: {message}"
+            for name, message in failures.items()
             if name not in repetitions
         ),
     )

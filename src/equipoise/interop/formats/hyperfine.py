@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -35,6 +36,7 @@ from equipoise.interop.reading import (
     as_unicode,
     quoted,
     seconds_in,
+    with_version,
 )
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import csv_text
@@ -95,14 +97,12 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     export = file.decoded(_Export, "hyperfine")
-    version = export.metadata.hyperfine_version
     processes = tuple(one for result in export.results for one in _processes(file, result))
-    asked_for = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
-    # A machine may lack a counter for some commands; every run has its wall time.
-    compared = asked_for if all(asked_for in one.values for one in processes) else "wall_s"
+    chosen = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
-        tool="hyperfine" if version is None else f"hyperfine {version}",
-        metric=compared,
+        tool=with_version("hyperfine", export.metadata.hyperfine_version),
+        # A machine may lack a counter for some commands; every run has its wall time.
+        metric=chosen if all(chosen in one.values for one in processes) else "wall_s",
         processes=processes,
         environment=_environment(export),
         compared=BENCHMARK,
@@ -136,58 +136,51 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
         factor: level.value if isinstance(level, _Parameter) else str(level)
         for factor, level in result.parameters.items()
     }
+    for place, (values, codes) in enumerate(_runs(file, result), start=1):
+        if "wall_s" not in values:
+            raise file.unusable(f"run {place} of {quoted(name)} has no time_wall_clock")
+        code = next(iter(codes), None)
+        failure = f"exit status {code}" if code else None
+        if codes and code is None:
+            failure = "it was ended by a signal"
+        yield Process(name, values, levels=levels, exit=code, failure=failure)
+
+
+def _runs(
+    file: SourceFile, result: _Result
+) -> Iterator[tuple[dict[str, float], Sequence[int | None]]]:
+    """Yield the values of each run, and its exit code if the file has it."""
     if result.measurements is not None:
-        for place, run in enumerate(result.measurements, start=1):
+        for run in result.measurements:
             values = {
-                _OWN_NAMES.get(metric, metric): _in_base_unit(one)
-                for metric, one in run.items()
-                if isinstance(one, _Quantity)
+                _OWN_NAMES.get(metric, metric): _in_base_unit(quantity)
+                for metric, quantity in run.items()
+                if isinstance(quantity, _Quantity)
             }
-            if "wall_s" not in values:
-                raise file.unusable(f"run {place} of {quoted(name)} has no time_wall_clock")
-            codes = [one for key, one in run.items() if key == "exit_code"]
-            ended = tuple(one for one in codes if not isinstance(one, _Quantity))
-            yield _process(name, values, levels, ended)
+            codes = [run["exit_code"]] if "exit_code" in run else []
+            yield values, [code for code in codes if not isinstance(code, _Quantity)]
         return
-    if result.times is None:
+    name, times = quoted(_name(result)), result.times
+    if times is None:
         raise file.unusable(
-            f"{quoted(name)} has no times of its runs, only figures about them",
+            f"{name} has no times of its runs, only figures about them",
             "export JSON with hyperfine itself: its summaries cannot be taken apart",
         )
-    _check_length(file, name, "exit_codes", result.exit_codes, result.times)
-    _check_length(file, name, "memory_usage_byte", result.memory_usage_byte, result.times)
-    for place, seconds in enumerate(result.times):
+    for field in ("exit_codes", "memory_usage_byte"):
+        count = len(getattr(result, field))
+        if count not in (0, len(times)):
+            raise file.unusable(f"{name} has {len(times)} times but {count} {field}")
+    for place, seconds in enumerate(times):
         values = {"wall_s": seconds}
-        memory = result.memory_usage_byte[place] if result.memory_usage_byte else None
-        if memory is not None:
-            values["max_rss_bytes"] = float(memory)
-        ended = tuple(result.exit_codes[place : place + 1])
-        yield _process(name, values, levels, ended)
-
-
-def _process(
-    name: str, values: dict[str, float], levels: dict[str, str], ended: tuple[int | None, ...]
-) -> Process:
-    """Return one run; ``ended`` is empty if the file has no exit code of it."""
-    if not ended:
-        return Process(name, values, levels=levels)
-    code = ended[0]
-    if code is None:
-        return Process(name, values, levels=levels, failure="it was ended by a signal")
-    failure = f"exit status {code}" if code else None
-    return Process(name, values, levels=levels, exit=code, failure=failure)
+        for peak in result.memory_usage_byte[place : place + 1]:
+            if peak is not None:
+                values["max_rss_bytes"] = float(peak)
+        yield values, result.exit_codes[place : place + 1]
 
 
 def _in_base_unit(quantity: _Quantity) -> float:
     factor = seconds_in(quantity.unit) or _BYTES.get(quantity.unit, 1.0)
     return quantity.value * factor
-
-
-def _check_length(
-    file: SourceFile, name: str, field: str, found: Sequence[int | None], times: list[float]
-) -> None:
-    if found and len(found) != len(times):
-        raise file.unusable(f"{quoted(name)} has {len(times)} times but {len(found)} {field}")
 
 
 FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)
@@ -217,8 +210,8 @@ class _Unit(Struct, frozen=True):
     per_second: float
     digits: int
 
-    def show(self, seconds: float) -> str:
-        return f"{seconds * self.per_second:.{self.digits}f}"
+    def show(self, seconds: float | None) -> str:
+        return _UNKNOWN if seconds is None else f"{seconds * self.per_second:.{self.digits}f}"
 
 
 _MILLISECONDS = _Unit("ms", 1e3, 1)
@@ -257,23 +250,20 @@ def to_markdown(document: ResultDocument) -> str:
     stays in its cell: bars are escaped, line ends and other control characters are spaces.
     """
     results = _results(document)
-    first = next((result.mean for result in results if result.mean is not None), 1.0)
-    unit = _MILLISECONDS if first < 1.0 else _SECONDS
-    fastest = min(
-        (result for result in results if result.mean is not None),
-        key=lambda result: result.mean or 0.0,
-        default=None,
-    )
+    means = [result.mean for result in results if result.mean is not None]
+    unit = _SECONDS if not means or means[0] >= 1.0 else _MILLISECONDS
+    fastest = next((result for result in results if means and result.mean == min(means)), None)
     lines = [
         f"| Command | Mean [{unit.name}] | Min [{unit.name}] | Max [{unit.name}] | Relative |",
         "|:---|---:|---:|---:|---:|",
     ]
     for result in results:
+        spread = "" if result.stddev is None else f" ± {unit.show(result.stddev)}"
         cells = (
             _code(result.command),
-            _with_spread(unit, result),
-            _with_unit(unit, result.min),
-            _with_unit(unit, result.max),
+            f"{unit.show(result.mean)}{spread}",
+            unit.show(result.min),
+            unit.show(result.max),
             _relative(result, fastest),
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -281,23 +271,17 @@ def to_markdown(document: ResultDocument) -> str:
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:
-    rows: dict[str, list[TrialRow]] = {condition.name: [] for condition in document.conditions}
+    rows: dict[str, list[TrialRow]] = defaultdict(list)
     for row in document.trials:
-        counts = row.analysed and row.phase == "measured" and row.wall_s is not None
-        if counts and row.condition in rows:
+        if row.analysed and row.phase == "measured" and row.wall_s is not None:
             rows[row.condition].append(row)
-    means = _imported_means(document)
+    # What only an imported file knows of each of its commands.
+    facts = document.environment.get(AS_THE_FILE_SAYS)
+    means = facts.get(MEANS, {}) if isinstance(facts, dict) else {}
     return [
         _result(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
         for condition in document.conditions
     ]
-
-
-def _imported_means(document: ResultDocument) -> dict[str, dict[str, float]]:
-    """Of each command of an imported file, what only the file knows."""
-    said = document.environment.get(AS_THE_FILE_SAYS)
-    means: dict[str, dict[str, float]] = said.get(MEANS, {}) if isinstance(said, dict) else {}
-    return means
 
 
 def _result(
@@ -334,15 +318,6 @@ def _standard_deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _with_unit(unit: _Unit, seconds: float | None) -> str:
-    return _UNKNOWN if seconds is None else unit.show(seconds)
-
-
-def _with_spread(unit: _Unit, result: _ExportedResult) -> str:
-    mean = _with_unit(unit, result.mean)
-    return mean if result.stddev is None else f"{mean} ± {unit.show(result.stddev)}"
-
-
 def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     if result is fastest:
         return "1.00"
@@ -358,10 +333,6 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
 def _code(text: str) -> str:
     """Show text as code in a cell of a table, whatever it holds."""
     line = "".join(character if character.isprintable() else " " for character in text)
-    ticks = "`" * (1 + max(_lengths(re.findall("`+", line)), default=0))
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     edge = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
     return f"{ticks}{edge}{line}{edge}{ticks}".replace("|", r"\|")
-
-
-def _lengths(texts: Iterable[str]) -> list[int]:
-    return [len(text) for text in texts]

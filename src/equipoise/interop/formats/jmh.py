@@ -8,6 +8,7 @@ each iteration: pairs of a time and how often it was seen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated
 
 import msgspec
@@ -21,6 +22,7 @@ from equipoise.interop.reading import (
     mean,
     quoted,
     seconds_in,
+    with_version,
 )
 
 OPERATIONS = "operations_per_s"
@@ -53,47 +55,41 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    found = file.decoded(list[_Benchmark], "JMH")
-    first = found[0] if found else None
-    version = None if first is None else first.version
-    environment = {} if first is None else {"jdk": first.java, "virtual_machine": first.machine}
+    benchmarks = file.decoded(list[_Benchmark], "JMH")
+    first = benchmarks[0] if benchmarks else None
     return Reading(
-        tool="JMH" if version is None else f"JMH {version}",
+        tool=with_version("JMH", first.version if first else None),
         metric=TIME,
-        processes=tuple(process for one in found for process in _forks(file, one)),
-        environment=environment,
+        processes=tuple(process for one in benchmarks for process in _forks(file, one)),
+        environment={"jdk": first.java, "virtual_machine": first.machine} if first else {},
         no_series=(SEEN, TIMES),
     )
 
 
 def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
-    metric = benchmark.primary
-    factor, inverse = _unit(file, benchmark)
+    name, metric = benchmark.benchmark, benchmark.primary
+    factor, is_rate = _unit(file, benchmark)
     levels = {"mode": benchmark.mode, **benchmark.params}
     for place, fork in enumerate(metric.histogram):
         counted = [[(score * factor, times) for score, times in one if times > 0] for one in fork]
-        seen = sum(times for one in counted for _, times in one)
-        if seen:
-            total = sum(seconds * times for one in counted for seconds, times in one)
+        whole = list(chain.from_iterable(counted))
+        if whole:
             iterations = {
                 TIME: [_mean_of(one) for one in counted if one],
-                SEEN: [seconds for one in counted for seconds, _ in one],
-                TIMES: [float(times) for one in counted for _, times in one],
+                SEEN: [seconds for seconds, _ in whole],
+                TIMES: [float(times) for _, times in whole],
                 **_others(benchmark, place),
             }
-            yield Process(benchmark.benchmark, {TIME: total / seen}, iterations, levels)
+            yield Process(name, {TIME: _mean_of(whole)}, iterations, levels)
     for place, scores in enumerate(metric.raw_data):
         if not scores:
             continue
-        own = [score * factor for score in scores]
-        rate = mean(own)
-        if inverse and rate <= 0:
-            raise file.unusable(
-                f"{quoted(benchmark.benchmark)} has a throughput that is not above 0"
-            )
-        iterations = {OPERATIONS if inverse else TIME: own, **_others(benchmark, place)}
-        values = {TIME: 1.0 / rate if inverse else rate}
-        yield Process(benchmark.benchmark, values, iterations, levels)
+        series = [score * factor for score in scores]
+        typical = mean(series)
+        if is_rate and typical <= 0:
+            raise file.unusable(f"{quoted(name)} has a throughput that is not above 0")
+        iterations = {OPERATIONS if is_rate else TIME: series, **_others(benchmark, place)}
+        yield Process(name, {TIME: 1.0 / typical if is_rate else typical}, iterations, levels)
 
 
 def _mean_of(counted: list[tuple[float, int]]) -> float:

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 import re
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, quoted
+from equipoise.interop.reading import (
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    finite_number,
+    quoted,
+)
 
 _LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
 _ABOUT_ONE = re.compile(r"test .*\bbench:")
@@ -23,25 +31,21 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     processes: dict[str, Process] = {}
     for number, line in file.lines():
-        found = _LINE.match(line)
-        if found is None:
-            if _ABOUT_ONE.match(line):
+        if match := _LINE.match(line):
+            name, seconds = match["name"], finite_number(match["value"].replace(",", ""))
+            if name in processes:
                 raise file.unusable(
-                    f"line {number}: a benchmark without a time that can be read",
-                    "save what cargo bench prints as it is",
+                    f"line {number}: two benchmarks are called {quoted(name)}",
+                    "run them apart, or rename one",
                 )
-            continue
-        name = found["name"]
-        if name in processes:
+            if seconds is None:
+                raise file.unusable(f"line {number}: {quoted(match['value'])} is no number")
+            processes[name] = Process(name, {TIME: 1e-9 * seconds})
+        elif _ABOUT_ONE.match(line):
             raise file.unusable(
-                f"line {number}: two benchmarks are called {quoted(name)}",
-                "run them apart, or rename one",
+                f"line {number}: a benchmark without a time that can be read",
+                "save what cargo bench prints as it is",
             )
-        try:
-            seconds = 1e-9 * float(found["value"].replace(",", ""))
-        except ValueError:
-            raise file.unusable(f"line {number}: {quoted(found['value'])} is no number") from None
-        processes[name] = Process(name, {TIME: seconds})
     return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))
 
 

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator
 
-from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, quoted
+from equipoise.interop.reading import (
+    BENCHMARK,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    finite_number,
+    quoted,
+)
 
 CONDITION, VALUE = "condition", "value"
 BLOCK, ORDER, HOST = "block", "order", "host"
@@ -30,13 +37,11 @@ def _header(file: SourceFile) -> list[str]:
 
 
 def _value_column(header: list[str]) -> str | None:
-    if VALUE in header:
-        return VALUE
     # What is counted in a second is no cost.
-    named = [
+    costs = [
         name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
     ]
-    return named[0] if len(named) == 1 else None
+    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
 
 
 def _read(file: SourceFile) -> Reading:
@@ -96,13 +101,8 @@ def _process(file: SourceFile, number: int, row: dict[str, str], column: str) ->
 
 def _number(file: SourceFile, number: int, row: dict[str, str], column: str) -> float | None:
     text = row.get(column, "").strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = finite_number(text)
+    if text and value is None:
         raise file.unusable(
             f"line {number}: {quoted(text)} is no {column}", "write numbers as 0.0123"
         )

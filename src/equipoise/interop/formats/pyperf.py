@@ -11,7 +11,16 @@ from typing import Any
 
 import msgspec
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, quoted
+from equipoise.interop.reading import (
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    mean,
+    quoted,
+    with_version,
+)
 
 _METRICS = {"second": TIME, "byte": "memory_bytes", "integer": "count"}
 
@@ -39,8 +48,6 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     suite = file.decoded(_Suite, "pyperf")
     processes: list[Process] = []
-    calibrations = 0
-    metrics: list[str] = []
     for benchmark in suite.benchmarks:
         known = {**suite.metadata, **benchmark.metadata}
         name = str(known.get("name") or file.path.stem)
@@ -50,29 +57,19 @@ def _read(file: SourceFile) -> Reading:
                 f"{quoted(name)} has values in the unknown unit {quoted(known['unit'])}"
             )
         for run in benchmark.runs:
-            if not run.values:
-                calibrations += 1
-                continue
-            metrics.append(metric)
-            iterations: dict[str, list[float]] = {metric: run.values}
-            if run.warmups:
-                iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
-            processes.append(
-                Process(
-                    name,
-                    {metric: mean(run.values)},
-                    iterations,
-                    host=_text(run.metadata.get("hostname", known.get("hostname"))),
-                )
-            )
-    version = _version(suite)
-    notes = (f"{calibrations} runs that only calibrated have no value",) if calibrations else ()
+            if run.values:
+                iterations = {metric: run.values}
+                if run.warmups:
+                    iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
+                host = _text(run.metadata.get("hostname", known.get("hostname")))
+                processes.append(Process(name, {metric: mean(run.values)}, iterations, host=host))
+    calibrations = sum(not run.values for one in suite.benchmarks for run in one.runs)
     return Reading(
-        tool="pyperf" if version is None else f"pyperf {version}",
-        metric=metrics[0] if metrics else TIME,
+        tool=with_version("pyperf", _version(suite)),
+        metric=next(iter(processes[0].values)) if processes else TIME,
         processes=tuple(processes),
         environment=suite.metadata,
-        notes=notes,
+        notes=(f"{calibrations} runs that only calibrated have no value",) if calibrations else (),
     )
 
 

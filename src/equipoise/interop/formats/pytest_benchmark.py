@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+from equipoise.interop.reading import (
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    process_of,
+    with_version,
+)
 
 
 class _Stats(msgspec.Struct):
@@ -36,23 +44,21 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    found = file.decoded(_File, "pytest-benchmark")
-    means_only = sum(not one.stats.data for one in found.benchmarks)
+    export = file.decoded(_File, "pytest-benchmark")
+    means_only = sum(not benchmark.stats.data for benchmark in export.benchmarks)
     return Reading(
-        tool="pytest-benchmark" if found.version is None else f"pytest-benchmark {found.version}",
+        tool=with_version("pytest-benchmark", export.version),
         metric=TIME,
-        processes=tuple(map(_process, found.benchmarks)),
-        environment={"machine": found.machine_info, "commit": found.commit_info},
+        processes=tuple(map(_process, export.benchmarks)),
+        environment={"machine": export.machine_info, "commit": export.commit_info},
         notes=(f"{means_only} benchmarks have their mean alone, no rounds",) if means_only else (),
     )
 
 
 def _process(benchmark: _Benchmark) -> Process:
-    rounds = benchmark.stats.data
-    return Process(
-        benchmark.fullname or benchmark.name,
-        {TIME: mean(rounds) if rounds else benchmark.stats.mean},
-        {TIME: rounds} if rounds else {},
+    name, rounds = benchmark.fullname or benchmark.name, benchmark.stats.data
+    return (
+        process_of(name, {TIME: rounds}) if rounds else Process(name, {TIME: benchmark.stats.mean})
     )
 
 

@@ -9,8 +9,7 @@ same number after it are others.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections import defaultdict
 from typing import Any
 
 import msgspec
@@ -24,6 +23,7 @@ from equipoise.interop.reading import (
     Process,
     Reading,
     SourceFile,
+    finite_number,
     mean,
     quoted,
     seconds_in,
@@ -59,7 +59,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    found: dict[_Key, dict[str, list[float]]] = {}
+    measured: dict[_Key, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     environment: dict[str, Any] = {}
     columns: tuple[str, ...] = _COLUMNS
     execution = 0
@@ -75,9 +75,11 @@ def _read(file: SourceFile) -> Reading:
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
             key, metric, value = _measurement(file, number, _cells(file, number, line, columns))
-            key = replace(key, execution=execution)
-            found.setdefault(key, {}).setdefault(metric, []).append(value)
-    processes = tuple(_processes(found))
+            measured[replace(key, execution=execution)][metric].append(value)
+    processes = tuple(
+        Process(key.benchmark, _means(iterations), iterations, dict(key.levels))
+        for key, iterations in measured.items()
+    )
     return Reading(
         tool="ReBench",
         metric=next((metric for one in processes for metric in one.values), TIME),
@@ -107,32 +109,28 @@ def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -
 
 
 def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[_Key, str, float]:
-    try:
-        value = float(cells["value"])
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = finite_number(cells["value"])
+    if value is None:
         raise file.unusable(f"line {number}: {quoted(cells['value'])} is no value")
     unit, criterion = cells["unit"], cells["criterion"]
     factor = seconds_in(unit)
-    metric = TIME if factor is not None else f"{_TOTAL}_{unit}"
-    if criterion != _TOTAL:
-        metric = f"{criterion}_s" if factor is not None else f"{criterion}_{unit}"
+    if factor is None:
+        metric, factor = f"{criterion}_{unit}", 1.0
+    else:
+        metric = TIME if criterion == _TOTAL else f"{criterion}_s"
     levels = tuple(
         (name, level)
         for name, level in cells.items()
         if name not in _NO_LEVELS and level not in ("", "None")
     )
     key = _Key(0, cells["invocation"], cells["benchmark"], levels)
-    return key, metric, value * (1.0 if factor is None else factor)
+    return key, metric, value * factor
 
 
-def _processes(found: dict[_Key, dict[str, list[float]]]) -> Iterator[Process]:
-    for key, measured in found.items():
-        values = {metric: mean(own) for metric, own in measured.items()}
-        total = TIME if TIME in values else next(m for m in values)
-        first = {total: values.pop(total), **values}
-        yield Process(key.benchmark, first, measured, dict(key.levels))
+def _means(iterations: dict[str, list[float]]) -> dict[str, float]:
+    """Return the mean of each metric, the criterion ``total`` first where it is a time."""
+    means = {metric: mean(values) for metric, values in iterations.items()}
+    return {TIME: means.pop(TIME), **means} if TIME in means else means
 
 
 FORMAT = Format("rebench", "rebench (its data file)", _recognises, _read)

@@ -13,7 +13,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile
+from equipoise.interop.reading import (
+    BENCHMARK,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    with_version,
+)
 
 METRIC = "event_s"
 _HEAD = re.compile(r"sysbench (\S+)")
@@ -50,7 +57,7 @@ _NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 class _Run(Struct):
     figures: dict[str, float] = field(default_factory=dict)
-    """Figures, by the words that sysbench prints."""
+    """Figures, by the names that sysbench prints."""
     others: dict[str, float] = field(default_factory=dict)
     """Values by metric."""
     intervals: dict[str, list[float]] = field(default_factory=dict)
@@ -71,7 +78,7 @@ def _read(file: SourceFile) -> Reading:
         elif runs:
             _note(runs[-1], line)
     return Reading(
-        tool="sysbench" if version is None else f"sysbench {version}",
+        tool=with_version("sysbench", version),
         metric=METRIC,
         processes=tuple(_processes(file, runs)),
         compared=BENCHMARK,
@@ -89,8 +96,8 @@ def _note(run: _Run, line: str) -> None:
         run.others.update(
             zip(_THREADS[of_threads[1]], map(float, of_threads.groups()[1:]), strict=True)
         )
-    elif found := _NUMBER.match(line):
-        name, value = found[1], float(found[2])
+    elif number := _NUMBER.match(line):
+        name, value = number[1], float(number[2])
         if run.in_latency:
             run.others.update(_latency(name, value))
         else:
@@ -112,7 +119,7 @@ def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
             )
         values = {METRIC: total / events, "wall_s": total, "events": events, **run.others}
         values |= {
-            metric: run.figures[words] for words, metric in _COUNTS.items() if words in run.figures
+            metric: run.figures[name] for name, metric in _COUNTS.items() if name in run.figures
         }
         yield Process(file.path.stem, values, run.intervals)
 

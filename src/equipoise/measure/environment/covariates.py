@@ -35,14 +35,8 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
 
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
 
-    Parameters
-    ----------
-    host
-        Host whose files are read; by default this one.
-    clock
-        Seconds, for the cost of each source.
-    most_s
-        Longest time that one source may take per trial, in seconds.
+    By default the files of this host are read. ``clock`` returns seconds, for the cost of each
+    source; ``most_s`` is the longest time in seconds that one source may take per trial.
     """
 
     def __init__(
@@ -78,12 +72,8 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     ) -> dict[str, float | None]:
         """Return the covariates of the trial that ``before`` was called for.
 
-        Parameters
-        ----------
-        cpu
-            CPU on which the trial ran last, as the launcher reports it.
-        run_delay_s
-            Seconds for which the trial was ready but did not run, as the launcher reports it.
+        The launcher reports ``cpu``, on which the trial ran last, and ``run_delay_s``, the seconds
+        for which it was ready but did not run.
 
         Returns
         -------

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from equipoise.measure.environment import cgroups, hardware, system
-from equipoise.measure.environment.host import Host, collect
+from equipoise.measure.environment.host import Host, collect, readable
+from equipoise.model.redaction import TUNING_VARIABLES
 
 
 def snapshot(
@@ -18,13 +19,15 @@ def snapshot(
     Bytes, seconds and CPUs are plain numbers; ``"unlimited"`` and ``"none"`` stand for what is
     known to be absent. ``None`` stands for what could not be read; ``unknown`` has the reasons.
     """
-    host = Host() if host is None else host
     environment = os.environ if environment is None else environment
-    values, unknown = collect({**system.FACTS, **hardware.FACTS, **cgroups.FACTS}, host)
+    facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}
+    values, unknown = collect(facts, Host() if host is None else host)
+    # An environment may hold secrets, and a ledger is passed on.
+    tuning = sorted(TUNING_VARIABLES & environment.keys())
     return {
         **values,
-        "variables": system.relevant_variables(environment),
-        "variables_set_but_withheld": system.withheld_variables(environment),
+        "variables": {name: readable(environment[name]) for name in tuning},
+        "variables_set_but_withheld": sorted(system.WITHHELD & environment.keys()),
         "environment_bytes": system.size_bytes(environment),
         "unknown": unknown,
     }

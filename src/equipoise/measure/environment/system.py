@@ -1,8 +1,7 @@
-"""The software of a host: kernel, C library, and the variables that change how programs run.
+"""The software of a host: kernel, C library, and the size of the environment.
 
-An environment may hold secrets, and a ledger is passed on. Only the known tuning variables
-(`equipoise.model.redaction`) are recorded with their values. Of the variables in
-``WITHHELD`` only the names are recorded: they matter, but may hold folders, tokens or hosts.
+Of the variables in ``WITHHELD`` only the names are recorded: they matter, but may hold folders,
+tokens or hosts.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from equipoise.measure.environment.host import NONE, Facts, Host, Unknown, readable
-from equipoise.model.redaction import TUNING_VARIABLES
+from equipoise.measure.environment.host import NONE, Facts, Host, Unknown
 
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 RANDOMISATION = "/proc/sys/kernel/randomize_va_space"
@@ -37,17 +35,6 @@ _NO_RANDOMISATION = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2); children inherit it."""
 _QUERY = 0xFFFFFFFF
 """Argument of personality(2) that changes nothing and returns the present value."""
-
-
-def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the known tuning variables that are set, with their values."""
-    names = sorted(TUNING_VARIABLES & environment.keys())
-    return {name: readable(environment[name]) for name in names}
-
-
-def withheld_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that are set and matter, but whose values are not recorded."""
-    return sorted(WITHHELD & environment.keys())
 
 
 def size_bytes(environment: Mapping[str, str]) -> int:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, ServerCommand, describe_end, full_disk
-from equipoise.measure.servers.place import Place, port_accepts, socket_accepts
+from equipoise.measure.servers.place import LOOPBACK, Place, accepts
 from equipoise.measure.servers.processes import any_listens, check_effect
 from equipoise.measure.untimed import stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
@@ -163,13 +163,12 @@ class Life(Struct, frozen=True):
         )
 
     def _log_suffix(self, report: Report) -> str:
-        return stderr_suffix(self.log_tail(report)).replace("stderr: ", "its log: ")
+        return stderr_suffix(self.log_tail(report), "its log: ")
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:
-            if self._has_own_port():
-                return port_accepts(self.place.port)
-            return socket_accepts(self.place.fill(SOCKET))
+            address = (LOOPBACK, self.place.port)
+            return accepts(address if self._has_own_port() else self.place.fill(SOCKET))
         remaining_s = max(deadline - time.monotonic(), FIRST_PAUSE_S)
         command = self.command("ready", self.server.ready, self.base)
         return self.commands.succeeds(replace(command, timeout_s=remaining_s))
@@ -177,7 +176,9 @@ class Life(Struct, frozen=True):
     def _check_port(self, processes: tuple[int, ...]) -> None:
         """Refuse another program that answers on the port in place of the server."""
         port = self.place.port
-        if self._has_own_port() and not any_listens(processes, port) and port_accepts(port):
+        if not self._has_own_port() or any_listens(processes, port):
+            return
+        if accepts((LOOPBACK, port)):
             self._kill()
             raise PortTaken(
                 f"another program than the server of {self.name} answers on port {port}",

@@ -8,6 +8,7 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -76,7 +77,8 @@ def new_place(scratch: Path, user: User | None, port: int) -> Place:
     """
     place = Place(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
     os.mkdir(place.folder, _PRIVATE_FOLDER)
-    for path, text in ((place.password_file, _new_password()), (place.log, "")):
+    password = f"{secrets.token_hex(PASSWORD_BYTES)}\n"
+    for path, text in ((place.password_file, password), (place.log, "")):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(text)
@@ -88,24 +90,15 @@ def new_place(scratch: Path, user: User | None, port: int) -> Place:
     return place
 
 
-def _new_password() -> str:
-    return f"{secrets.token_hex(PASSWORD_BYTES)}\n"
-
-
-def socket_accepts(path: str) -> bool:
-    """Return whether something accepts connections on a Unix socket."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+def accepts(address: str | tuple[str, int]) -> bool:
+    """Return whether something accepts connections on a Unix socket, or on a host and port."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as line:
         try:
-            return line.connect_ex(path) == 0
+            return line.connect_ex(address) == 0
         except OSError:
             # The path is longer than a socket's address; the server says so itself.
             return False
-
-
-def port_accepts(port: int) -> bool:
-    """Return whether something accepts connections on a port of the loopback interface."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-        return line.connect_ex((LOOPBACK, port)) == 0
 
 
 def free_port() -> int:
@@ -114,30 +107,19 @@ def free_port() -> int:
     The port lies below those that the kernel gives to outgoing connections, so that none of them
     takes it before the server does. Where that leaves no room, the kernel chooses the port.
     """
-    draw = random.SystemRandom()
-    above = _first_ephemeral()
-    for _ in range(_TRIES if above > LOWEST_PORT else 0):
-        port = draw.randrange(LOWEST_PORT, above)
-        if _is_free(port):
-            return port
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-        line.bind((LOOPBACK, 0))
-        chosen: int = line.getsockname()[1]
-        return chosen
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-        try:
-            line.bind((LOOPBACK, port))
-        except OSError:
-            return False
-    return True
-
-
-def _first_ephemeral() -> int:
     try:
-        return int(EPHEMERAL.read_text().split()[0])
+        first_ephemeral = int(EPHEMERAL.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         # Without the range the kernel's own choice is as good as any.
-        return 0
+        first_ephemeral = 0
+    for _ in range(_TRIES if first_ephemeral > LOWEST_PORT else 0):
+        with suppress(OSError):
+            return _bound(random.SystemRandom().randrange(LOWEST_PORT, first_ephemeral))
+    return _bound(0)
+
+
+def _bound(port: int) -> int:
+    """Bind a port, or with 0 any; return it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
+        line.bind((LOOPBACK, port))
+        return int(line.getsockname()[1])

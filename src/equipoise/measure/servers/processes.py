@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -93,18 +94,12 @@ def samples_of(before: Consumption, after: Consumption, life: Report | None) -> 
 
 def any_listens(processes: tuple[int, ...], port: int) -> bool:
     """Return whether one of the processes listens on a TCP port."""
-    return any(_listens(process, port) for process in processes)
-
-
-def _listens(process: int, port: int) -> bool:
-    try:
-        connections = psutil.Process(process).net_connections("tcp")
-    except psutil.NoSuchProcess:
-        return False
-    return any(
-        line.status == psutil.CONN_LISTEN and line.laddr and line.laddr.port == port
-        for line in connections
-    )
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            for line in psutil.Process(process).net_connections("tcp"):
+                if line.status == psutil.CONN_LISTEN and line.laddr and line.laddr.port == port:
+                    return True
+    return False
 
 
 def check_effect(name: str, server: Server, user: User | None, processes: tuple[int, ...]) -> None:

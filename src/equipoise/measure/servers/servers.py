@@ -57,14 +57,8 @@ class Service(Struct):
 class Servers(AbstractContextManager["Servers"]):
     """Starter and stopper of servers; a context manager.
 
-    Parameters
-    ----------
-    launcher
-        Function that makes the launcher of a server.
-    scratch
-        Folder in which each server has its own.
-    wrap
-        Function that puts an observer before the start of each server.
+    Each server has a launcher that ``launcher`` makes, and a folder of its own in ``scratch``.
+    ``wrap`` puts an observer before the start of each server.
     """
 
     def __init__(

@@ -28,7 +28,13 @@ from equipoise.report.builders.reference import (
 from equipoise.report.builders.shape import level_facts
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
-from equipoise.report.units import interval_text, percent_change, ratio_interval, significant
+from equipoise.report.units import (
+    change_text,
+    interval_text,
+    percent_change,
+    ratio_interval,
+    significant,
+)
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "equivalent", "mixed", "undecided")
 NO_VERDICT = "imported"
@@ -107,8 +113,7 @@ def strip_of(comparison: Comparison) -> Strip | None:
         names_high=place(0.0) < 100.0 - _ROOM_FOR_A_WORD,
         description=(
             "The interval of the ratio on a line on which the middle mark is no difference: "
-            f"{'unlimited' if low is None else percent_change(low)} to "
-            f"{'unlimited' if high is None else percent_change(high)}."
+            f"{ratio_interval(comparison.ratio_ci)}."
         ),
     )
 
@@ -164,16 +169,13 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     if not is_time(comparison.metric):
         badge = {"slower": "more", "faster": "less"}.get(badge, badge)
     quantity = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
-    ratio = comparison.ratio
     return Claim(
         badge=badge,
         tone=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
-        estimate="not known yet" if ratio is None else percent_change(ratio),
-        interval=(
-            f"{100 * (1 - comparison.level):g} % interval {ratio_interval(comparison.ratio_ci)}"
-        ),
+        estimate=change_text(comparison.ratio, "not known yet"),
+        interval=f"{_coverage(comparison)} {ratio_interval(comparison.ratio_ci)}",
         strip=strip_of(comparison),
         because=because_sentence(document, comparison),
         certainty=tuple(_certainty(comparison)),
@@ -218,18 +220,14 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> Claim:
-    low, high = comparison.ratio_ci
-    coverage = f"ordinary {100 * (1 - comparison.level):g} % interval"
-    interval = f"{coverage} unknown"
-    if not comparison.unknown and not (low is None and high is None):
-        interval = f"{coverage} {interval_text(low, high)} ({comparison.method})"
+    interval = f"{_coverage(comparison)} unknown"
     return Claim(
         badge=NO_VERDICT,
         tone="",
         text=comparison.summary,
         subject=comparison.estimand,
-        estimate="unknown" if comparison.ratio is None else percent_change(comparison.ratio),
-        interval=interval,
+        estimate=change_text(comparison.ratio, "unknown"),
+        interval=interval if comparison.unknown else imported_interval(comparison, interval),
         certainty=(f"scope: {comparison.scope}",),
         facts=(
             ("What this is", imported.summary),
@@ -238,3 +236,14 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
             ("Holds for", comparison.scope),
         ),
     )
+
+
+def imported_interval(comparison: SampleComparison, missing: str) -> str:
+    """Return the interval of imported trials and its method, or what stands for none."""
+    interval = interval_text(comparison.ratio_ci, "")
+    return f"{_coverage(comparison)} {interval} ({comparison.method})" if interval else missing
+
+
+def _coverage(comparison: Comparison | SampleComparison) -> str:
+    ordinary = "ordinary " if isinstance(comparison, SampleComparison) else ""
+    return f"{ordinary}{100 * (1 - comparison.level):g} % interval"

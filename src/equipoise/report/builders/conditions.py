@@ -15,7 +15,7 @@ from equipoise.figures.size_values import (
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -31,9 +31,9 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     byte_count,
+    change_text,
     interval_text,
     metric_value,
-    percent_change,
     ratio_interval,
     spread_text,
 )
@@ -46,17 +46,14 @@ def screen_table(document: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
     metric = PRIMARY_METRIC if document.imported is None else document.imported.metric
     values = analysed_values(document, metric)
-    rows = []
+    rows: list[Row] = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
-        cells: list[Cell] = [condition.name]
-        if summary is None:
-            cells += [UNKNOWN] * 5
-        else:
+        shape: Cell = UNKNOWN
+        if summary is not None:
             ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
-            histogram = Histogram(values[condition.name], summary.min, summary.max, ends)
-            cells += [*_median_cells(condition, metric), histogram]
-        rows.append(tuple(cells))
+            shape = Histogram(values[condition.name], summary.min, summary.max, ends)
+        rows.append((condition.name, *_median_cells(condition, metric), shape))
     return Table((Column("condition", "name"), *_MEDIAN_COLUMNS, Column("shape")), tuple(rows))
 
 
@@ -67,20 +64,17 @@ def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     judged = {one.candidate: one for one in primary}
     baselines = {one.baseline for one in primary}
     rows: list[Row] = []
-    group: dict[str, str] | None = None
-    for condition in _grouped(document.conditions, factor):
-        others = _other_levels(document.conditions, condition, factor)
-        if others != group:
-            group = others
-            if others:
-                heading = ", ".join(f"{name} {level}" for name, level in others.items())
-                rows.append((Styled(heading, "strong"),))
-        rows.append(
+    for levels, conditions in _groups(document.conditions, factor).items():
+        if levels:
+            heading = ", ".join(f"{name} {level}" for name, level in levels)
+            rows.append((Styled(heading, "strong"),))
+        rows += (
             (
                 condition.levels.get(factor or "", condition.name),
                 *_median_cells(condition, metric),
                 *_verdict_cells(judged.get(condition.name), condition.name in baselines),
             )
+            for condition in conditions
         )
     columns = (
         Column(factor or "condition", "name"),
@@ -95,34 +89,25 @@ def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
 def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
     """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
     metric = document.primary_metric
-    judged: dict[str, tuple[str, str, str]] = {
-        one.candidate: (
-            "not known yet" if one.ratio is None else percent_change(one.ratio),
-            ratio_interval(one.ratio_ci),
-            one.verdict,
-        )
-        for one in primary
-    }
-    baselines = {one.baseline for one in primary}
-    if document.imported is not None:
-        for one in document.imported.comparisons:
-            change = "unknown" if one.ratio is None else percent_change(one.ratio)
-            interval = "unknown" if one.unknown else ratio_interval(one.ratio_ci)
-            judged[one.candidate] = (change, interval, "imported")
-            baselines.add(one.baseline)
+    imported = () if document.imported is None else document.imported.comparisons
+    judged: dict[str, tuple[str, str, str]] = {}
+    for one in primary:
+        change = change_text(one.ratio, "not known yet")
+        judged[one.candidate] = (change, ratio_interval(one.ratio_ci), one.verdict)
+    for sample in imported:
+        interval = "unknown" if sample.unknown else ratio_interval(sample.ratio_ci)
+        judged[sample.candidate] = (change_text(sample.ratio, "unknown"), interval, "imported")
+    baselines = {one.baseline for one in primary} | {sample.baseline for sample in imported}
     rows: list[Row] = []
     for condition in document.conditions:
         median, interval, middle, _, memory, _, trials = _description(condition, metric)
         nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
         verdict = judged.get(condition.name, nothing) if judged else ()
         rows.append((condition.name, median, interval, middle, memory, trials, *verdict))
-    headings = ("95 % interval", "Middle 90 %", "Peak memory", "Trials")
-    columns = [Column("Condition", "name"), Column(f"Median {metric_name(metric)}", "number")]
-    columns += [Column(heading, "number") for heading in headings]
-    if judged:
-        columns += [Column("Against baseline", "number"), Column("Interval", "number")]
-        columns.append(Column("Verdict", "number"))
-    return Table(tuple(columns), tuple(rows), forms=TEXT)
+    headings = [f"Median {metric_name(metric)}", "95 % interval", "Middle 90 %", "Peak memory"]
+    headings += ["Trials", *(("Against baseline", "Interval", "Verdict") if judged else ())]
+    columns = (Column("Condition", "name"), *(Column(heading, "number") for heading in headings))
+    return Table(columns, tuple(rows), forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
@@ -159,8 +144,8 @@ def others_table(others: Sequence[Comparison]) -> Table:
         (
             one.metric,
             one.candidate,
-            UNKNOWN if one.ratio is None else percent_change(one.ratio),
-            "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci),
+            change_text(one.ratio, UNKNOWN),
+            interval_text(one.ratio_ci, "open"),
             {"slower": "more", "faster": "less"}.get(one.verdict, one.verdict),
         )
         for one in others
@@ -196,88 +181,72 @@ _MEDIAN_COLUMNS = (
 )
 
 
-def _median_cells(condition: ConditionResult, metric: str) -> Iterator[Cell]:
+def _median_cells(condition: ConditionResult, metric: str) -> tuple[Cell, ...]:
     cost = condition.metrics.get(metric)
-    memory = condition.metrics.get("max_rss_bytes")
     if cost is None:
-        yield from [UNKNOWN] * 4
-        return
+        return (UNKNOWN,) * 4
     low, high = cost.median_ci
-    yield Styled(metric_value(cost.median, metric), "strong")
-    yield UNKNOWN if low is None or high is None else _range(low, high, metric)
-    yield spread_text(cost)
-    yield "unknown" if memory is None else byte_count(memory.median)
+    return (
+        Styled(metric_value(cost.median, metric), "strong"),
+        UNKNOWN if low is None or high is None else _range(low, high, metric),
+        spread_text(cost),
+        _peak_memory(condition),
+    )
 
 
-def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> Iterator[Cell]:
+def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> tuple[Cell, ...]:
     if comparison is None:
-        yield from (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
-        return
-    yield UNKNOWN if comparison.ratio is None else percent_change(comparison.ratio)
-    # "unlimited to unlimited" in every row of a young study would tell nobody anything.
-    open_ends = comparison.ratio_ci == (None, None)
-    yield "open" if open_ends else interval_text(*comparison.ratio_ci)
-    yield Styled(comparison.verdict, comparison.verdict)
+        return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
+    return (
+        change_text(comparison.ratio, UNKNOWN),
+        interval_text(comparison.ratio_ci, "open"),
+        Styled(comparison.verdict, comparison.verdict),
+    )
 
 
 def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
     """Return median, interval, middle 90 %, least, peak memory, drift and trials."""
     summary = condition.metrics.get(metric)
-    memory = condition.metrics.get("max_rss_bytes")
+    distribution = [condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3]
+    drift = None
+    if summary is not None:
+        low, high = summary.median_ci
+        drift = summary.drift
+        distribution = [
+            metric_value(summary.median, metric),
+            "too few trials" if low is None or high is None else _range(low, high, metric),
+            _range(summary.p05, summary.p95, metric),
+            metric_value(summary.min, metric),
+        ]
     failures = f", {condition.failures} failed" if condition.failures else ""
     return (
-        *(
-            (condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3)
-            if summary is None
-            else _distribution(summary, metric)
-        ),
-        "unknown" if memory is None else byte_count(memory.median),
-        UNKNOWN if summary is None else _drift(summary),
+        *distribution,
+        _peak_memory(condition),
+        change_text(None if drift is None else drift.ratio, UNKNOWN),
         f"{condition.trials}{failures}",
     )
 
 
-def _distribution(summary: MetricSummary, metric: str) -> tuple[str, ...]:
-    low, high = summary.median_ci
-    return (
-        metric_value(summary.median, metric),
-        "too few trials" if low is None or high is None else _range(low, high, metric),
-        _range(summary.p05, summary.p95, metric),
-        metric_value(summary.min, metric),
-    )
+def _peak_memory(condition: ConditionResult) -> str:
+    memory = condition.metrics.get("max_rss_bytes")
+    return "unknown" if memory is None else byte_count(memory.median)
 
 
 def _range(low: float, high: float, metric: str) -> str:
     return f"{metric_value(low, metric)} to {metric_value(high, metric)}"
 
 
-def _drift(summary: MetricSummary) -> str:
-    if summary.drift is None or summary.drift.ratio is None:
-        return UNKNOWN
-    return percent_change(summary.drift.ratio)
-
-
-def _grouped(
+def _groups(
     conditions: Sequence[ConditionResult], factor: str | None
-) -> Iterator[ConditionResult]:
-    """Yield the conditions in the order of the plan, but those of one group together."""
+) -> dict[tuple[tuple[str, str], ...], list[ConditionResult]]:
+    """Group conditions, in the order of the plan, by the levels of the other factors that vary."""
+    names = {name for condition in conditions for name in condition.levels} - {factor}
+    varying = {name for name in names if len({one.levels.get(name) for one in conditions}) > 1}
     groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
     for condition in conditions:
-        key = tuple((name, level) for name, level in condition.levels.items() if name != factor)
-        groups.setdefault(key, []).append(condition)
-    for group in groups.values():
-        yield from group
-
-
-def _other_levels(
-    conditions: Sequence[ConditionResult], condition: ConditionResult, factor: str | None
-) -> dict[str, str]:
-    """Return the levels of the other factors that vary."""
-    return {
-        name: level
-        for name, level in condition.levels.items()
-        if name != factor and any(other.levels.get(name) != level for other in conditions)
-    }
+        levels = tuple(pair for pair in condition.levels.items() if pair[0] in varying)
+        groups.setdefault(levels, []).append(condition)
+    return groups
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:

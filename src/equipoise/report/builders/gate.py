@@ -19,7 +19,7 @@ from equipoise.report.document import (
     Table,
 )
 from equipoise.report.renderers.markdown import text
-from equipoise.report.units import interval_text, metric_value, percent_change
+from equipoise.report.units import change_text, interval_text, metric_value
 
 OUTCOMES: dict[GateOutcome, str] = {
     "slower": "❌ slower",
@@ -85,8 +85,8 @@ def _row(row: GateRow) -> tuple[str, ...]:
         row.benchmark,
         _median(row.baseline_median, row.metric),
         _median(row.candidate_median, row.metric),
-        UNKNOWN if row.ratio is None else percent_change(row.ratio),
-        "open" if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci),
+        change_text(row.ratio, UNKNOWN),
+        interval_text(row.ratio_ci, "open"),
         OUTCOMES[row.outcome],
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from equipoise.report.document import (
     Table,
     Warnings,
 )
+from equipoise.report.units import signed_amount
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -51,13 +52,12 @@ MOST_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
 _NORMAL = 1.959963984540054
 """Standard errors from the estimate to the ends of a 95 % interval."""
-_UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
-_AVERAGED_OVER = {
-    "ATT": "the treated units",
-    "ATC": "the untreated units",
-    "ATE": "all units",
+_WORDING = {
+    "ATT": ("treated", "the treated units", "treated unit"),
+    "ATC": ("untreated", "the untreated units", "control"),
+    "ATE": ("units", "all units", "unit"),
 }
-_QUERIES = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
+"""For each estimand: the units that seek a match, what the effect averages over, and one unit."""
 _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
@@ -106,7 +106,7 @@ class Difference(Struct, frozen=True):
     interval: tuple[float, float] | None
 
     @property
-    def is_shown(self) -> bool:
+    def excludes_zero(self) -> bool:
         """Whether the interval leaves "no difference" out."""
         return self.interval is not None and not self.interval[0] <= 0.0 <= self.interval[1]
 
@@ -115,29 +115,16 @@ def match_document(
     result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
 ) -> Document:
     """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
-    effect = matched_difference(result)
-    remarks = [] if naive is None else [naive_sentence(naive)]
-    if effect is not None:
-        remarks.append(balance_sentence(balance))
-    claim = Claim(
-        badge="matched",
-        tone=_tone(balance, effect),
-        text=_answer(effect, result, question) or balance_sentence(balance),
-        remarks=(*remarks, smallest_p_sentence(balance), dropped_sentence(result)),
-    )
+    smallest = smallest_p_sentence(balance)
     return _document(
+        "matched",
         question,
-        claim,
-        effect,
-        facts=tuple(result.facts()),
-        figures=lambda: (*_effect_figures(effect, naive, question), *_balance_figures(balance)),
-        tables=(
-            *_strata_table(result),
-            replace(balance_table(balance), notes=(smallest_p_sentence(balance),)),
-        ),
-        method=(*question.method, *_error_sentences(result), _tests_sentence(balance), _LIMITS),
-        warnings=tuple(_warnings(result, balance)),
-        numbers=(*_effect_numbers(effect, naive, question), *_balance_numbers(balance)),
+        balance,
+        result,
+        naive,
+        sentences=(balance_sentence(balance), smallest),
+        facts=result.facts(),
+        tables=(*_strata_table(result), replace(balance_table(balance), notes=(smallest,))),
     )
 
 
@@ -145,23 +132,14 @@ def balance_document(
     balance: Balance, result: MatchResult | None, question: MatchQuestion
 ) -> Document:
     """Build the document of the balance of covariates."""
-    dropped = () if result is None else (dropped_sentence(result),)
-    claim = Claim(
-        badge="balance",
-        tone=_tone(balance, None),
-        text=balance_sentence(balance),
-        remarks=(smallest_p_sentence(balance), *dropped),
-    )
     return _document(
+        "balance",
         question,
-        claim,
-        None,
-        facts=() if result is None else tuple(result.facts()),
-        figures=lambda: _balance_figures(balance),
+        balance,
+        result,
+        sentences=(balance_sentence(balance), smallest_p_sentence(balance)),
+        facts=() if result is None else result.facts(),
         tables=(balance_table(balance),),
-        method=(*question.method, _tests_sentence(balance), _LIMITS),
-        warnings=tuple(_warnings(result, balance)),
-        numbers=tuple(_balance_numbers(balance)),
     )
 
 
@@ -179,48 +157,99 @@ def search_document(
     result
         The match by the weights, with an outcome; ``None`` without one.
     """
-    effect = None if result is None else matched_difference(result)
-    matches = search.matches if result is None else result
-    smallest = smallest_p_sentence(balance)
-    remarks = [] if naive is None else [naive_sentence(naive)]
-    if effect is not None:
-        remarks.append(smallest)
-    claim = Claim(
-        badge="genetic search",
-        tone=_tone(balance, effect),
-        text=_answer(effect, matches, question) or smallest,
-        remarks=(*remarks, balance_sentence(balance), dropped_sentence(matches)),
-    )
-    own_facts = [] if result is None else result.facts()
-    weights = list(zip(search.names, search.weights.tolist(), strict=True))
+    facts = [] if result is None else result.facts()
+    weights = zip(search.names, search.weights.tolist(), strict=True)
     weights_table = Table(
         (Column("covariate", "name"), Column("weight", "number")),
         tuple((name, f"{weight:.6g}") for name, weight in weights),
         title="Weights of the standardised covariates",
     )
     return _document(
+        "genetic search",
         question,
-        claim,
-        effect,
-        facts=(*own_facts, *(fact for fact in search.facts() if fact not in own_facts)),
-        figures=lambda: (
-            *_effect_figures(effect, naive, question),
-            *_search_figures(search),
-            *_balance_figures(balance),
-        ),
+        balance,
+        search.matches if result is None else result,
+        naive,
+        sentences=(smallest_p_sentence(balance), balance_sentence(balance)),
+        facts=(*facts, *(fact for fact in search.facts() if fact not in facts)),
         tables=(weights_table, balance_table(balance)),
-        method=(
-            *question.method,
-            *(() if result is None else _error_sentences(result)),
-            _tests_sentence(balance),
-            _SEARCH_WEIGHTS,
-            _LIMITS,
-        ),
-        warnings=tuple(_warnings(matches, balance)),
+        search=search,
+    )
+
+
+def _document(
+    badge: str,
+    question: MatchQuestion,
+    balance: Balance,
+    matches: MatchResult | None,
+    naive: Difference | None = None,
+    *,
+    sentences: tuple[str, str],
+    facts: Sequence[tuple[str, str]],
+    tables: Sequence[Table],
+    search: GenMatchResult | None = None,
+) -> Document:
+    """Put the parts of every document on matching in their order.
+
+    Parameters
+    ----------
+    sentences
+        On the balance; without an effect the first of them is the answer.
+    """
+    effect = None if matches is None else matched_difference(matches)
+    text, *remarks = sentences
+    estimate, interval = "", ""
+    if effect is not None and matches is not None:
+        estimate = signed_amount(effect.value)
+        interval = f"95 % interval {_signed_interval(effect.interval)}"
+        text = effect_sentence(effect, question.outcome, question.treatment, matches.estimand)
+        remarks = list(sentences)
+    if naive is not None:
+        remarks.insert(0, naive_sentence(naive))
+    if matches is not None:
+        remarks.append(dropped_sentence(matches))
+    claim = Claim(
+        badge=badge,
+        tone=_tone(balance, effect),
+        text=text,
+        estimate=estimate,
+        interval=interval,
+        remarks=tuple(remarks),
+    )
+
+    def figures() -> Iterator[Figure]:
+        yield from _effect_figures(effect, naive, question)
+        if search is not None:
+            yield from _search_figures(search)
+        yield from _balance_figures(balance)
+
+    method = (
+        *question.method,
+        *_error_sentences(matches),
+        _tests_sentence(balance),
+        *([] if search is None else [_SEARCH_WEIGHTS]),
+        _LIMITS,
+    )
+    warnings = tuple(_warnings(matches, balance))
+    rests_on = Facts((("Table", question.source), *facts))
+    parts: list[Part] = [
+        Answer("", claims=(claim,), warnings=len(warnings)),
+        Figures(figures, forms=PAGE),
+        replace(rests_on, forms=SCREEN),
+        *tables,
+        *([Warnings(warnings)] if warnings else []),
+        Section("What it rests on", (rests_on,), forms=WRITTEN),
+        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
+        Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN),
+    ]
+    return Document(
+        name=badge,
+        title=f"{question.treatment} in {question.source}",
+        parts=tuple(parts),
         numbers=(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),
-            *({"kind": "weight", "name": name, "weight": weight} for name, weight in weights),
+            *_weight_numbers(search),
         ),
     )
 
@@ -272,12 +301,12 @@ def effect_sentence(
     effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
 ) -> str:
     """Say whether there is an effect, and how large."""
-    average = f"on average over {_AVERAGED_OVER[estimand]}"
+    average = f"on average over {_WORDING[estimand][1]}"
     verb = "raises" if effect.value >= 0 else "lowers"
     changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
     if effect.interval is None:
         return f"{changes}, {average}; its interval is unknown."
-    if not effect.is_shown:
+    if not effect.excludes_zero:
         return (
             f"No effect of {treatment} on {outcome} can be shown (95 % interval "
             f"{_signed_interval(effect.interval)}), {average}."
@@ -305,17 +334,15 @@ def balance_sentence(balance: Balance) -> str:
 
 def dropped_sentence(result: MatchResult) -> str:
     """Say how many units found no match."""
-    units = _UNITS[result.estimand]
-    sought = {
-        "ATT": result.n_treated,
-        "ATC": result.n - result.n_treated,
-        "ATE": result.n,
-    }[result.estimand]
+    units = _WORDING[result.estimand][0]
+    untreated = result.n - result.n_treated
+    counts = {"ATT": result.n_treated, "ATC": untreated, "ATE": result.n}
+    total = counts[result.estimand]
     outside = result.rows - result.n
     support = f" {outside:,} rows lie outside the common support." if outside else ""
     if not result.n_dropped:
-        return f"All {sought:,} {units} found a match.{support}"
-    return f"{result.n_dropped:,} of {sought:,} {units} found no match and are left out.{support}"
+        return f"All {total:,} {units} found a match.{support}"
+    return f"{result.n_dropped:,} of {total:,} {units} found no match and are left out.{support}"
 
 
 def smallest_p_sentence(balance: Balance) -> str:
@@ -332,12 +359,13 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
     if options.get("unmatched"):
         yield "Nothing was matched: all rows are compared as they are."
         return
-    count = options["m"]
-    nearest = "its nearest" if count == 1 else f"its {count} nearest"
+    nearest = "its nearest" if options["m"] == 1 else f"its {options['m']} nearest"
+    covariates = ", ".join(names)
+    if len(names) > MOST_NAMED:
+        covariates = f"{len(names)} covariates ({', '.join(names[:MOST_NAMED])}, …)"
     yield (
-        f"Each {_QUERIES[options['estimand']]} is matched with {nearest} of the other arm in "
-        f"{_covariate_names(names)}, {_distance(options)}. The search is exact"
-        f"{_ties(options)}."
+        f"Each {_WORDING[options['estimand']][2]} is matched with {nearest} of the other arm in "
+        f"{covariates}, {_distance(options)}. The search is exact, {_ties(options)}."
     )
     limits = list(_limits(options))
     if limits:
@@ -359,12 +387,6 @@ def method_sentences(options: Mapping[str, Any], names: Sequence[str]) -> Iterat
         yield "The quirks of R's package Matching are reproduced (docs/matching.md)."
 
 
-def _covariate_names(names: Sequence[str]) -> str:
-    if len(names) > MOST_NAMED:
-        return f"{len(names)} covariates ({', '.join(names[:MOST_NAMED])}, …)"
-    return ", ".join(names)
-
-
 def _distance(options: Mapping[str, Any]) -> str:
     if "population" in options:
         return "weighted by what the search found"
@@ -375,10 +397,10 @@ def _distance(options: Mapping[str, Any]) -> str:
 
 def _ties(options: Mapping[str, Any]) -> str:
     if options["no_replace"]:
-        return ", each match is used once, in the order of the rows"
+        return "each match is used once, in the order of the rows"
     if options["no_ties"]:
-        return ", with replacement, ties are broken by lot"
-    return ", with replacement and all ties"
+        return "with replacement, ties are broken by lot"
+    return "with replacement and all ties"
 
 
 def _limits(options: Mapping[str, Any]) -> Iterator[str]:
@@ -393,69 +415,14 @@ def _limits(options: Mapping[str, Any]) -> Iterator[str]:
         yield "rows outside the overlap of both groups are left out"
 
 
-def _document(
-    question: MatchQuestion,
-    claim: Claim,
-    effect: Difference | None,
-    *,
-    facts: Sequence[tuple[str, str]],
-    figures: Callable[[], Iterable[Figure]],
-    tables: Sequence[Table],
-    method: Sequence[str],
-    warnings: tuple[CampaignWarning, ...],
-    numbers: tuple[dict[str, Number], ...],
-) -> Document:
-    """Put the parts of every document on matching in their order."""
-    estimate, interval = _estimate(effect)
-    rests_on = Facts((("Table", question.source), *facts))
-    parts: list[Part] = [
-        Answer(
-            "",
-            claims=(replace(claim, estimate=estimate, interval=interval),),
-            warnings=len(warnings),
-        ),
-        Figures(figures, forms=PAGE),
-        replace(rests_on, forms=SCREEN),
-        *tables,
-        *([Warnings(warnings)] if warnings else []),
-        Section("What it rests on", (rests_on,), forms=WRITTEN),
-        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-        Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN),
-    ]
-    return Document(
-        name=claim.badge,
-        title=f"{question.treatment} in {question.source}",
-        parts=tuple(parts),
-        numbers=numbers,
-    )
-
-
-def _answer(effect: Difference | None, result: MatchResult, question: MatchQuestion) -> str:
-    if effect is None:
-        return ""
-    return effect_sentence(effect, question.outcome, question.treatment, result.estimand)
-
-
-def _estimate(effect: Difference | None) -> tuple[str, str]:
-    """Return the number and its interval, with signs; both are empty without an effect."""
-    if effect is None:
-        return "", ""
-    interval = "unknown" if effect.interval is None else _signed_interval(effect.interval)
-    return _signed(effect.value), f"95 % interval {interval}"
-
-
-def _signed_interval(interval: tuple[float, float]) -> str:
-    return " to ".join(map(_signed, interval))
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+def _signed_interval(interval: tuple[float, float] | None) -> str:
+    return "unknown" if interval is None else " to ".join(map(signed_amount, interval))
 
 
 def _tone(balance: Balance, effect: Difference | None) -> str:
     """Return whether the effect is shown, or without one whether the covariates are balanced."""
     if effect is not None:
-        return "equivalent" if effect.is_shown else "undecided"
+        return "equivalent" if effect.excludes_zero else "undecided"
     worst = _worst(balance.variables, balance.before if balance.after is None else balance.after)
     return "equivalent" if worst is not None and worst[1] <= MATTERS_PERCENT else "undecided"
 
@@ -519,9 +486,9 @@ def _warnings(result: MatchResult | None, balance: Balance) -> Iterator[Campaign
         )
 
 
-def _error_sentences(result: MatchResult) -> Iterator[str]:
+def _error_sentences(result: MatchResult | None) -> Iterator[str]:
     """Say where the effect, its error and its interval come from."""
-    if result.estimate is None:
+    if result is None or result.estimate is None:
         return
     mean = "The effect is the weighted mean of the differences in pairs."
     if result.se is not None:
@@ -550,8 +517,8 @@ def _tests_sentence(balance: Balance) -> str:
 def _strata_table(result: MatchResult) -> Iterator[Table]:
     if not isinstance(result, MatchByResult):
         return
-    shown = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
-    more = len(result.strata) - len(shown)
+    largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
+    more = len(result.strata) - len(largest)
     headings = ("rows", "treated", "matched", "dropped", "estimate")
     yield Table(
         (Column(", ".join(result.by), "name"), *(Column(one, "number") for one in headings)),
@@ -564,7 +531,7 @@ def _strata_table(result: MatchResult) -> Iterator[Table]:
                 f"{stratum.n_dropped:,}",
                 UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
             )
-            for stratum in shown
+            for stratum in largest
         ),
         title="Strata",
         notes=(f"The largest of them; --json has the {more:,} others too.",) if more else (),
@@ -646,6 +613,12 @@ def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
     for row in balance.rows():
         name, when, *values = row.items()
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
+
+
+def _weight_numbers(search: GenMatchResult | None) -> Iterator[dict[str, Number]]:
+    if search is not None:
+        for name, weight in zip(search.names, search.weights.tolist(), strict=True):
+            yield {"kind": "weight", "name": name, "weight": weight}
 
 
 def _number_text(value: float | None) -> str:

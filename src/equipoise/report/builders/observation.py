@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.model.observation_result import Bounds, ObservationResult, StratumResult
-from equipoise.model.quantities import amount
+from msgspec.structs import replace
+
+from equipoise.model.interval import Interval
+from equipoise.model.observation_result import (
+    Effect,
+    ObservationResult,
+    Period,
+    Placebo,
+    StratumResult,
+)
 from equipoise.report.document import (
+    UNKNOWN,
     WRITTEN,
     Answer,
     Claim,
@@ -23,7 +32,13 @@ from equipoise.report.document import (
     Table,
     Warnings,
 )
-from equipoise.report.units import interval_text, percent_change, significant
+from equipoise.report.units import (
+    change_text,
+    interval_text,
+    percent_change,
+    signed_amount,
+    significant,
+)
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -55,10 +70,7 @@ def observation_document(
     question, refusal = result.question, result.refusal
     estimate, interval = "", ""
     if result.matched is not None:
-        effect = result.matched.effect
-        estimate, ends = _estimate_cells(
-            effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci
-        )
+        estimate, ends = _effect_cells(result.matched.effect)
         interval = f"95 % interval {ends}"
     claim = Claim(
         badge="refused" if refusal else "observed",
@@ -95,11 +107,9 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
     rows = (
         (
             one.column,
-            _value(one.candidate_before),
-            _value(one.baseline_before),
+            *map(_value, (one.candidate_before, one.baseline_before)),
             _standard_deviations(one.difference_before),
-            _value(one.candidate_after),
-            _value(one.baseline_after),
+            *map(_value, (one.candidate_after, one.baseline_after)),
             _standard_deviations(one.difference_after),
         )
         for one in result.balance
@@ -108,7 +118,7 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
     if result.hidden_bias is not None:
         as_ratio = result.naive.ratio is not None
         bounds = (
-            (f"odds ×{bound.gamma:g}", _interval(bound.low, bound.high, as_ratio=as_ratio))
+            (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
         yield _table("Hidden factor", ("95 % interval",), bounds)
@@ -134,9 +144,8 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
         f"{question.baseline}{left_out}",
     )
     yield "about", result.about
-    for one in result.dropped:
-        averages = f"{_value(one.kept)} on average, {_value(one.dropped)} where dropped"
-        yield one.column, averages
+    for mean in result.dropped:
+        yield mean.column, f"{_value(mean.kept)} on average, {_value(mean.dropped)} where dropped"
     caliper = "no caliper"
     if matching.caliper is not None:
         caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
@@ -158,9 +167,9 @@ def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
         yield "strata", f"{strata.column}: {strata.worst} differs most after matching"
         if strata.shared_clusters:
             yield "shared clusters", f"{strata.shared_clusters:,} have rows in several strata"
-        for each in strata.each:
-            if each.dropped is not None:
-                yield each.name, f"takes no part: {each.dropped}"
+        for stratum in strata.each:
+            if stratum.dropped is not None:
+                yield stratum.name, f"takes no part: {stratum.dropped}"
     if result.hidden_bias is not None:
         yield "hidden factor", result.hidden_bias.summary
     if result.robustness is not None:
@@ -187,12 +196,12 @@ def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
     rows = f"{stratum.candidate_rows if matched is None else matched:,}"
     if stratum.difference is None:
         return (stratum.name, rows, "none", "", "", "")
-    estimate, _ = _estimate_cells(stratum.ratio, None, stratum.difference, None)
+    estimate = signed_amount(stratum.difference)
     gamma = stratum.gamma_to_change
     return (
         stratum.name,
         rows,
-        estimate,
+        change_text(stratum.ratio, estimate),
         stratum.worst_column or "",
         _standard_deviations(stratum.worst_difference),
         "unknown" if gamma is None else f"×{gamma:.3g}",
@@ -200,47 +209,37 @@ def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
 
 
 def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
-    for name, ratio, ratio_ci, difference, difference_ci in _effects(result):
-        if difference is not None:
-            yield (name, *_estimate_cells(ratio, ratio_ci, difference, difference_ci))
+    for name, effect in _effects(result):
+        if effect.difference is not None:
+            yield (name, *_effect_cells(effect))
         if name != "comparable" or result.matched is None:
             continue
-        effect = result.matched.effect
         for error in result.matched.errors:
-            _, interval = _estimate_cells(
-                effect.ratio, error.ratio_ci, effect.difference, error.difference_ci
-            )
+            as_ratio = effect.ratio is not None
+            interval = _interval(error.ratio_ci if as_ratio else error.difference_ci, as_ratio)
             yield (f"  {_ERRORS[error.name]}", "", interval)
         if effect.ratio is not None:
-            cells = _estimate_cells(None, None, effect.difference, effect.difference_ci)
-            yield (f"  in {result.question.outcome}", *cells)
+            difference = replace(effect, ratio=None)
+            yield (f"  in {result.question.outcome}", *_effect_cells(difference))
 
 
-def _effects(
-    result: ObservationResult,
-) -> Iterator[tuple[str, float | None, Bounds, float | None, Bounds]]:
-    """Yield every effect: its name, its ratio and its difference, each with its interval."""
-    naive = result.naive
-    yield "naive", naive.ratio, naive.ratio_ci, naive.difference, naive.difference_ci
+def _effects(result: ObservationResult) -> Iterator[tuple[str, Effect | Period | Placebo]]:
+    """Yield every effect with its name."""
+    yield "naive", result.naive
     if result.matched is not None:
-        one = result.matched.effect
-        yield "comparable", one.ratio, one.ratio_ci, one.difference, one.difference_ci
-    for period in result.periods:
-        name = f"from {period.begins}"
-        yield name, period.ratio, period.ratio_ci, period.difference, period.difference_ci
-    for placebo in result.placebos:
-        name = f"placebo {placebo.kind} {placebo.name}"
-        yield name, placebo.ratio, placebo.ratio_ci, placebo.difference, placebo.difference_ci
+        yield "comparable", result.matched.effect
+    yield from ((f"from {period.begins}", period) for period in result.periods)
+    yield from ((f"placebo {one.kind} {one.name}", one) for one in result.placebos)
 
 
 def _effect_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
-    for name, ratio, ratio_ci, difference, difference_ci in _effects(result):
+    for name, effect in _effects(result):
         row: dict[str, Number] = {"kind": "effect", "name": name}
         for key, value, interval in (
-            ("ratio", ratio, ratio_ci),
-            ("difference", difference, difference_ci),
+            ("ratio", effect.ratio, effect.ratio_ci),
+            ("difference", effect.difference, effect.difference_ci),
         ):
-            low, high = (None, None) if interval is None else interval
+            low, high = interval or (None, None)
             row |= {key: value, f"{key}_low": low, f"{key}_high": high}
         yield row
 
@@ -259,25 +258,20 @@ def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
         }
 
 
-def _estimate_cells(
-    ratio: float | None, ratio_ci: Bounds, difference: float, difference_ci: Bounds
-) -> tuple[str, str]:
+def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
     """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
-    if ratio is not None:
-        interval = "none" if ratio_ci is None else _interval(*ratio_ci, as_ratio=True)
-        return percent_change(ratio), interval
-    interval = "none" if difference_ci is None else _interval(*difference_ci, as_ratio=False)
-    return _signed(difference), interval
+    if effect.ratio is not None:
+        return percent_change(effect.ratio), _interval(effect.ratio_ci, True)
+    difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
+    return difference, _interval(effect.difference_ci, False)
 
 
-def _interval(low: float | None, high: float | None, *, as_ratio: bool) -> str:
+def _interval(ends: Interval | None, as_ratio: bool) -> str:
+    if ends is None:
+        return "none"
     if as_ratio:
-        return interval_text(low, high)
-    return " to ".join("unlimited" if end is None else _signed(end) for end in (low, high))
-
-
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+        return interval_text(ends)
+    return " to ".join("unlimited" if end is None else signed_amount(end) for end in ends)
 
 
 def _value(value: float | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from equipoise.model.result import PooledCampaigns, PooledComparison
 from equipoise.report.builders.shape import level_parts, levelled_ratio
 from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
-from equipoise.report.units import interval_text, percent_change
+from equipoise.report.units import change_text, interval_text, percent_change
 
 _MOST_COLUMNS = 6
 """Number of campaigns that stand beside one another, the latest."""
@@ -80,9 +80,9 @@ def _row(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ..
     return (
         comparison.candidate,
         Styled(percent_change(comparison.pooled.ratio), "strong"),
-        interval_text(*comparison.pooled.ratio_ci),
+        interval_text(comparison.pooled.ratio_ci),
         f"±{between:.1f} %",
-        *(UNKNOWN if ratio is None else percent_change(ratio) for ratio in ratios),
+        *(change_text(ratio, UNKNOWN) for ratio in ratios),
     )
 
 

@@ -52,12 +52,12 @@ def primitives_tables(document: ResultDocument) -> Iterator[Table]:
 
 def primitives_tiles(document: ResultDocument) -> Iterator[tuple[str, str]]:
     """Yield the first row of each class that has a number, as its name and its median."""
-    seen = set()
+    classes = set()
     for condition in document.conditions:
         group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
         metric = probe_metric(condition)
-        if group not in seen and metric in condition.metrics:
-            seen.add(group)
+        if group not in classes and metric in condition.metrics:
+            classes.add(group)
             median = metric_formatter(metric)(condition.metrics[metric].median)
             yield f"{group}: {condition.name}", median
 

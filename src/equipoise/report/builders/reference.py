@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
-from equipoise.report.units import interval_text, metric_formatter, percent_change
+from equipoise.report.units import change_text, interval_text, metric_formatter, percent_change
 
 _CHANGED_SHOWN = 6
 """Rows that the answer names, those that changed most."""
@@ -54,38 +54,29 @@ def reference_answer(against: ReferenceComparison) -> str:
 def largest_changes(against: ReferenceComparison) -> Iterator[str]:
     """Yield the rows that cost more and those that cost less, the largest change first."""
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
-        line = _largest(against.rows, verb, sign)
-        if line:
-            yield line
-
-
-def _largest(rows: Sequence[ReferenceRow], verb: str, sign: float) -> str:
-    changed = sorted(
-        (
-            (abs(math.log(row.ratio)), row.name, percent_change(row.ratio))
-            for row in rows
+        ratios = [
+            (row.ratio, row.name)
+            for row in against.rows
             if row.changed and row.ratio is not None and sign * math.log(row.ratio) > 0
-        ),
-        key=lambda change: -change[0],
-    )
-    if not changed:
-        return ""
-    shown = ", ".join(f"{name} {change}" for _, name, change in changed[:_CHANGED_SHOWN])
-    more = len(changed) - _CHANGED_SHOWN
-    return f"{verb}: {shown}" + (f" and {more} more." if more > 0 else ".")
+        ]
+        largest = sorted(ratios, key=lambda change: -abs(math.log(change[0])))
+        if largest:
+            named = (f"{name} {percent_change(ratio)}" for ratio, name in largest[:_CHANGED_SHOWN])
+            more = len(largest) - _CHANGED_SHOWN
+            yield f"{verb}: {', '.join(named)}" + (f" and {more} more." if more > 0 else ".")
 
 
 def _row(row: ReferenceRow) -> tuple[Cell, ...]:
     show = metric_formatter(row.metric)
-    there, here = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
-    ratio = UNKNOWN if row.ratio is None else percent_change(row.ratio)
-    interval = UNKNOWN if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci)
+    costs = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
+    ratio = change_text(row.ratio, UNKNOWN)
+    interval = interval_text(row.ratio_ci, UNKNOWN)
     changed = Styled("", "strong")
     if row.changed is None:
         changed = Styled(row.unknown or "", "caution")
     elif row.changed and row.ratio is not None:
         changed = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
-    return (row.name, there, here, ratio, interval, changed)
+    return (row.name, *costs, ratio, interval, changed)
 
 
 def _sentences(against: ReferenceComparison) -> Iterator[str]:
@@ -99,7 +90,7 @@ def _sentences(against: ReferenceComparison) -> Iterator[str]:
         yield (
             f"Geometric mean over {against.geometric_mean_rows} rows: "
             f"{percent_change(against.geometric_mean)} "
-            f"({interval_text(*against.geometric_mean_ci)}). "
+            f"({interval_text(against.geometric_mean_ci)}). "
             "It weighs every row alike, as no program does: it ranks no machine."
         )
     yield f"Scope: {against.scope}."

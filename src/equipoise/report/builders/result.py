@@ -24,6 +24,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
+    imported_interval,
     primary_comparisons,
 )
 from equipoise.report.builders.conditions import (
@@ -47,6 +48,7 @@ from equipoise.report.builders.shape import (
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    EVERYWHERE,
     MOST_CLAIMS,
     PAGE,
     SCREEN,
@@ -60,7 +62,6 @@ from equipoise.report.document import (
     Document,
     Facts,
     Figures,
-    Form,
     Number,
     Paragraph,
     Part,
@@ -68,7 +69,13 @@ from equipoise.report.document import (
     Table,
     Warnings,
 )
-from equipoise.report.units import byte_count, interval_text, percent_change, ratio_interval
+from equipoise.report.units import (
+    byte_count,
+    capitalized,
+    change_text,
+    percent_change,
+    ratio_interval,
+)
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure, Sequences
@@ -78,6 +85,7 @@ FOLDED_FROM = 8
 _NAMES_SHOWN = 3
 _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
+_STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
 _ASKED_FIRST = frozenset(
@@ -140,21 +148,14 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     ]
     if document.against is not None:
         parts.append(reference_section(document.against))
-    if of_primitives:
-        parts.append(others)
-    parts += _measured(document, primary)
-    if not of_primitives:
-        parts.append(others)
-    parts += _control(document.control)
-    parts += _how_it_ran(report)
+    measured = tuple(_measured(document, primary))
+    parts += (others, *measured) if of_primitives else (*measured, others)
+    parts += (*_control(document.control), *_how_it_ran(report))
     if not of_primitives:
         # How long the process of a probe takes says nothing of what it measures.
         parts += shape_lines_of_screen(document)
-    parts.append(
-        Warnings(document.warnings, forms=PAGE)
-        if not document.warnings
-        else Warnings(document.warnings)
-    )
+    # The page says so if there is no warning.
+    parts.append(Warnings(document.warnings, forms=EVERYWHERE if document.warnings else PAGE))
     parts += _repetition(report)
     parts.append(environment_section(document.environment))
     parts += _earlier(report.earlier)
@@ -246,25 +247,19 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
             Column("interval"),
             Column("trials"),
         )
-        rows = tuple(map(_imported_row, imported.comparisons))
+        rows = tuple(
+            (
+                one.candidate,
+                one.baseline,
+                change_text(one.ratio, UNKNOWN),
+                imported_interval(one, f"none: {one.unknown or ''}"),
+                f"{one.baseline_trials} : {one.candidate_trials}",
+            )
+            for one in imported.comparisons
+        )
         yield Table(columns, rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
     if imported.comparisons:
         yield Paragraph(imported.summary, "dim", forms=SCREEN)
-
-
-def _imported_row(comparison: SampleComparison) -> tuple[str, ...]:
-    low, high = comparison.ratio_ci
-    interval = f"none: {comparison.unknown or ''}"
-    if low is not None or high is not None:
-        coverage = f"ordinary {100 * (1 - comparison.level):g} % interval"
-        interval = f"{coverage} {interval_text(low, high)} ({comparison.method})"
-    return (
-        comparison.candidate,
-        comparison.baseline,
-        UNKNOWN if comparison.ratio is None else percent_change(comparison.ratio),
-        interval,
-        f"{comparison.baseline_trials} : {comparison.candidate_trials}",
-    )
 
 
 def _control(control: ControlResult | None) -> Iterator[Part]:
@@ -276,19 +271,15 @@ def _control(control: ControlResult | None) -> Iterator[Part]:
     if floor is not None:
         noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
     yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
+    difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
-        (
-            f"{comparison.candidate} against {comparison.baseline}",
-            "not known yet" if comparison.ratio is None else percent_change(comparison.ratio),
-        ),
+        (difference, change_text(comparison.ratio, "not known yet")),
         (f"{100 * (1 - comparison.level):g} % interval", interval),
         ("Noise floor", noise),
         ("Trials", str(control.condition.trials)),
     )
-    sentence = control.summary[:1].upper() + control.summary[1:]
-    yield Section(
-        "Control: the baseline against itself", (Paragraph(sentence), Facts(facts)), forms=WRITTEN
-    )
+    parts = (Paragraph(capitalized(control.summary)), Facts(facts))
+    yield Section("Control: the baseline against itself", parts, forms=WRITTEN)
 
 
 def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
@@ -298,10 +289,10 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     if document.imported is not None:
         source = document.imported.source
         tool = "a tool that the file does not name" if source.tool is None else source.tool
+        files = ", ".join(source.files)
         yield Bullets(
             (
-                f"imported from {', '.join(source.files)}, measured by {tool}; "
-                f"order: {source.order}",
+                f"imported from {files}, measured by {tool}; order: {source.order}",
                 f"run {run.id}{ledger}",
             ),
             "dim",
@@ -315,17 +306,14 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):
         scope = "across processes, in this campaign on this host"
-    certificate = document.environment.get("certificate")
-    yield Bullets(
-        (
-            f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
-            f"scope: {scope}",
-            f"run {run.id}, seed {run.seed}{ledger}",
-            *([f"certificate of this host: {certificate}"] if certificate else []),
-        ),
-        "dim",
-        forms=SCREEN,
-    )
+    lines = [
+        f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
+        f"scope: {scope}",
+        f"run {run.id}, seed {run.seed}{ledger}",
+    ]
+    if certificate := document.environment.get("certificate"):
+        lines.append(f"certificate of this host: {certificate}")
+    yield Bullets(tuple(lines), "dim", forms=SCREEN)
 
 
 def _repetition(report: CampaignReport) -> Iterator[Part]:
@@ -345,11 +333,8 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     )
     known = (fact for fact in _flattened(document.environment) if fact[0] in _ASKED_FIRST)
     measured = (Facts((*facts, *known)), Command(command, "Again:"))
-    forms: Sequence[Form] = ("text", "notebook")
-    for form in forms:
-        yield Section(
-            "How it was measured", measured, folded=form == "notebook", forms=frozenset({form})
-        )
+    yield Section("How it was measured", measured, forms=frozenset({"text"}))
+    yield Section("How it was measured", measured, folded=True, forms=frozenset({"notebook"}))
 
 
 def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
@@ -382,8 +367,7 @@ def environment_section(environment: Mapping[str, Any]) -> Section:
         if len(lines) < FOLDED_FROM:
             facts.extend(lines)
         else:
-            name = key.replace("_", " ")
-            title = f"{name[:1].upper()}{name[1:]} ({len(lines)} lines)"
+            title = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
             folded.append(Section(title, (Facts(lines),), folded=True))
     return Section("Environment", (Facts(tuple(facts)), *folded), forms=PAGE)
 
@@ -406,18 +390,11 @@ def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
 
 def _equal_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Put mappings of equal content under one name, which says whose they are."""
-    names: dict[str, list[str]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
-            names.setdefault(repr(value), []).append(name)
-    if all(len(equal) == 1 for equal in names.values()):
-        return values
-    merged: dict[str, Any] = {}
-    for name, value in values.items():
-        equal = names.get(repr(value), [name]) if isinstance(value, Mapping) else [name]
-        if equal[0] == name:
-            merged[_joined_names(equal, len(values))] = value
-    return merged
+        content = ("", repr(value)) if isinstance(value, Mapping) else (name, "")
+        names.setdefault(content, []).append(name)
+    return {_joined_names(equal, len(values)): values[equal[0]] for equal in names.values()}
 
 
 def _joined_names(names: list[str], of: int) -> str:
@@ -480,11 +457,10 @@ def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
     After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
     metric's name ends in; ``inf`` is that of trials that timed out.
     """
-    compared: dict[tuple[str, str], Comparison | SampleComparison] = {}
-    compared.update({(one.candidate, one.metric): one for one in document.comparisons})
+    comparisons: list[Comparison | SampleComparison] = [*document.comparisons]
     if document.imported is not None:
-        imported = document.imported.comparisons
-        compared.update({(one.candidate, one.metric): one for one in imported})
+        comparisons += document.imported.comparisons
+    compared = {(one.candidate, one.metric): one for one in comparisons}
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))
@@ -499,28 +475,15 @@ def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
                 "median": summary.median,
                 "median_low": summary.median_ci[0],
                 "median_high": summary.median_ci[1],
-                "mean": summary.mean,
-                "sd": summary.sd,
-                "min": summary.min,
-                "p05": summary.p05,
-                "p25": summary.p25,
-                "p75": summary.p75,
-                "p95": summary.p95,
-                "max": summary.max,
+                **{name: getattr(summary, name) for name in _STATISTICS},
                 **_comparison_numbers(comparison),
             }
 
 
 def _comparison_numbers(comparison: Comparison | SampleComparison | None) -> dict[str, Number]:
-    names = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
-    of_blocks: dict[str, Number] = dict.fromkeys(("mean_ratio", "e_value", "verdict"))
-    if comparison is None:
-        return {**dict.fromkeys(names), **of_blocks}
-    values = (comparison.baseline, comparison.ratio, *comparison.ratio_ci, comparison.level)
-    if isinstance(comparison, Comparison):
-        of_blocks = {
-            "mean_ratio": comparison.mean_ratio,
-            "e_value": comparison.e_value,
-            "verdict": comparison.verdict,
-        }
-    return {**dict(zip(names, values, strict=True)), **of_blocks}
+    """Return what a comparison has of these; imported trials have no verdict."""
+    low, high = (None, None) if comparison is None else comparison.ratio_ci
+    of_any = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
+    of_blocks = ("mean_ratio", "e_value", "verdict")
+    numbers = {name: getattr(comparison, name, None) for name in of_any + of_blocks}
+    return {**numbers, "ratio_low": low, "ratio_high": high}

@@ -21,6 +21,7 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
+from equipoise.report.builders.conditions import is_time
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -40,6 +41,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     capitalized,
+    change_text,
     interval_text,
     metric_formatter,
     percent_change,
@@ -52,6 +54,12 @@ MOST_UNFOLDED = 6
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "mean": "Mean"}
 FEWEST_TRIALS = 20
 """Fewer trials say nothing of tails and neighbours."""
+_COMPANIONS = {
+    "time": ("the earlier trials", "the later trials"),
+    "environment_bytes": ("a small environment", "a large environment"),
+    "argument_bytes": ("a short path of the program", "a long path of the program"),
+}
+"""What a mode goes with where the covariate is low, and where it is high."""
 _SHAPES_ON_SCREEN = 6
 _SKEWED_FROM = 2.0
 _DEPENDENT_FROM = 0.3
@@ -64,32 +72,33 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     """Build the page's section on shapes."""
     smallest = min((one.min_effect for one in primary), default=0.0)
     of_primitives = is_of_primitives(document)
-    pairs = []
+    pairs: list[tuple[Name, str | tuple[str, ...]]] = []
     for index, condition in enumerate(document.conditions):
         metric = (probe_metric(condition) if of_primitives else None) or document.primary_metric
         lines = tuple(_shape_lines(condition, metric, smallest))
         name = Name(condition.name, color_of(index))
         pairs.append((name, lines or "unknown: no trial has the metric"))
+    if not pairs:
+        return Section("Shape", (), forms=PAGE)
+    parts: list[Part] = [Facts(tuple(pairs))]
+    if len(pairs) > MOST_UNFOLDED:
+        title = f"Shape of each of the {len(pairs)} conditions"
+        parts = [Section(title, tuple(parts), folded=True)]
+    parts += (Paragraph(steady_sentence(steady)) for steady in document.steady_state)
     # Where there are many, those that disagree come first.
     answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
-    parts: list[Part] = [
-        *_folded_if_many(tuple(pairs)),
-        *(Paragraph(steady_sentence(one)) for one in document.steady_state),
-    ]
     for comparison in answered[:MOST_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
         parts.append(_statistics(comparison))
-    return Section("Shape", tuple(parts) if pairs else (), forms=PAGE)
+    return Section("Shape", tuple(parts), forms=PAGE)
 
 
 def shape_lines_of_screen(document: ResultDocument) -> Iterator[Part]:
     """Build what the terminal says of shapes: what is not flat, and what drifted."""
-    shapes = tuple(_not_flat(document))
-    if shapes:
+    if shapes := tuple(_not_flat(document)):
         yield Bullets(shapes, "dim", _SHAPES_ON_SCREEN, forms=SCREEN)
-    drifts = tuple(_drifts(document))
-    if drifts:
+    if drifts := tuple(_drifts(document)):
         yield Bullets(drifts, "dim", ALIKE_SHOWN, forms=SCREEN)
 
 
@@ -151,7 +160,7 @@ def drift_sentence(metric: str, summary: MetricSummary, min_effect: float) -> st
     if size.startswith("×"):
         slow = "slow" if metric.endswith("_s") else "large"
         change = f"became {size.removeprefix('×')} times as {slow}"
-    elif metric.endswith("_s") and not metric.endswith("_per_s"):
+    elif is_time(metric):
         change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
     else:
         change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"
@@ -180,7 +189,7 @@ def steady_sentence(steady: SteadyComparison) -> str:
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
     change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(*compared.ratio_ci)
+    interval = interval_text(compared.ratio_ci)
     return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
 
 
@@ -214,7 +223,7 @@ def levels_of(document: ResultDocument) -> Iterator[Levelled]:
 
 def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
     """Return a ratio with its variance by level."""
-    return Levelled(name, True, by_level, percent_change, lambda ends: interval_text(*ends))
+    return Levelled(name, True, by_level, percent_change, interval_text)
 
 
 def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
@@ -224,9 +233,9 @@ def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
         yield _level_table(known)
     advised = [one for one in known if one.by_level.advice_summary is not None]
     compared = [one for one in advised if one.compared] or advised
-    for one in compared[:_MOST_ADVICE]:
-        name = f"{one.name}: " if len(compared) > 1 else ""
-        advice = capitalized(one.by_level.advice_summary or "")
+    for levelled in compared[:_MOST_ADVICE]:
+        name = f"{levelled.name}: " if len(compared) > 1 else ""
+        advice = capitalized(levelled.by_level.advice_summary or "")
         yield Paragraph(f"{name}{advice}", forms=SCREEN)
     for reason in dict.fromkeys(one.by_level.unknown_because for one in levels):
         if reason is not None:
@@ -238,19 +247,12 @@ def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
         return
-    yield capitalized(by_level.these), interval_text(*by_level.these_ci)
-    yield capitalized(by_level.across), interval_text(*by_level.across_ci)
+    yield capitalized(by_level.these), interval_text(by_level.these_ci)
+    yield capitalized(by_level.across), interval_text(by_level.across_ci)
     for component in by_level.components:
         yield f"Variance: {component.level}", _component(component)
     if by_level.advice_summary is not None:
         yield "More measuring", by_level.advice_summary
-
-
-def _folded_if_many(pairs: tuple[tuple[Name, str | tuple[str, ...]], ...]) -> Iterator[Part]:
-    if len(pairs) > MOST_UNFOLDED:
-        yield Section(f"Shape of each of the {len(pairs)} conditions", (Facts(pairs),), folded=True)
-    elif pairs:
-        yield Facts(pairs)
 
 
 def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
@@ -263,29 +265,23 @@ def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> 
         if (drift := drift_sentence(metric, summary, min_effect)) is not None:
             yield f"drift: {drift}"
         if condition.trials >= FEWEST_TRIALS:
-            yield from _tail_and_neighbours(summary)
+            if summary.tail is not None and summary.tail >= _SKEWED_FROM:
+                length = significant(summary.tail, 2)
+                yield f"the upper tail is {length} times as long as the lower one"
+            correlation = summary.autocorrelation
+            if correlation is not None and correlation >= _DEPENDENT_FROM:
+                yield f"neighbouring trials are alike: correlation {significant(correlation, 2)}"
     yield from iteration_sentences(condition)
-
-
-def _tail_and_neighbours(summary: MetricSummary) -> Iterator[str]:
-    if summary.tail is not None and summary.tail >= _SKEWED_FROM:
-        length = significant(summary.tail, 2)
-        yield f"the upper tail is {length} times as long as the lower one"
-    if summary.autocorrelation is not None and summary.autocorrelation >= _DEPENDENT_FROM:
-        correlation = significant(summary.autocorrelation, 2)
-        yield f"neighbouring trials are alike: correlation {correlation}"
 
 
 def _statistics(comparison: Comparison) -> Section:
     """Return what each statistic alone would have said of one comparison."""
-    title = (
-        "What each statistic alone would have said: "
-        f"{comparison.candidate} against {comparison.baseline}"
-    )
+    pair = f"{comparison.candidate} against {comparison.baseline}"
+    title = f"What each statistic alone would have said: {pair}"
     rows = tuple(
         (
             STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
-            UNKNOWN if answer.ratio is None else percent_change(answer.ratio),
+            change_text(answer.ratio, UNKNOWN),
             answer.says,
         )
         for answer in comparison.answers
@@ -340,17 +336,15 @@ def _companion_name(companion: ModeAssociation) -> str:
             return f"CPU {value:.0f}"
         case "position" if value is not None:
             return f"place {value + 1:.0f} in the block"
-        case "time":
-            return "the later trials" if more else "the earlier trials"
-        case "environment_bytes":
-            return f"a {'large' if more else 'small'} environment"
-        case "argument_bytes":
-            return f"a {'long' if more else 'short'} path of the program"
         case "random_addresses":
             return "random addresses (ASLR)" if value else "fixed addresses (no ASLR)"
-    if value is not None:
-        return f"{covariate} {value:g}"
-    return f"{'high' if more else 'low'} {covariate}"
+        case "time" | "environment_bytes" | "argument_bytes":
+            return _COMPANIONS[covariate][more]
+    return (
+        f"{covariate} {value:g}"
+        if value is not None
+        else f"{'high' if more else 'low'} {covariate}"
+    )
 
 
 def _level_table(levels: Sequence[Levelled]) -> Table:
@@ -360,18 +354,13 @@ def _level_table(levels: Sequence[Levelled]) -> Table:
     # Conditions that ran in different numbers of trials have no number in common.
     heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
     rows: list[Row] = []
-    for one in levels:
-        by_level = one.by_level
+    for levelled in levels:
+        by_level = levelled.by_level
+        mean = UNKNOWN if by_level.mean is None else levelled.show(by_level.mean)
         components = {part.level: _component(part) for part in by_level.components}
-        rows.append(
-            (
-                one.name,
-                Styled(UNKNOWN if by_level.mean is None else one.show(by_level.mean), "strong"),
-                one.show_interval(by_level.these_ci),
-                one.show_interval(by_level.across_ci),
-                *(components.get(name, UNKNOWN) for name in names),
-            )
-        )
+        intervals = map(levelled.show_interval, (by_level.these_ci, by_level.across_ci))
+        cells = (components.get(name, UNKNOWN) for name in names)
+        rows.append((levelled.name, Styled(mean, "strong"), *intervals, *cells))
     return Table(
         (
             Column("by level", "name"),

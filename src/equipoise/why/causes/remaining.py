@@ -131,20 +131,11 @@ class Remaining(Struct, frozen=True):
     ) -> Extra:
         """Return the extra time at kernel entry points, in functions and in waits.
 
-        Where there is no profile, or it does not show the kernel, the system calls' own seconds
-        stand for their entry points. Where waits could not be seen, those of long calls stand for
-        them.
-
-        Parameters
-        ----------
-        entries
-            Kernel entry points, for the time on a processor.
-        functions
-            Functions themselves.
-        waits
-            Kernel entry points, for the time spent waiting there.
-        calls
-            Long system calls that samples miss: their own seconds count in any case.
+        ``entries`` are kernel entry points, for the time on a processor. Without a profile that
+        shows the kernel, the system calls' own seconds stand for them. ``waits`` are kernel entry
+        points, for the time spent waiting there. Where waits could not be seen, the seconds of
+        long calls stand for them. ``calls`` are long system calls that samples miss: their own
+        seconds count in any case.
         """
         unclaimed = self.functions
         work = sum_of(

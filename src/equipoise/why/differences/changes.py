@@ -18,9 +18,7 @@ from msgspec import Struct, field
 from equipoise.model.interval import Interval
 from equipoise.stats.two_samples import (
     NO_SPREAD,
-    SampleDifference,
-    paired_difference,
-    welch_difference,
+    sample_difference,
 )
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
@@ -196,7 +194,7 @@ class Difference(Struct, frozen=True):
     faults: FaultsChange | None = None
     allocations: AllocationsChange | None = None
     instructions: Mapping[str, Change] = field(default_factory=dict)
-    """Instructions outside the kernel, by function; empty unless they were asked for."""
+    """Instructions outside the kernel, by function; empty unless a source counted them."""
     processes: Change | None = None
     threads: Change | None = None
     programs: Change | None = None
@@ -217,17 +215,17 @@ def is_more(change: Change | None) -> bool:
 
 def counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that each run counted exactly, by Welch's interval."""
-    return _change(runs, slower, welch_difference, is_count=True)
+    return _change(runs, slower, paired=False, is_count=True)
 
 
 def measured(runs: Runs[float], slower: Side) -> Change:
     """Return the change of something that was timed or sampled, by Welch's interval."""
-    return _change(runs, slower, welch_difference)
+    return _change(runs, slower, paired=False)
 
 
 def paired_counted(runs: Runs[float], slower: Side) -> Change:
     """Return the change of a count in trials of the same blocks, by Student's t."""
-    return _change(runs, slower, paired_difference, is_count=True)
+    return _change(runs, slower, paired=True, is_count=True)
 
 
 def paired_measured(runs: Runs[float], slower: Side) -> Change:
@@ -235,7 +233,7 @@ def paired_measured(runs: Runs[float], slower: Side) -> Change:
 
     It is a change of means, not of medians: means of parts add up to the mean of the whole.
     """
-    return _change(runs, slower, paired_difference)
+    return _change(runs, slower, paired=True)
 
 
 def changes(
@@ -268,15 +266,9 @@ def sum_of(parts: Iterable[Change]) -> Change:
     )
 
 
-def _change(
-    runs: Runs[float],
-    slower: Side,
-    compare: Callable[..., SampleDifference],
-    *,
-    is_count: bool = False,
-) -> Change:
+def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool = False) -> Change:
     baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    result = compare(baseline, candidate, level=LEVEL)
+    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
     extra, (low, high) = result.difference, result.difference_ci
     if is_count and result.unknown == NO_SPREAD:
         low = high = extra

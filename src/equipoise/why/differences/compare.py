@@ -24,16 +24,10 @@ _DIGITS = re.compile(r"\d+")
 def difference_between(
     trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
 ) -> Difference:
-    """Return what differs between two conditions.
+    """Return what differs between two conditions, the baseline and the candidate.
 
-    Parameters
-    ----------
-    trials
-        The analysed trials of the campaign; those of one block are a pair.
-    evidence
-        What the instrumented runs saw, any number of each.
-    conditions
-        The baseline and the candidate.
+    Of the campaign's analysed trials, those of one block are a pair. The evidence is of any number
+    of instrumented runs.
 
     Raises
     ------

@@ -30,16 +30,7 @@ def draw(picture: Picture, evidence: EvidenceSet, names: tuple[str, str], slower
     Weights are milliseconds of the mean run. The samples of a condition follow each other, the
     heaviest stack first: their order says nothing of when they were taken.
 
-    Parameters
-    ----------
-    picture
-        The kind of file.
-    evidence
-        The evidence that holds the profiles.
-    names
-        The names of the baseline and the candidate.
-    slower
-        The slower condition.
+    ``names`` are those of the baseline and the candidate.
 
     Raises
     ------

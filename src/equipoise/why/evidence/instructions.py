@@ -18,8 +18,9 @@ from equipoise.why.evidence.process import Process
 
 _PREFIX = "callgrind"
 
-_NAMED = re.compile(r"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob)=(.*)")
-_COMPRESSED = re.compile(r"\((\d+)\)(?: (.*))?")
+_FUNCTION = re.compile(r"(c?fn)=(?:\((\d+)\)(?:\s|$))?(.*)")
+"""A function, or one that is called. The file gives a name once with a number, and later the number
+alone."""
 _COSTS = re.compile(r"[+\-*\d]")
 
 
@@ -86,12 +87,12 @@ def _functions(lines: Iterable[str]) -> Counter[str]:
     function = ""
     is_of_a_call = False
     for line in lines:
-        if named := _NAMED.match(line):
-            kind, rest = named.groups()
-            # Functions have numbers of their own; those of files mean nothing here.
-            if kind in {"fn", "cfn"}:
-                name = _name(rest, names)
-                function = name if kind == "fn" else function
+        if match := _FUNCTION.match(line):
+            kind, number, name = match.groups()
+            if number is not None:
+                name = names.setdefault(number, name.strip() or number)
+            if kind == "fn":
+                function = name.strip()
         elif line.startswith("calls="):
             is_of_a_call = True
         elif _COSTS.match(line):
@@ -100,14 +101,3 @@ def _functions(lines: Iterable[str]) -> Counter[str]:
                 sums[function] += int(costs[1])
             is_of_a_call = False
     return sums
-
-
-def _name(text: str, names: dict[str, str]) -> str:
-    """Return a name. The file gives it once with a number, and later the number alone."""
-    compressed = _COMPRESSED.fullmatch(text.strip())
-    if compressed is None:
-        return text.strip()
-    number, name = compressed.groups()
-    if name:
-        names[number] = name
-    return names.get(number, number)

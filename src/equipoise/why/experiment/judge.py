@@ -20,7 +20,6 @@ from equipoise.model.plan import (
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.intervention import (
     InterventionBlocks,
-    InterventionEffect,
     describe_fraction,
     is_final,
 )
@@ -33,20 +32,14 @@ FOR_THE_FIRST = 0.5
 over all, the blocks of a short campaign would decide none."""
 
 SPREAD_EVENLY = 0.25
-"""Part of the blocks for all open attempts alike; the rest goes by the seconds of their causes."""
+"""Part of the blocks that all open attempts share equally; the seconds of their causes divide the
+rest."""
 
 
 class Experiment:
     """Judge of the gap and of each attempt as the blocks come, by the rules of the result.
 
-    Parameters
-    ----------
-    plan
-        The plan of the campaign.
-    explains
-        The interventions that it tries.
-    stopping
-        The plan's limits, or later ones.
+    ``stopping`` holds the plan's limits, or later ones.
     """
 
     def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
@@ -81,10 +74,10 @@ class Experiment:
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All open attempts warm up. A measured block tries one open attempt: a function of the seed,
-        the number of the block and the blocks so far, drawn before and apart from the order of the
-        block. So the order stays a fair coin given all of that, and a campaign that is read back
-        goes on alike.
+        All open attempts warm up. A measured block tries one open attempt. The draw depends on the
+        seed, the number of the block and the blocks so far. It comes before the order of the block
+        and apart from it, so the order stays a fair coin, and a campaign that is read back
+        continues with the same draws.
         """
         attempts = self._open()
         if phase == "measured" and attempts:
@@ -102,7 +95,7 @@ class Experiment:
         return self._gap.earliest_block()
 
     def _open(self) -> list[Attempt]:
-        return [one for one in self._attempts if not one.is_settled(self._min_blocks)]
+        return [each for each in self._attempts if not each.is_settled(self._min_blocks)]
 
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
@@ -121,24 +114,18 @@ def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
 
 
 class Attempt:
-    """One intervention and its blocks so far.
+    """One intervention and its blocks so far, on the primary metric.
 
-    Parameters
-    ----------
-    planned
-        The intervention and its conditions.
-    level
-        1 minus the coverage of its interval.
-    metric
-        The primary metric.
+    ``level`` is 1 minus the coverage of its interval.
     """
 
     def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
         self.planned = planned
         self.level = level
         self._metric = metric
-        self._blocks = InterventionBlocks(level)
-        self.so_far = self._blocks.rounded_effect()
+        self.blocks = InterventionBlocks(level)
+        """Blocks in which it was tried."""
+        self.so_far = self.blocks.rounded_effect()
         """Its outcome, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
@@ -151,15 +138,6 @@ class Attempt:
         self.ended_because: str | None = None
         """Why it cannot have an outcome any more: one of its conditions failed."""
 
-    @property
-    def blocks(self) -> int:
-        """Number of blocks in which it was tried."""
-        return len(self._blocks)
-
-    def exact_effect(self) -> InterventionEffect:
-        """Return its outcome, with the exact ends of the sets."""
-        return self._blocks.exact_effect()
-
     def take(self, block: BlockRead) -> None:
         """Take a block, if the intervention was tried in it."""
         if self.ended_because is not None or self.planned.candidate_with not in block.places:
@@ -167,8 +145,8 @@ class Attempt:
         if any(condition not in block.costs for condition in self._four):
             self.end(f"a trial with it has no {self._metric}")
             return
-        self._blocks.append(*(block.costs[condition] for condition in self._four))
-        self.so_far = self._blocks.rounded_effect()
+        self.blocks.append(*(block.costs[condition] for condition in self._four))
+        self.so_far = self.blocks.rounded_effect()
 
     def end(self, because: str) -> None:
         """End it for the first of several reasons."""
@@ -176,7 +154,7 @@ class Attempt:
 
     def is_settled(self, min_blocks: int) -> bool:
         """Return whether it needs no further block."""
-        has_outcome = self.blocks >= min_blocks and is_final(self.so_far)
+        has_outcome = len(self.blocks) >= min_blocks and is_final(self.so_far)
         return has_outcome or self.ended_because is not None
 
 
@@ -199,6 +177,6 @@ def _status(attempt: Attempt) -> ComparisonStatus:
         attempt.so_far.outcome,
         None,
         (None, None),
-        blocks=attempt.blocks,
+        blocks=len(attempt.blocks),
         closes=closes if attempt.ended_because is None else "ended",
     )

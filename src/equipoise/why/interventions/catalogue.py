@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.design.site import Site
-from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Output
 from equipoise.model.why import Explanation
 from equipoise.why.interventions import blas, files, memory, runtime
@@ -42,24 +41,12 @@ def proposed(
     site: Site,
     *,
     output: Output | None = None,
-    host: Host | None = None,
 ) -> tuple[Intervention, ...]:
-    """Return the interventions that test a cause, those for the cause with most seconds first.
+    """Return the interventions that test an open cause, those for the most seconds first.
 
-    Parameters
-    ----------
-    causes
-        Open causes.
-    pair
-        The baseline and the candidate.
-    site
-        Where both run.
-    output
-        Where the plan sends standard output; to /dev/null by default.
-    host
-        Where huge pages and file systems are looked up; this one by default.
+    The plan sends standard output to ``output``, to /dev/null by default.
     """
-    case = Case(pair, site, causes, output or Output(), host or Host())
+    case = Case(pair, site, causes, output or Output())
     seconds: dict[str, float] = {}
     for cause in causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -17,14 +17,23 @@ _WRITES = frozenset({"tiny_writes"})
 _COLD = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _LAUNCHER_OPENS_IT = (
-    "the launcher opens it for each trial; a command that redirects its output goes its own way"
+    "the launcher opens it for each trial; a command may redirect its output elsewhere"
 )
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE = "the evidence names no file that is there: give one as an argument of the commands"
+_READ = "cat < {0} > /dev/null"
+# `dd` with nothing to copy advises about the whole file (its manual, "nocache").
+_DROP = "{{ sync {0} && dd if={0} iflag=nocache count=0 status=none; }}"
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """Return the interventions in files."""
+
+    def buffered_python(condition: Condition) -> Condition:
+        # Python has buffers of its own; an empty value is as if it were not set.
+        is_set = variable(condition, _UNBUFFERED_PYTHON, case.site)
+        return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
+
     return (
         # Nobody may keep it: what was written is lost when the power fails.
         preload(case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})),
@@ -34,14 +43,14 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             "large_buffers",
             "giving stdio buffers of 256 KiB",
             _WRITES | {"tiny_reads"},
-            also=_buffered_python(case),
+            also=buffered_python,
         ),
         preload(
             case,
             "late_flush",
             "giving stdio buffers of 256 KiB that fflush leaves alone",
             _WRITES,
-            also=_buffered_python(case),
+            also=buffered_python,
         ),
         Intervention(
             name="output_discarded",
@@ -65,15 +74,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     )
 
 
-def _buffered_python(case: Case) -> Alter:
-    def alter(condition: Condition) -> Condition:
-        # Python has buffers of its own; an empty value is as if it were not set.
-        is_set = variable(condition, _UNBUFFERED_PYTHON, case.site)
-        return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
-
-    return alter
-
-
 def _output_to(output: Output, case: Case) -> Alter:
     def alter(condition: Condition) -> Condition:
         current = condition.output or case.output
@@ -94,7 +94,7 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         name="warm_files",
         summary=f"reading {objects} into the page cache",
         causes=_COLD,
-        alter=_before_each_trial(files, _read),
+        alter=_before_each_trial(files, _READ),
         verified="the line before each trial must succeed: it reads the files to their end",
         impossible_because=missing,
         only_confirms=True,
@@ -104,7 +104,7 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         "keep_cache",
         f"keeping {objects} in the page cache",
         _COLD,
-        also=_before_each_trial(files, _read),
+        also=_before_each_trial(files, _READ),
         also_verified=", and the line before each trial must succeed",
         impossible_because=missing,
     )
@@ -112,7 +112,7 @@ def _page_cache(case: Case) -> Iterator[Intervention]:
         name="cold_files",
         summary=f"dropping {objects} from the page cache",
         causes=_COLD,
-        alter=_before_each_trial(files, _drop),
+        alter=_before_each_trial(files, _DROP),
         verified="the line before each trial must succeed: it writes the files to the disk and "
         "tells the kernel that they are not needed (POSIX_FADV_DONTNEED); what another process "
         "maps stays",
@@ -131,23 +131,14 @@ def _arguments(case: Case) -> Iterator[str]:
                 yield path
 
 
-def _before_each_trial(files: tuple[str, ...], line_of: Callable[[str], str]) -> Alter:
+def _before_each_trial(files: tuple[str, ...], line: str) -> Alter:
     # A file that a trial has removed meanwhile is no failure.
-    lines = [f"{{ [ ! -f {word} ] || {line_of(word)}; }}" for word in map(shlex.quote, files)]
+    lines = [f"{{ [ ! -f {file} ] || {line.format(file)}; }}" for file in map(shlex.quote, files)]
 
     def alter(condition: Condition) -> Condition:
         return with_prepared(condition, " && ".join(lines)) if lines else condition
 
     return alter
-
-
-def _read(word: str) -> str:
-    return f"cat < {word} > /dev/null"
-
-
-def _drop(word: str) -> str:
-    # `dd` with nothing to copy advises about the whole file (its manual, "nocache").
-    return f"{{ sync {word} && dd if={word} iflag=nocache count=0 status=none; }}"
 
 
 def _cannot_be_cold(files: tuple[str, ...], host: Host) -> str | None:

@@ -44,8 +44,8 @@ class Intervention(Struct, frozen=True):
     verified: str
     """Sentence that says how its effect is proved."""
     sham: Alter | None = None
-    """The same machinery changing nothing, if there is such a thing; the altered conditions are
-    compared with it."""
+    """The same machinery without the change, if it can be had: what the altered conditions are
+    compared with."""
     impossible_because: str | None = None
     """Why it cannot be tried here, with the hint: ``libjemalloc2 is not installed``."""
     only_confirms: bool = False
@@ -65,7 +65,7 @@ class Case(Struct, frozen=True):
     site: Site
     causes: Sequence[Explanation] = ()
     output: Output = Output()
-    """Standard output of a condition that says nothing of it, by the plan."""
+    """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
 
     def evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:
@@ -88,20 +88,9 @@ def preload(
 ) -> Intervention:
     """Return an intervention of the preloaded library, and its sham.
 
-    Parameters
-    ----------
-    case
-        The case that it is offered for.
-    name
-        The id, which is also the word that the library knows.
-    summary, causes
-        As in `Intervention`.
-    also
-        A further change, which the sham does not make.
-    also_verified
-        The proof of that change.
-    impossible_because
-        A reason against it beside a missing library.
+    The library knows the intervention by its ``name``. ``also`` is a further change, which the sham
+    does not make, and ``also_verified`` its proof. ``impossible_because`` is a reason against it
+    beside a missing library.
     """
     library = case.site.find_library(OWN_LIBRARY)
 
