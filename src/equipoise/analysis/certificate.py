@@ -76,16 +76,14 @@ def certify(
 
 def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
     program = str(native_programs() / "equipoise-workload")
-    more = 0.0 if equal else certifying.injected / 100.0
-
-    def spin(name: str, work: int) -> Condition:
-        return Condition(name, (program, "spin", "--work", str(work)))
-
+    more = (
+        certifying.work if equal else round(certifying.work * (1.0 + certifying.injected / 100.0))
+    )
+    works = {"spin": certifying.work, "spin again" if equal else "spin more": more}
     return Plan(
         study=CERTIFICATE_STUDY,
-        conditions=(
-            spin("spin", certifying.work),
-            spin("spin again" if equal else "spin more", round(certifying.work * (1.0 + more))),
+        conditions=tuple(
+            Condition(name, (program, "spin", "--work", str(work))) for name, work in works.items()
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(

@@ -79,20 +79,19 @@ def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> It
     yield Covariate(POSITION, positions, named=True, drawn=True)
     yield _time(trials)
     of_trials = [draws.get(trial.block) for trial in trials]
-    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
-    if not plan.layouts:
-        yield Covariate(PADDING, sizes, named=False, drawn=True)
-        return
     numbers = [None if draw is None else draw.layout for draw in of_trials]
-    yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
-    layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
-    paths = _column([None if one is None else one.argument_bytes for one in layouts])
-    coins = _column([None if one is None else one.random_addresses for one in layouts])
+    if plan.layouts:
+        yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
     # Drawn once for each layout: so many draws there are to go by, not one for each trial.
-    units = len(set(numbers))
+    units = len(set(numbers)) if plan.layouts else None
+    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
     yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
-    yield Covariate(PATH, paths, named=False, drawn=True, units=units)
-    yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+    if plan.layouts:
+        layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
+        paths = _column([None if one is None else one.argument_bytes for one in layouts])
+        coins = _column([None if one is None else one.random_addresses for one in layouts])
+        yield Covariate(PATH, paths, named=False, drawn=True, units=units)
+        yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
 
 
 def _time(trials: Sequence[Trial]) -> Covariate:
@@ -111,10 +110,8 @@ WIDE = 0.10
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
     """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
-    if failures:
-        return failures.most_common(1)[0][0]
     unknown = (one.accounting.unknown for one in trials)
-    reasons = Counter(one[metric] for one in unknown if metric in one)
+    reasons = failures or Counter(one[metric] for one in unknown if metric in one)
     if reasons:
         return reasons.most_common(1)[0][0]
     return "its trials did not report it" if trials else "no trial of it is analysed"
