@@ -46,47 +46,47 @@ class BuiltInStudy(Struct, frozen=True):
 
     @property
     def page(self) -> Path | None:
-        """The page of text that goes with it."""
+        """Page of text about the study."""
         page = self.folder / PAGE
         return page if page.is_file() else None
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
-    """Return all of them, by name."""
+    """Return the built-in studies, by name."""
     folder = Path(str(resources.files(f"{__package__}.builtin")))
     return tuple(BuiltInStudy(file.parent) for file in sorted(folder.glob(f"*/{FILE}")))
 
 
 def built_in_study(name: str) -> BuiltInStudy | None:
     """Return the built-in study of that name."""
-    return next((one for one in built_in_studies() if one.name == name), None)
+    return next((study for study in built_in_studies() if study.name == name), None)
 
 
-def find_study(asked: str) -> tuple[Path, str]:
-    """Return the file of a study, and what errors call it: a path, or the name of a built-in one.
+def find_study(reference: str) -> tuple[Path, str]:
+    """Return the file of a study and its name in errors; ``reference`` is a path or a name.
 
     Raises
     ------
     UnusableInput
-        There is neither.
+        There is no such file and no built-in study of that name.
     """
-    path = Path(asked)
-    if path.is_file() or path.suffix == ".toml" or "/" in asked:
+    path = Path(reference)
+    if path.is_file() or path.suffix == ".toml" or "/" in reference:
         if not path.is_file():
             raise UnusableInput(
-                f"there is no study {asked}: no such file",
+                f"there is no study {reference}: no such file",
                 hint="check the path, or see `equipoise list studies`",
             )
-        return path, asked
+        return path, reference
     studies = {study.name: study for study in built_in_studies()}
-    if asked not in studies:
+    if reference not in studies:
         from equipoise.studies.reader.toml_file import one_of
 
         raise UnusableInput(
-            f"there is no study {asked!r}: neither a file nor a built-in one",
-            hint=one_of(asked, list(studies)),
+            f"there is no study {reference!r}: neither a file nor a built-in one",
+            hint=one_of(reference, list(studies)),
         )
-    return studies[asked].file, f"{asked}/{FILE}"
+    return studies[reference].file, f"{reference}/{FILE}"
 
 
 class StudyAnalysis(Struct, frozen=True):

@@ -21,21 +21,21 @@ class DataSet(Struct, frozen=True):
     """Rows that a workload reads."""
 
     text: Callable[[], str]
-    """Gives them as CSV; raises UnusableInput with the hint where their package is missing."""
+    """Returns the rows as CSV; raises UnusableInput with a hint if their package is missing."""
     otherwise: str
     """The word by which the workload makes up rows like them."""
 
 
 def data_file(name: str, rows: str, home: Path) -> Path:
-    """Write the rows of a data set into ``home``, if they are not there, and give the file.
+    """Write the rows of a data set into ``home``, unless they are there, and return the file.
 
-    The name of the file has a fingerprint of the rows in it: what a campaign began with is never
-    written over, so that it can be resumed after another version of the package came.
+    The name of the file contains a fingerprint of the rows: the rows of a campaign are never
+    overwritten, so that it can be resumed after another version of the package came.
 
     Raises
     ------
     UnusableInput
-        It cannot be written.
+        The file cannot be written.
     """
     content = rows.encode()
     fingerprint = hashlib.sha256(content).hexdigest()[:12]

@@ -48,7 +48,7 @@ BLAS = tuple(
     )
     for library in BLAS_LIBRARIES
 )
-"""BLAS libraries that find out by themselves what they run on."""
+"""BLAS libraries that detect the CPU themselves."""
 
 TUNED_BLAS = tuple(
     Level(
@@ -64,7 +64,7 @@ TUNED_BLAS = tuple(
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )
-"""BLAS libraries that are told their core type: ``openblas_skylakex``."""
+"""BLAS libraries whose core type is set: ``openblas_skylakex``."""
 
 
 class Kind(Struct, frozen=True):

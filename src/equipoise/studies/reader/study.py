@@ -11,7 +11,7 @@ import re
 import signal
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -223,8 +223,7 @@ def read_study(path: Path, name: str | None = None, *, counters: Collection[str]
 def _workload(table: Table, folder: str) -> Workload:
     form = table.checked(_Workload)
     server: ServerWorkload | None = None
-    command = table.command("command") or ()
-    place = table.place("command")
+    command, place = table.command("command") or (), table.place("command")
     if form.server is not None:
         if command:
             raise table.fail(
@@ -303,23 +302,22 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     if not _FACTOR.fullmatch(name) or name in _RESERVED:
         raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
     table = factors.table(name)
-    settings = {key: value for key, value in table.values.items() if key in _FACTOR_KEYS}
+    settings = {key: table.values[key] for key in table.values if key in _FACTOR_KEYS}
     form = Table(table.places, settings, table.path).checked(_Factor)
-    own_names = [key for key in table.values if key not in settings]
-    if form.levels is not None and own_names and form.kind is None:
+    described_names = [key for key in table.values if key not in settings]
+    if form.levels is not None and described_names and form.kind is None:
         raise table.fail(
-            own_names[0],
+            described_names[0],
             "a factor has levels = [...] or a table for each level, not both",
             "write each level as a table",
         )
-    own = tuple(_level(table.table(level), level, folder) for level in own_names)
-    if form.kind is None:
-        choices: tuple[Level, ...] = ()
-        levels = own or tuple(Level(level) for level in table.names("levels"))
-    else:
+    described = tuple(_level(table.table(level), level, folder) for level in described_names)
+    if form.kind is not None:
         table.choose("kind", form.kind, sorted(KINDS), "there is no kind")
         choices = KINDS[form.kind].choices
-        levels = (*_levels_of_kind(table, KINDS[form.kind], own), *own)
+        levels = (*_levels_of_kind(table, KINDS[form.kind], described), *described)
+    else:
+        choices, levels = (), described or tuple(map(Level, table.names("levels")))
     if not levels:
         raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
     for level in levels if form.role == "size" else ():
@@ -336,18 +334,18 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
 _FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
-def _levels_of_kind(table: Table, kind: Kind, own: tuple[Level, ...]) -> tuple[Level, ...]:
+def _levels_of_kind(table: Table, kind: Kind, described: Sequence[Level]) -> tuple[Level, ...]:
     """Return the levels of a kind that a factor has: those it lists, or the usual ones."""
     if "levels" not in table.values:
-        return () if own else kind.usual
-    listed = table.names("levels")
-    for level in own:
-        if level.name in listed:
+        return () if described else kind.usual
+    names = table.names("levels")
+    for level in described:
+        if level.name in names:
             raise table.fail(level.name, "it stands among levels too", "leave one of them out")
     choices = {level.name: level for level in kind.choices}
-    for name in listed:
+    for name in names:
         table.choose("levels", name, [*choices], "there is no level")
-    return tuple(choices[name] for name in listed)
+    return tuple(choices[name] for name in names)
 
 
 def _level(table: Table, name: str, folder: str) -> Level:
@@ -368,8 +366,8 @@ def _level(table: Table, name: str, folder: str) -> Level:
         name,
         environment=table.environment("env"),
         # The loader looks for a plain file name; a path starts from the study.
-        preload=tuple(os.path.join(folder, one) if "/" in one else one for one in preload),
-        library_path=tuple(os.path.join(folder, one) for one in table.texts("library_path")),
+        preload=tuple(os.path.join(folder, name) if "/" in name else name for name in preload),
+        library_path=tuple(os.path.join(folder, path) for path in table.texts("library_path")),
         arguments=table.texts("args"),
         command=command,
         server=server,
@@ -413,12 +411,10 @@ def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
     for key in table.values:
         if key not in by_name:
             raise table.unknown(key, one_of(key, sorted(by_name)))
-    found: Exclusion = {}
-    for name, factor in by_name.items():
-        if name in table.values:
-            found[name] = table.names(name)
-            _check_levels(table, factor, found[name])
-    return found
+    levels = {name: table.names(name) for name in by_name if name in table.values}
+    for name, names in levels.items():
+        _check_levels(table, by_name[name], names)
+    return levels
 
 
 def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
@@ -459,19 +455,17 @@ def _measure(
     return StudyMeasure(**values, **seconds)
 
 
-def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> Iterator[str]:
-    """Yield the metrics of all servers of a study."""
+def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> list[str]:
+    """Return the metrics of all servers of a study."""
     servers = _servers(workload, factors)
     lives = all(server.trial == "life" for server in servers)
-    for metric in SERVER_METRICS if servers else ():
-        if lives or metric not in _LIFE_METRICS:
-            yield metric
+    return [one for one in SERVER_METRICS if servers and (lives or one not in _LIFE_METRICS)]
 
 
 def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
     """Return every server of a study: the workload's own and those of levels."""
     levels = (level.server for factor in factors for level in factor.levels)
-    return tuple(one for one in (workload.server, *levels) if one is not None)
+    return tuple(server for server in (workload.server, *levels) if server is not None)
 
 
 def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
@@ -480,11 +474,8 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | Non
     name = form.factor
     if name is None:
         if form.baseline is not None or len(treatments) > 1:
-            raise table.fail(
-                None,
-                "factor is missing",
-                f"name what is compared: {', '.join(_names(treatments))}",
-            )
+            names = ", ".join(_names(treatments))
+            raise table.fail(None, "factor is missing", f"name what is compared: {names}")
         if not treatments:
             return None
         return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
@@ -499,7 +490,7 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | Non
     levels = _names(factor.levels)
     baseline = levels[0] if form.baseline is None else form.baseline
     table.choose("baseline", baseline, levels, f"{name} has no level")
-    others = [one for one in factors if one != factor]
+    others = [other for other in factors if other != factor]
     return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
 
 
@@ -517,10 +508,10 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
 
 def _check_whole(file: Table, study: Study) -> None:
     """Check what no table says alone: a command, one kind of trial, and something to run."""
-    brings_its_own = any(
+    has_commands = any(
         all(level.command is not None for level in factor.levels) for factor in study.factors
     )
-    if not study.workload.command and not brings_its_own:
+    if not study.workload.command and not has_commands:
         raise file.table("workload").fail(
             None, "command is missing", 'as in command = ["sort", "words"]'
         )
@@ -552,15 +543,15 @@ def _check_placeholders(file: Table, study: Study) -> None:
         known.add("layout")
     if _servers(study.workload, study.factors):
         known.update(_SERVER_PLACEHOLDERS)
-    for table, key, words, is_path in _texts_with_placeholders(file, study):
-        for name in (name for word in words for name in _PLACEHOLDER.findall(word)):
-            if is_path and name in known:
+    for table, key, texts in _texts_with_placeholders(file, study):
+        for name in (name for text in texts for name in _PLACEHOLDER.findall(text)):
+            if key in _PATHS and name in known:
                 raise table.fail(
                     key,
                     f"a path cannot hold {{{name}}}",
                     "write the path out; a relative one starts from the study's own folder",
                 )
-            if not is_path and name not in known:
+            if key not in _PATHS and name not in known:
                 raise table.fail(
                     key,
                     f"{{{name}}} stands for nothing",
@@ -573,37 +564,37 @@ def _check_placeholders(file: Table, study: Study) -> None:
         )
 
 
-def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words, bool]]:
-    """Yield each text of a study that may hold a placeholder; last, whether it is a path."""
+_PATHS = frozenset({"preload", "library_path", "folder"})
+"""Keys of a level that hold paths."""
+
+
+def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words]]:
+    """Yield each text of a study that may hold a placeholder, with its table and key."""
     workload = file.table("workload")
     if study.workload.server is None:
-        yield workload, "command", study.workload.command, False
+        yield workload, "command", study.workload.command
     else:
         server = workload.table("server")
         for key, words in study.workload.server.commands().items():
-            yield server, key, words, False
-        yield server, "client", study.workload.command, False
+            yield server, key, words
+        yield server, "client", study.workload.command
     if study.quick is not None and study.quick.command is not None:
-        yield file.table("quick"), "command", study.quick.command, False
+        yield file.table("quick"), "command", study.quick.command
     factors = file.table("factors")
-    for factor, level in [(one, level) for one in study.factors for level in one.levels]:
-        table = factors if factor.plain else factors.table(factor.name).table(level.name)
-        for key, words in level.server.commands().items() if level.server else ():
-            yield table.table("server"), key, words, False
-        yield table, "command", level.command or (), False
-        yield table, "client", level.client_arguments, False
-        yield table, "args", level.arguments, False
-        yield table, "env", tuple(level.environment.values()), False
-        yield table, "build", (level.build or "",), False
-        yield table, "preload", level.preload, True
-        yield table, "library_path", level.library_path, True
-        yield table, "folder", (level.working_folder or "",), True
+    for factor in study.factors:
+        for level in factor.levels:
+            table = factors if factor.plain else factors.table(factor.name).table(level.name)
+            for key, words in level.server.commands().items() if level.server else ():
+                yield table.table("server"), key, words
+            yield table, "command", level.command or ()
+            yield table, "client", level.client_arguments
+            yield table, "args", level.arguments
+            yield table, "env", tuple(level.environment.values())
+            yield table, "build", (level.build or "",)
+            yield table, "preload", level.preload
+            yield table, "library_path", level.library_path
+            yield table, "folder", (level.working_folder or "",)
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-def _names(named: Iterable[_Named]) -> list[str]:
+def _names(named: Iterable[Factor | Level]) -> list[str]:
     return [one.name for one in named]

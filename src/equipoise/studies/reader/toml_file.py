@@ -165,7 +165,8 @@ class Table(Struct, frozen=True):
             return self.fail(None, f"{quoted[0]} is missing", f"as in {_example(form, quoted[0])}")
         value, description = self.values[key], _description(form, key)
         if parts["element"] and isinstance(value, list):
-            element = next(one for one in value if _kind(one) == _KINDS.get(quoted[1], _DATE))
+            wrong = _KINDS.get(quoted[1], _DATE)
+            element = next(part for part in value if _kind(part) == wrong)
             hint = f"give {description}" if description else f'write "{element}"'
             return self.fail(key, f"it holds {_kind(element)}", hint)
         if what.startswith("Invalid enum"):
@@ -227,11 +228,11 @@ def read_toml(path: Path, name: str) -> Table:
     return Table(places, values)
 
 
-def one_of(wrong: str, right: Sequence[str]) -> str:
-    """Return a hint: what was probably meant, and what there is."""
-    close = get_close_matches(wrong, right, 1)
-    meant = f"is it {close[0]}? " if close else ""
-    return f"{meant}there are {', '.join(right)}" if right else f"leave {wrong} out"
+def one_of(wrong: str, choices: Sequence[str]) -> str:
+    """Return a hint: the closest choice, and all choices."""
+    close = get_close_matches(wrong, choices, 1)
+    guess = f"is it {close[0]}? " if close else ""
+    return f"{guess}there are {', '.join(choices)}" if choices else f"leave {wrong} out"
 
 
 def _content(path: Path, name: str) -> bytes:
@@ -298,12 +299,12 @@ def _parts(form: type[Form], key: str, kind: type[AnyPart]) -> Iterator[AnyPart]
 def _description(form: type[Form], key: str) -> str:
     """Return what belongs there, as the form describes it; empty if it does not."""
     metas = _parts(form, key, msgspec.Meta)
-    return next((one.description for one in metas if one.description), "")
+    return next((meta.description for meta in metas if meta.description), "")
 
 
 def _example(form: type[Form], key: str) -> str:
     metas = _parts(form, key, msgspec.Meta)
-    return next((str(one.examples[0]) for one in metas if one.examples), f"{key} = …")
+    return next((str(meta.examples[0]) for meta in metas if meta.examples), f"{key} = …")
 
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
@@ -368,8 +369,8 @@ class _Walk:
                 self._value((*path, number))
                 number += 1
         else:
-            found = _STRING.match(self._text, self._at) or _BARE.match(self._text, self._at)
-            self._at = found.end() if found else len(self._text)
+            value = _STRING.match(self._text, self._at) or _BARE.match(self._text, self._at)
+            self._at = value.end() if value else len(self._text)
 
     def _closes(self, bracket: str) -> bool:
         if self._skip_blank():
@@ -384,9 +385,9 @@ class _Walk:
 
     def _key(self) -> Keys:
         parts: list[str] = []
-        while found := _KEY.match(self._text, self._at):
-            parts.append(next(part for part in found.groups() if part is not None))
-            self._at = found.end()
+        while key := _KEY.match(self._text, self._at):
+            parts.append(next(part for part in key.groups() if part is not None))
+            self._at = key.end()
             if not self._text.startswith(".", self._at):
                 break
             self._at += 1
@@ -402,9 +403,9 @@ class _Walk:
         return path
 
     def _skip_blank(self) -> bool:
-        """Go to what comes next; whether nothing does."""
-        found = _BLANK.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        """Skip blanks and comments; return whether the text ends there."""
+        blank = _BLANK.match(self._text, self._at)
+        self._at = blank.end() if blank else self._at
         return self._at >= len(self._text)
 
     def _note(self, path: Keys, at: int | None = None) -> None:
