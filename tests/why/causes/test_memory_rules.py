@@ -51,7 +51,7 @@ def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
     assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
 
 
-def test_their_page_faults_are_told_only_once() -> None:
+def test_their_page_faults_count_only_once() -> None:
     assert named(CHURN) == ["blocks_returned_at_free"]
 
 

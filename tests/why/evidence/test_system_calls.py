@@ -319,7 +319,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
-def test_where_ptrace_is_forbidden_it_says_what_would_mend_that(tmp_path: Path) -> None:
+def test_where_ptrace_is_forbidden_there_is_a_hint(tmp_path: Path) -> None:
     wrapped = system_calls.wrap(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
     ptrace = "101"
     done = run(Process((sys.executable, "-c", FORBIDS, ptrace, *wrapped.command), ENVIRONMENT))

@@ -38,14 +38,14 @@ def those(case: Case) -> dict[str, Intervention]:
         (frozenset({"sse2"}), set()),
     ],
 )
-def test_each_is_told_of_the_best_that_the_cpu_is_able_to(
+def test_each_library_is_set_to_the_best_core_type_of_this_cpu(
     instructions: frozenset[str], names: set[str]
 ) -> None:
     interventions = those(case_of(at=site(instructions=instructions)))
     assert interventions.keys() == names | {"openblas", "blis"}
 
 
-def test_a_core_type_is_set_and_must_be_said_by_the_library() -> None:
+def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
     told = those(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
     altered = told.alter(using("openblas", OPENBLAS_CORETYPE="Haswell"))
     assert altered.environment["OPENBLAS_CORETYPE"] == "SkylakeX"

@@ -117,7 +117,7 @@ def given(condition: Condition, file: Path) -> Condition:
 
 
 @pytest.mark.live("fincore", package="util-linux")
-def test_a_file_is_in_the_page_cache_or_not_as_it_was_asked(tmp_path: Path) -> None:
+def test_a_file_is_in_the_page_cache_or_not_by_the_intervention(tmp_path: Path) -> None:
     data = tmp_path / "it's data"
     data.write_bytes(b"x" * (1 << 20))
     reads = given(shell(f'{FINCORE} "$0"'), data)
@@ -179,7 +179,7 @@ def test_a_file_in_memory_cannot_be_cold(tmp_path: Path) -> None:
     assert named("warm_files", case).impossible_because is None
 
 
-def test_without_a_file_it_is_said_that_none_is_named() -> None:
+def test_without_a_file_the_reason_is_that_none_is_named() -> None:
     reason = named("warm_files", case_of()).impossible_because
     assert reason is not None
     assert "names no file" in reason
@@ -259,7 +259,7 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
-def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path) -> None:
+def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path) -> None:
     chosen = next(one for one in design.BLAS_LIBRARIES if one.name == library)
     if not chosen.is_installed():
         pytest.skip(f"apt install {chosen.package}")
