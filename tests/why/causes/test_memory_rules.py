@@ -99,8 +99,8 @@ def test_more_memory_is_not_smaller_pages() -> None:
 
 
 def test_memory_that_is_mapped_again_is_not_smaller_pages() -> None:
-    again = replace(SMALL_PAGES, calls={"mmap": calls(9, 900)})
-    assert not found_by("huge_pages_off", again)
+    remapped = replace(SMALL_PAGES, calls={"mmap": calls(9, 900)})
+    assert not found_by("huge_pages_off", remapped)
 
 
 def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:

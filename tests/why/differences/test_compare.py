@@ -150,13 +150,13 @@ def test_faults_are_counted_and_split_by_function() -> None:
 
 
 def test_system_calls_are_compared_name_by_name() -> None:
-    few = system_calls(calls("mmap", 12, 0.001), calls("stat", 1, 1e-6))
+    fewer = system_calls(calls("mmap", 12, 0.001), calls("stat", 1, 1e-6))
     many = system_calls(
         calls("mmap", 400_012, 0.9, sizes=sizes(_36864=400_000, _4096=12)),
         calls("openat", 3, 1e-5, errors={"ENOENT": 2}),
         threads=3,
     )
-    difference = differs(system_calls=Runs((few, few), (many, many)))
+    difference = differs(system_calls=Runs((fewer, fewer), (many, many)))
     assert list(difference.calls) == ["mmap", "openat", "stat"]
     mmap = difference.calls["mmap"]
     assert mmap.count.extra_ci == (400_000.0, 400_000.0)

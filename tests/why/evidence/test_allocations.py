@@ -292,9 +292,9 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
         sum(size.allocations for size in evidence.classes if size.typical_bytes == SIZE) == counted
     )
     for words_of_it in missing:
-        told = [words for words in evidence.unseen if words_of_it in words]
-        assert len(told) == 1, evidence.unseen
-        assert "the disk of the temporary folder has no room" in told[0]
+        remarks = [words for words in evidence.unseen if words_of_it in words]
+        assert len(remarks) == 1, evidence.unseen
+        assert "the disk of the temporary folder has no room" in remarks[0]
 
 
 def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: Path) -> None:

@@ -212,8 +212,8 @@ def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on
         def run(self, request: Request, on_wait: object = None) -> Report:
             if "waits" in request.argv:
                 self.requests.append(request)
-                said = "chatter\nequipoise-evidence: perf_event_open: not permitted\n"
-                return replace(FINISHED, exit=1, error_tail=said)
+                message = "chatter\nequipoise-evidence: perf_event_open: not permitted\n"
+                return replace(FINISHED, exit=1, error_tail=message)
             return super().run(request)
 
     starter = Forbidden(does=writes_calls())
@@ -263,8 +263,8 @@ def test_the_latest_observation_of_a_pair_counts_and_no_other_pair() -> None:
 
     first = (seen(0, 0, 1.0), seen(1, 1, 2.0))
     other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
-    again = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
-    observations = (*first, *other_pair, *again)
+    later = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
+    observations = (*first, *other_pair, *later)
     assert {one.observed_at for one in observations_of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
     assert {one.observed_at for one in observations_of_pair(observations, 0, 2)} == {3.0, 4.0}
     assert latest_conditions(observations[:4]) == {0, 2}

@@ -83,8 +83,8 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
     assert (calls["munmap"].sizes[0].value, calls["munmap"].sizes[0].count) == (40960, 400)
     assert calls["madvise"].count == 400
     assert calls["madvise"].modes[0].value == 4  # MADV_DONTNEED
-    asked = calls["access"] if "access" in calls else calls["faccessat"]
-    assert asked.errors["ENOENT"] >= 30
+    access = calls["access"] if "access" in calls else calls["faccessat"]
+    assert access.errors["ENOENT"] >= 30
     assert calls["munmap"].seconds > 0
     assert (evidence.processes, evidence.programs) == (1, 1)
 
