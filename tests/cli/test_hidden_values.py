@@ -308,9 +308,9 @@ def test_a_line_of_a_shell_takes_its_own_values_from_the_environment() -> None:
     words = ["--seed", "5", "--shell", "default", "--prepare", "KEY=abcd x", "A=efgh true", "false"]
     plan = plan_from(words)
     (found,) = reported_records([planned(plan)], show_env=False)
-    said = shlex.split(str(command_of_plan(found.plan)))
-    assert 'KEY="$KEY" x' in said
-    assert any(one.endswith("'A=\"$A\" true'") for one in said)
+    answer = shlex.split(str(command_of_plan(found.plan)))
+    assert 'KEY="$KEY" x' in answer
+    assert any(one.endswith("'A=\"$A\" true'") for one in answer)
 
 
 def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Path) -> None:

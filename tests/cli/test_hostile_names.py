@@ -64,8 +64,8 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     options += ["--show-env", "--prepare", prepare]
     done = run(["compare", *options, "--json", "result.json", *SHORT, *commands])
     assert done == 0, capsys.readouterr().err
-    said = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
-    assert Counter(said) == Counter(2 * EVERY)
+    answer = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
+    assert Counter(answer) == Counter(2 * EVERY)
     document = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     names = [one.encode("utf-8", "backslashreplace").decode() for one in EVERY]
     assert [one["name"] for one in document["conditions"]] == names
@@ -151,12 +151,14 @@ def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
     refused = 0
     for name in (*EVERY, "/dev/null/x", ""):
         status = run(ASKED[what](name))
-        said = capsys.readouterr()
-        assert [line for line in (said.out + said.err).split("\n") if not line.isprintable()] == []
+        answer = capsys.readouterr()
+        assert [
+            line for line in (answer.out + answer.err).split("\n") if not line.isprintable()
+        ] == []
         if status != 0:
             assert status == 2
-            assert said.err.startswith("equipoise: ")
-            assert said.err.count("\n") <= 2
+            assert answer.err.startswith("equipoise: ")
+            assert answer.err.count("\n") <= 2
             refused += 1
     assert refused > len(EVERY) / 2
     assert [one.name for one in tmp_path.rglob("*")] == ["folder", "table.csv"]
@@ -175,16 +177,16 @@ def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, ga
         for part in ("--bench", f"{one}={shlex.join(['./bench', one])}")
     ][:60]
     summary = tmp_path / "summary.md"
-    said = gate(
+    answer = gate(
         made,
         *("--baseline", "main", "--candidate", branch, "--build", "true"),
         *("--blocks", "1", "--warmup", "0", *benches),
         GITHUB_STEP_SUMMARY=str(summary),
     )
-    assert said.status == 0, said.err
-    assert summary.read_text(encoding="utf-8") == said.out
-    assert not re.search(r"^\s*(::|/)", said.out, re.MULTILINE)
-    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(said.out)
+    assert answer.status == 0, answer.err
+    assert summary.read_text(encoding="utf-8") == answer.out
+    assert not re.search(r"^\s*(::|/)", answer.out, re.MULTILINE)
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(answer.out)
     inner = [child for token in tokens for child in token.children or ()]
     assert {one.type for one in inner} <= {"text", "html_inline", "softbreak"}
     assert {one.content for one in inner if one.type == "html_inline"} <= {"<!-- -->"}

@@ -16,7 +16,7 @@ import pexpect
 import psutil
 import pytest
 
-from tests.cli.conftest import ENTRY, Equipoise, Said, document
+from tests.cli.conftest import ENTRY, Answer, Equipoise, document
 from tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
@@ -37,14 +37,14 @@ def test_a_process_of_its_own_says_what_this_one_says(
     own = subprocess.run(
         [*ENTRY, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
-    assert Said(own.returncode, own.stdout, own.stderr) == equipoise(*asked)
+    assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*asked)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
-    said = equipoise("match", table, "--outcome", "y", *COLUMNS)
-    assert said.status == 0, said.err
+    answer = equipoise("match", table, "--outcome", "y", *COLUMNS)
+    assert answer.status == 0, answer.err
     for words in ("ATT", "sdiff %", "smallest p-value of balance was 0.000776 (a, t) before"):
-        assert words in said.out
+        assert words in answer.out
 
 
 def test_csv_and_parquet_and_formula_give_one_document(equipoise: Equipoise, table: str) -> None:
@@ -62,9 +62,9 @@ def test_csv_and_parquet_and_formula_give_one_document(equipoise: Equipoise, tab
 
 
 def test_match_works_without_an_outcome(equipoise: Equipoise, table: str) -> None:
-    found = document(equipoise("match", table, *COLUMNS, "--json", "-"))
-    assert found["estimate"] is None
-    assert found["pairs"]
+    result = document(equipoise("match", table, *COLUMNS, "--json", "-"))
+    assert result["estimate"] is None
+    assert result["pairs"]
 
 
 def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
@@ -86,7 +86,7 @@ def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
         bias_adjust=True,
         r_compatible=True,
     )
-    found = document(
+    result = document(
         equipoise(
             *("match", table, *COLUMNS, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
             *("--metric", "mahalanobis", "--exact", "b", "--caliper", "2", "--weights", "w"),
@@ -94,9 +94,9 @@ def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
             *("--r-compatible", "--json", "-"),
         )
     )
-    assert found["estimate"] == expected.estimate
-    assert found["se"] == expected.se
-    assert found["n_dropped"] == expected.n_dropped
+    assert result["estimate"] == expected.estimate
+    assert result["se"] == expected.se
+    assert result["n_dropped"] == expected.n_dropped
 
 
 def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) -> None:
@@ -121,11 +121,11 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
         *("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y"),
         *("--by", "b,d", "--estimand", "ATE"),
     )
-    found = document(equipoise(*asked, "--json", "-"))
-    assert found["estimate"] == expected.estimate
-    assert found["se"] == expected.se
-    assert found["by"] == ["b", "d"]
-    strata = found["strata"]
+    result = document(equipoise(*asked, "--json", "-"))
+    assert result["estimate"] == expected.estimate
+    assert result["se"] == expected.se
+    assert result["by"] == ["b", "d"]
+    strata = result["strata"]
     assert isinstance(strata, list)
     assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
     assert f"{len(strata)} of b, d" in equipoise(*asked).out
@@ -143,14 +143,14 @@ def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: s
 
 
 def test_quiet_prints_nothing_but_the_document(equipoise: Equipoise, table: str) -> None:
-    assert equipoise("match", table, *COLUMNS, "--quiet") == Said(0, "", "")
+    assert equipoise("match", table, *COLUMNS, "--quiet") == Answer(0, "", "")
     assert document(equipoise("match", table, *COLUMNS, "--quiet", "--json", "-"))["pairs"]
 
 
 def test_nothing_but_the_result_goes_into_a_pipe(equipoise: Equipoise, table: str) -> None:
-    said = equipoise("match", table, *COLUMNS, "--outcome", "y")
-    assert said.err == ""
-    assert "\x1b" not in said.out
+    answer = equipoise("match", table, *COLUMNS, "--outcome", "y")
+    assert answer.err == ""
+    assert "\x1b" not in answer.out
 
 
 def long_match(folder: Path) -> tuple[str, ...]:
@@ -203,10 +203,10 @@ def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
 
 def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) -> None:
     asked = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
-    found = document(equipoise(*asked))
-    assert found["schema"] == "equipoise.balance/1"
-    assert found["smallest_p_after"] is None
-    rows = found["balance"]
+    result = document(equipoise(*asked))
+    assert result["schema"] == "equipoise.balance/1"
+    assert result["smallest_p_after"] is None
+    rows = result["balance"]
     assert isinstance(rows, list)
     r = json.loads((GOLDEN / "balance.json").read_text())["disc"]["before"]
     assert [row["sdiff"] for row in rows] == pytest.approx([one["sdiff"] for one in r[:4]])
@@ -218,8 +218,8 @@ def test_one_seed_gives_one_balance(equipoise: Equipoise, table: str) -> None:
 
 
 def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Path) -> None:
-    said = equipoise("balance", table, *COLUMNS, "--boot", "0", "--plot", "love.html")
-    assert said.status == 0, said.err
+    answer = equipoise("balance", table, *COLUMNS, "--boot", "0", "--plot", "love.html")
+    assert answer.status == 0, answer.err
     assert "after matching" in (tmp_path / "love.html").read_text()
 
 
@@ -267,8 +267,8 @@ def test_bad_input_is_one_line_and_a_mend(
     (tmp_path / "gaps.csv").write_text("t,x\n1,2\n0,\n1,4\n0,1\n")
     (tmp_path / "noise.parquet").write_bytes(b"no parquet")
     (tmp_path / "disc.xlsx").write_bytes(b"")
-    said = equipoise(*arguments)
-    assert said.status == 2
-    assert said.out == ""
-    assert words in said.err
-    assert len(said.err.splitlines()) <= 2
+    answer = equipoise(*arguments)
+    assert answer.status == 2
+    assert answer.out == ""
+    assert words in answer.err
+    assert len(answer.err.splitlines()) <= 2

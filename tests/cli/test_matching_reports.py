@@ -63,8 +63,8 @@ def test_the_command_at_the_end_of_a_report_gives_the_same_numbers_again(
 
 def test_match_says_in_markdown_how_it_matched(equipoise: Equipoise, tmp_path: Path) -> None:
     asked = ("match", "disc.csv", *COLUMNS, "--outcome", "y", "--by", "d", "--estimand", "ATE")
-    said = equipoise(*asked, "--no-replace", "--weights", "w", "--quiet", "--report", "found.md")
-    assert said.status == 0, said.err
+    answer = equipoise(*asked, "--no-replace", "--weights", "w", "--quiet", "--report", "found.md")
+    assert answer.status == 0, answer.err
     text = (tmp_path / "found.md").read_text(encoding="utf-8")
     for words in (
         "Each unit is matched with its nearest of the other arm in a, b, c, d",
@@ -81,13 +81,13 @@ def test_the_numbers_are_a_table_with_the_effect_the_covariates_and_the_weights(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     asked = ("genmatch", "disc.csv", *COLUMNS, "--outcome", "y", *QUICK, "--seed", "1")
-    found = json.loads(equipoise(*asked, "--json", "-", "--report", "found.csv").out)
+    result = json.loads(equipoise(*asked, "--json", "-", "--report", "found.csv").out)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "found.csv").read_text(encoding="utf-8"))))
     by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in ("effect", "weight")}
-    assert float(by_kind["effect"][1]["estimate"]) == found["effect"]["estimate"]
-    assert {row["name"]: float(row["weight"]) for row in by_kind["weight"]} == found["weights"]
+    assert float(by_kind["effect"][1]["estimate"]) == result["effect"]["estimate"]
+    assert {row["name"]: float(row["weight"]) for row in by_kind["weight"]} == result["weights"]
     assert [row["sdiff"] for row in rows if row["kind"] == "covariate"] == [
-        "" if row["sdiff"] is None else str(row["sdiff"]) for row in found["balance"]
+        "" if row["sdiff"] is None else str(row["sdiff"]) for row in result["balance"]
     ]
 
 
@@ -107,7 +107,7 @@ def test_figures_are_written_each_in_three_forms(equipoise: Equipoise, tmp_path:
 def test_a_report_that_cannot_be_written_is_told_before_the_work(
     equipoise: Equipoise, tmp_path: Path, command: str, report: str
 ) -> None:
-    said = equipoise(command, "disc.csv", *COLUMNS, "--report", report, "--json", "found.json")
-    assert said.status == 2
-    assert "hint: " in said.err
+    answer = equipoise(command, "disc.csv", *COLUMNS, "--report", report, "--json", "found.json")
+    assert answer.status == 2
+    assert "hint: " in answer.err
     assert not (tmp_path / "found.json").exists()

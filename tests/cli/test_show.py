@@ -44,9 +44,9 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def shown(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    said = equipoise("show", *arguments, "--ledger", "ledger.db", "--json", "-")
-    assert said.status == 0, said.err
-    document: dict[str, Any] = json.loads(said.out)
+    answer = equipoise("show", *arguments, "--ledger", "ledger.db", "--json", "-")
+    assert answer.status == 0, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
     return document
 
 
@@ -73,10 +73,10 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
 ) -> None:
     runs = [record(ledger, plan_of("a", "b"), kernel) for kernel in ("6.1", "6.8")]
     for allowed in ((), ("--allow", "cpu_model")):
-        said = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
-        assert (said.status, said.out) == (2, "")
-        assert "different environments (kernel: 6.1, 6.8)" in said.err
-        assert "--allow kernel lets it differ" in said.err
+        answer = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
+        assert (answer.status, answer.out) == (2, "")
+        assert "different environments (kernel: 6.1, 6.8)" in answer.err
+        assert "--allow kernel lets it differ" in answer.err
     document = shown(equipoise, *runs, "--allow", "kernel")
     assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [
         "the campaigns differ in kernel (6.1, 6.8), which was allowed"
@@ -134,6 +134,6 @@ def test_what_makes_no_question_is_refused(
     equipoise: Equipoise, ledger: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     record(ledger, plan_of("a", "b"), "6.1")
-    said = equipoise("show", *arguments, "--ledger", "ledger.db")
-    assert said.status == 2
-    assert words in said.err
+    answer = equipoise("show", *arguments, "--ledger", "ledger.db")
+    assert answer.status == 2
+    assert words in answer.err

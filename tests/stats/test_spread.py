@@ -53,7 +53,7 @@ def test_few_disturbed_trials_neither_make_nor_hide_a_source() -> None:
     held[[3, 17]] *= 20.0
     found = spread_change(free, held, seed=3)
     assert found is not None and found.p_value < 0.001
-    assert found.held < 0.1
+    assert found.fixed < 0.1
 
 
 def test_what_spreads_more_when_it_is_held_has_a_negative_share() -> None:
@@ -66,7 +66,7 @@ def test_what_spreads_more_when_it_is_held_has_a_negative_share() -> None:
 def test_times_that_do_not_vary_have_no_share_to_explain() -> None:
     found = spread_change(np.full(20, 2.0), np.full(20, 3.0), seed=5)
     assert found is not None
-    assert (found.free, found.share, found.share_ci) == (0.0, None, (None, None))
+    assert (found.varying, found.share, found.share_ci) == (0.0, None, (None, None))
     assert found.p_value == 1.0
 
 

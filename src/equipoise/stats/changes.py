@@ -142,16 +142,16 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     sums = np.concatenate([[0.0], np.cumsum(series)])
     squares = np.concatenate([[0.0], np.cumsum(series**2)])
     positions = np.arange(count + 1, dtype=np.float64)
-    least = np.full(count + 1, math.inf)
-    least[0] = 0.0
+    cheapest = np.full(count + 1, math.inf)
+    cheapest[0] = 0.0
     begins = np.zeros(count + 1, dtype=np.int64)
     for end in range(LEAST_LENGTH, count + 1):
         last = end - LEAST_LENGTH + 1
         loss = squares[end] - squares[:last]
         loss -= (sums[end] - sums[:last]) ** 2 / (end - positions[:last])
-        loss += least[:last]
+        loss += cheapest[:last]
         begins[end] = np.argmin(loss)
-        least[end] = loss[begins[end]] + penalty
+        cheapest[end] = loss[begins[end]] + penalty
     ends = [count]
     while begins[ends[-1]] > 0:
         ends.append(int(begins[ends[-1]]))

@@ -154,11 +154,11 @@ def select_most(
     selected = tested
     while selected:
         judged = judged_at(alpha * selected / tested)
-        found = {place: one for place, one in enumerate(judged) if is_met(one)}
-        if len(found) >= selected:
-            return found
+        met = {place: one for place, one in enumerate(judged) if is_met(one)}
+        if len(met) >= selected:
+            return met
         # A lower level selects no more: none between the two can have as many as it needs.
-        selected = len(found)
+        selected = len(met)
     return {}
 
 
