@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from tests.cli.conftest import Said, equipoise
+from tests.cli.conftest import Answer, equipoise
 
 __all__ = ["equipoise"]
 
@@ -45,10 +45,10 @@ def python_error(ledger: Path, *commands: Any, **values: Any) -> tuple[str, str 
     return caught.value.what, caught.value.hint
 
 
-def printed_error(said: Said) -> tuple[str, str | None]:
+def printed_error(answer: Answer) -> tuple[str, str | None]:
     """Return the error that the command line prints, and its hint."""
-    assert said.status == 2, said
-    what, _, hint = said.err.strip().partition("\n  hint: ")
+    assert answer.status == 2, answer
+    what, _, hint = answer.err.strip().partition("\n  hint: ")
     return what.removeprefix("equipoise: "), hint
 
 
@@ -74,8 +74,8 @@ def test_what_is_no_number(
 ) -> None:
     what, hint = python_error(tmp_path / "l.db", **{name: value})
     assert what == f"{name}={value} is not a {kind}"
-    said = equipoise("compare", "true", "true", f"--{name}", str(value))
-    assert printed_error(said) == (f"--{name} {value} is not a {kind}", hint)
+    answer = equipoise("compare", "true", "true", f"--{name}", str(value))
+    assert printed_error(answer) == (f"--{name} {value} is not a {kind}", hint)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_an_unknown_metric_is_refused_by_the_first_trial(equipoise: Any, tmp_pat
     with pytest.raises(eq.EquipoiseError) as caught:
         eq.compare("true", "true", metrics=("speed",), ledger=tmp_path / "l.db")
     assert "has no speed" in caught.value.what
-    said = equipoise("compare", "true", "true", "--metrics", "speed")
-    assert printed_error(said) == (caught.value.what, caught.value.hint)
+    answer = equipoise("compare", "true", "true", "--metrics", "speed")
+    assert printed_error(answer) == (caught.value.what, caught.value.hint)
 
 
 def test_a_repeated_name_counts_once(equipoise: Any, tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def test_no_message_says_mend() -> None:
     ]
     # A column of the ledger, and a field of the first release's documents.
     stored = {"schema.py", "store.py", "rows.py", "untrusted.py", "json_document.py"}
-    said = [
+    answer = [
         str(file)
         for file in sources
         if re.search(r"\bmend", file.read_text(), re.I) and file.name not in stored
     ]
-    assert said == []
+    assert answer == []

@@ -138,9 +138,9 @@ def compare(
     aslr
         Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
     min_effect, precision
-        In percent.
+        Numbers in percent.
     budget, timeout
-        In seconds.
+        Numbers of seconds.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
@@ -162,7 +162,9 @@ def compare(
     """
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
+            commands=tuple(
+                command if isinstance(command, str) else tuple(command) for command in commands
+            ),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -197,7 +199,7 @@ def compare(
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
-    return Result(result_of(*_reported((record,), show_env=show_env)))
+    return _result_of(record, show_env=show_env)
 
 
 def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
@@ -217,8 +219,9 @@ def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool 
         record = store.read_run(run)
         experiment = latest_experiment(record, store)
     records = (record,) if experiment is None else (record, experiment)
-    return Result(result_of(*_reported(records, show_env=show_env)))
+    return _result_of(*records, show_env=show_env)
 
 
-def _reported(records: Sequence[RunRecord], *, show_env: bool) -> Sequence[RunRecord]:
-    return records if show_env else without_hidden_values(records)
+def _result_of(*records: RunRecord, show_env: bool) -> Result:
+    """Return the result of a campaign, and of the one that tested its causes, if any."""
+    return Result(result_of(*(records if show_env else without_hidden_values(records))))

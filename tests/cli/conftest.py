@@ -24,7 +24,7 @@ ENTRY = (sys.executable, "-m", "equipoise.cli")
 
 
 @dataclass(frozen=True)
-class Said:
+class Answer:
     """What one command line answered."""
 
     status: int
@@ -32,15 +32,15 @@ class Said:
     err: str
 
 
-def document(said: Said) -> dict[str, Any]:
+def document(answer: Answer) -> dict[str, Any]:
     """Return the JSON document that the command wrote to stdout."""
-    assert said.status == 0, said.err
-    parsed: dict[str, Any] = json.loads(said.out)
+    assert answer.status == 0, answer.err
+    parsed: dict[str, Any] = json.loads(answer.out)
     return parsed
 
 
-Equipoise = Callable[..., Said]
-Gate = Callable[..., Said]
+Equipoise = Callable[..., Answer]
+Gate = Callable[..., Answer]
 
 
 @pytest.fixture
@@ -49,15 +49,15 @@ def equipoise(
 ) -> Equipoise:
     """Run one ``equipoise`` command line in ``tmp_path``."""
 
-    def call(*arguments: str, environment: dict[str, str] | None = None) -> Said:
+    def call(*arguments: str, environment: dict[str, str] | None = None) -> Answer:
         capfd.readouterr()
         with monkeypatch.context() as patch:
             patch.chdir(tmp_path)
             for name, value in (environment or {}).items():
                 patch.setenv(name, value)
             status = run(arguments)
-        said = capfd.readouterr()
-        return Said(status, said.out, said.err)
+        answer = capfd.readouterr()
+        return Answer(status, answer.out, answer.err)
 
     return call
 
@@ -66,7 +66,7 @@ def equipoise(
 def equipoise_process(tmp_path: Path) -> Equipoise:
     """The same in a process of its own."""
 
-    def call(*arguments: str, environment: dict[str, str] | None = None) -> Said:
+    def call(*arguments: str, environment: dict[str, str] | None = None) -> Answer:
         done = subprocess.run(
             [*ENTRY, *arguments],
             cwd=tmp_path,
@@ -78,7 +78,7 @@ def equipoise_process(tmp_path: Path) -> Equipoise:
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
-        return Said(done.returncode, done.stdout, done.stderr)
+        return Answer(done.returncode, done.stdout, done.stderr)
 
     return call
 
@@ -115,13 +115,13 @@ def gate(
     """Run one ``equipoise gate`` in a repository, in this process: it is imported once."""
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
-    def call(made: MadeRepository, *words: str, **environment: str) -> Said:
+    def call(made: MadeRepository, *words: str, **environment: str) -> Answer:
         with monkeypatch.context() as patch:
             patch.chdir(made.path)
             for name, value in environment.items():
                 patch.setenv(name, value)
             status = run(["gate", *words])
-        said = capsys.readouterr()
-        return Said(status, said.out, said.err)
+        answer = capsys.readouterr()
+        return Answer(status, answer.out, answer.err)
 
     return call

@@ -46,6 +46,6 @@ def test_an_absurd_number_is_refused_before_anything_is_allocated(
 ) -> None:
     rows = "".join(f"{unit % 2},{unit}\n" for unit in range(20))
     (tmp_path / "t.csv").write_text(f"treat,x\n{rows}", encoding="ascii")
-    said = equipoise(*arguments)
-    assert (said.status, said.out) == (2, "")
-    assert what in said.err
+    answer = equipoise(*arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert what in answer.err

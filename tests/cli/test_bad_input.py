@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]
 
 
-def assert_refused(said: Said, words: str, status: int = 2) -> None:
-    assert said.status == status, said
-    assert words in said.err
-    assert said.err.startswith("equipoise: ")
-    assert len(said.err.strip().splitlines()) <= 2
-    assert said.out == ""
+def assert_refused(answer: Answer, words: str, status: int = 2) -> None:
+    assert answer.status == status, answer
+    assert words in answer.err
+    assert answer.err.startswith("equipoise: ")
+    assert len(answer.err.strip().splitlines()) <= 2
+    assert answer.out == ""
 
 
 def test_a_program_that_does_not_exist(equipoise: Equipoise) -> None:
@@ -60,10 +60,10 @@ def test_a_command_that_fails_shows_its_status_and_its_last_words(
     equipoise: Equipoise, script: Script
 ) -> None:
     failing = script("failing", ["echo one >&2", "echo the disk is on fire >&2", "exit 7"])
-    said = equipoise("compare", "true", failing)
-    assert_refused(said, "exit status 7", status=3)
-    assert "the disk is on fire" in said.err
-    assert "--ignore-failure" in said.err
+    answer = equipoise("compare", "true", failing)
+    assert_refused(answer, "exit status 7", status=3)
+    assert "the disk is on fire" in answer.err
+    assert "--ignore-failure" in answer.err
 
 
 def test_a_command_that_dies_of_a_signal(equipoise: Equipoise, script: Script) -> None:
@@ -72,28 +72,28 @@ def test_a_command_that_dies_of_a_signal(equipoise: Equipoise, script: Script) -
 
 
 def test_commands_that_hang(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "sleep 1000", "sleep 2000", "--timeout", "0.2")
-    assert_refused(said, "timed out after 0.2 s", status=3)
+    answer = equipoise("compare", "sleep 1000", "sleep 2000", "--timeout", "0.2")
+    assert_refused(answer, "timed out after 0.2 s", status=3)
 
 
 def test_a_command_that_hangs_beside_one_that_does_not_is_slower(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "sleep 1000", "--timeout", "0.1", "--json", "-")
-    assert said.status == 0
-    assert '"verdict":"slower"' in said.out.replace(" ", "")
+    answer = equipoise("compare", "true", "sleep 1000", "--timeout", "0.1", "--json", "-")
+    assert answer.status == 0
+    assert '"verdict":"slower"' in answer.out.replace(" ", "")
 
 
 def test_a_hang_that_leaves_no_verdict_is_a_failure(equipoise: Equipoise) -> None:
-    said = equipoise(
+    answer = equipoise(
         "compare", "true", "sleep 1000", "--timeout", "0.1", "--blocks", "2", "--quiet"
     )
-    assert_refused(said, "timed out after 0.1 s", status=3)
+    assert_refused(answer, "timed out after 0.1 s", status=3)
 
 
 def test_a_failing_hook(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "-n", "a", "--prepare", "echo lost >&2; exit 3")
-    assert_refused(said, "failed: exit status 3", status=3)
-    assert "--prepare of" in said.err
-    assert "lost" in said.err
+    answer = equipoise("compare", "true", "true", "-n", "a", "--prepare", "echo lost >&2; exit 3")
+    assert_refused(answer, "failed: exit status 3", status=3)
+    assert "--prepare of" in answer.err
+    assert "lost" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_a_number_out_of_range_names_its_option(
 
 
 def test_a_minimum_above_the_maximum(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--min-blocks", "9", "--blocks", "8")
-    assert_refused(said, "the minimum of 9 blocks is above the maximum of 8")
+    answer = equipoise("compare", "true", "true", "--min-blocks", "9", "--blocks", "8")
+    assert_refused(answer, "the minimum of 9 blocks is above the maximum of 8")
 
 
 def test_an_unknown_option_and_an_unknown_command(equipoise: Equipoise) -> None:
@@ -137,8 +137,8 @@ def test_an_unknown_option_and_an_unknown_command(equipoise: Equipoise) -> None:
 
 
 def test_an_environment_for_an_unknown_condition(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "echo", "--env", "3:A=1")
-    assert_refused(said, "names no condition: '3'")
+    answer = equipoise("compare", "true", "echo", "--env", "3:A=1")
+    assert_refused(answer, "names no condition: '3'")
 
 
 def test_an_input_that_does_not_exist(equipoise: Equipoise) -> None:
@@ -146,16 +146,16 @@ def test_an_input_that_does_not_exist(equipoise: Equipoise) -> None:
 
 
 def test_output_into_a_folder_that_does_not_exist(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--output", "no/such/file")
-    assert_refused(said, "there is no folder")
-    said = equipoise("compare", "true", "true", "--json", "no/such/file.json")
-    assert_refused(said, "there is no folder")
+    answer = equipoise("compare", "true", "true", "--output", "no/such/file")
+    assert_refused(answer, "there is no folder")
+    answer = equipoise("compare", "true", "true", "--json", "no/such/file.json")
+    assert_refused(answer, "there is no folder")
 
 
 def test_an_output_pipe_is_refused_with_its_mend(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--output", "pipe")
-    assert_refused(said, "--output pipe")
-    assert "--output count" in said.err
+    answer = equipoise("compare", "true", "true", "--output", "pipe")
+    assert_refused(answer, "--output pipe")
+    assert "--output count" in answer.err
 
 
 def test_no_ledger_yet(equipoise: Equipoise) -> None:
@@ -199,8 +199,8 @@ def test_a_ledger_that_is_a_folder(equipoise: Equipoise, tmp_path: Path) -> None
 
 def test_a_ledger_on_a_full_disk(equipoise: Equipoise) -> None:
     # /dev/full stands for a disk without space where a real one cannot be mounted.
-    said = equipoise("compare", "true", "true", "--ledger", "/dev/full")
-    assert_refused(said, "/dev/full")
+    answer = equipoise("compare", "true", "true", "--ledger", "/dev/full")
+    assert_refused(answer, "/dev/full")
 
 
 def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -> None:
@@ -226,10 +226,10 @@ def test_a_ledger_that_may_not_be_written(equipoise: Equipoise, tmp_path: Path) 
     (tmp_path / "l.db").chmod(0o400)
     if os.geteuid() == 0:
         # Root may write whatever the mode; a folder in /proc refuses everybody.
-        said = equipoise("compare", "true", "true", "--ledger", "/proc/self/ledger.db")
+        answer = equipoise("compare", "true", "true", "--ledger", "/proc/self/ledger.db")
     else:
-        said = equipoise("compare", "true", "true", "--ledger", "l.db")
-    assert_refused(said, "ledger")
+        answer = equipoise("compare", "true", "true", "--ledger", "l.db")
+    assert_refused(answer, "ledger")
 
 
 def test_a_child_that_floods_its_output_harms_nothing(
@@ -237,8 +237,8 @@ def test_a_child_that_floods_its_output_harms_nothing(
 ) -> None:
     flood = script("flood", ["head -c 50000000 /dev/zero", "head -c 50000000 /dev/zero >&2"])
     for kind in ("null", "count"):
-        said = equipoise("compare", flood, flood, "--blocks", "2", "--output", kind, "--quiet")
-        assert (said.status, said.out, said.err) == (0, "", "")
+        answer = equipoise("compare", flood, flood, "--blocks", "2", "--output", kind, "--quiet")
+        assert (answer.status, answer.out, answer.err) == (0, "", "")
     assert sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file()) < 10_000_000
 
 
@@ -249,9 +249,9 @@ def test_a_child_that_forks_a_background_process_leaves_none(
         "forking",
         [f"setsid sleep 1000 & echo $! >> {tmp_path}/children", "sleep 1001 & exit 0"],
     )
-    said = equipoise("compare", "true", forking, "--blocks", "2")
-    assert said.status == 0
-    assert "left processes behind" in said.out
+    answer = equipoise("compare", "true", forking, "--blocks", "2")
+    assert answer.status == 0
+    assert "left processes behind" in answer.out
     children = [int(line) for line in (tmp_path / "children").read_text().split()]
     assert len(children) == 3
     for child in children:

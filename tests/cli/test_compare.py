@@ -19,9 +19,9 @@ Script = Callable[[str, Sequence[str]], str]
 
 
 def result_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    said = equipoise("compare", *arguments, "--json", "-")
-    assert said.status == 0, said.err
-    document: dict[str, Any] = json.loads(said.out)
+    answer = equipoise("compare", *arguments, "--json", "-")
+    assert answer.status == 0, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
     jsonschema.validate(document, schema())
     return document
 
@@ -50,21 +50,21 @@ def test_conditions_stand_in_the_order_of_the_plan_and_comparisons_in_that_of_ca
 
 
 def test_with_json_on_stdout_nothing_else_is_there(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--blocks", "2", "--json", "-")
-    json.loads(said.out)
-    assert said.err == ""
+    answer = equipoise("compare", "true", "true", "--blocks", "2", "--json", "-")
+    json.loads(answer.out)
+    assert answer.err == ""
 
 
 def test_in_a_pipe_progress_is_silent_and_the_screen_is_plain_text(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "sleep 0.05")
-    assert said.err == ""
-    assert "slower: sleep 0.05 is slower than true" in said.out
-    assert "\x1b" not in said.out
+    answer = equipoise("compare", "true", "sleep 0.05")
+    assert answer.err == ""
+    assert "slower: sleep 0.05 is slower than true" in answer.out
+    assert "\x1b" not in answer.out
 
 
 def test_quiet_prints_nothing(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--blocks", "2", "--quiet")
-    assert (said.out, said.err) == ("", "")
+    answer = equipoise("compare", "true", "true", "--blocks", "2", "--quiet")
+    assert (answer.out, answer.err) == ("", "")
 
 
 def test_the_environment_of_one_condition_is_its_own(equipoise: Equipoise, script: Script) -> None:
@@ -120,10 +120,10 @@ def test_input_output_and_hooks(equipoise: Equipoise, tmp_path: Path) -> None:
 
 
 def test_inherited_output_goes_to_the_callers_own(equipoise: Equipoise) -> None:
-    said = equipoise(
+    answer = equipoise(
         "compare", "echo one", "echo two", "--output", "inherit", "--blocks", "1", "--quiet"
     )
-    assert sorted(said.out.split()) == ["one", "one", "two", "two"]
+    assert sorted(answer.out.split()) == ["one", "one", "two", "two"]
 
 
 def test_a_shell_is_there_when_it_is_asked_for(equipoise: Equipoise) -> None:
@@ -175,16 +175,16 @@ def test_the_first_metric_decides_and_the_others_are_judged_beside_it(
 
 
 def test_a_metric_that_nobody_reports_cannot_decide(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "true", "--metrics", "joules")
-    assert said.status == 2
-    assert "has no joules: the workload did not report it" in said.err
+    answer = equipoise("compare", "true", "true", "--metrics", "joules")
+    assert answer.status == 2
+    assert "has no joules: the workload did not report it" in answer.err
 
 
 def test_a_campaign_without_a_complete_block_is_shown_all_the_same(equipoise: Equipoise) -> None:
     assert equipoise("compare", "true", "false").status == 3
-    said = equipoise("show")
-    assert said.status == 0
-    assert "no block is complete" in said.out
+    answer = equipoise("show")
+    assert answer.status == 0
+    assert "no block is complete" in answer.out
 
 
 def test_a_parameter_makes_a_condition_of_each_value(equipoise: Equipoise) -> None:
@@ -229,40 +229,40 @@ def test_show_lists_other_campaigns_of_the_same_commands(equipoise: Equipoise) -
 
 def test_a_name_with_markup_or_controls_stays_text(equipoise: Equipoise) -> None:
     hostile = "[red]x[/red] <script>"
-    said = equipoise("compare", "true", "true", "-n", hostile, "--blocks", "1")
-    assert hostile in said.out
+    answer = equipoise("compare", "true", "true", "-n", hostile, "--blocks", "1")
+    assert hostile in answer.out
     ringing = equipoise("compare", "true", "true", "-n", "bell\x07\x1b[31m", "--blocks", "1")
     assert "\x07" not in ringing.out
     assert "\x1b" not in ringing.out
 
 
 def test_a_command_that_is_not_utf_8_is_run_and_shown(equipoise: Equipoise) -> None:
-    said = equipoise("compare", os.fsdecode(b"echo \xff"), "true", "--blocks", "1", "--json", "-")
-    assert said.status == 0
+    answer = equipoise("compare", os.fsdecode(b"echo \xff"), "true", "--blocks", "1", "--json", "-")
+    assert answer.status == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_a_script_of_the_shell(equipoise: Equipoise, shell: str) -> None:
-    said = equipoise("completion", shell)
-    assert said.status == 0
-    assert "_EQUIPOISE_COMPLETE" in said.out
+    answer = equipoise("completion", shell)
+    assert answer.status == 0
+    assert "_EQUIPOISE_COMPLETE" in answer.out
 
 
 def test_completion_completes_commands(equipoise_process: Equipoise) -> None:
-    said = equipoise_process(
+    answer = equipoise_process(
         environment={
             "_EQUIPOISE_COMPLETE": "bash_complete",
             "COMP_WORDS": "equipoise com",
             "COMP_CWORD": "1",
         }
     )
-    assert "compare" in said.out
-    assert "completion" in said.out
+    assert "compare" in answer.out
+    assert "completion" in answer.out
 
 
 def test_help_names_every_command(equipoise: Equipoise) -> None:
-    said = equipoise("--help")
-    assert said.status == 0
+    answer = equipoise("--help")
+    assert answer.status == 0
     for name in ("compare", "resume", "show", "list", "completion"):
-        assert name in said.out
+        assert name in answer.out
         assert equipoise(name, "--help").status == 0

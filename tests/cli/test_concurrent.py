@@ -37,8 +37,8 @@ def campaign_that_runs(folder: Path) -> Iterator[int]:
 
 
 def test_a_second_campaign_says_whom_it_waits_for_and_then_runs(tmp_path: Path) -> None:
-    said = tmp_path / "said"
-    with campaign_that_runs(tmp_path) as first, said.open("w") as stderr:
+    messages = tmp_path / "said"
+    with campaign_that_runs(tmp_path) as first, messages.open("w") as stderr:
         second = subprocess.Popen(
             [*ENTRY, *CAMPAIGN],
             cwd=tmp_path,
@@ -48,15 +48,15 @@ def test_a_second_campaign_says_whom_it_waits_for_and_then_runs(tmp_path: Path) 
             stderr=stderr,
         )
         patience = time.monotonic() + 60
-        while "--allow-concurrent" not in said.read_text():
+        while "--allow-concurrent" not in messages.read_text():
             assert second.poll() is None
             assert time.monotonic() < patience
             time.sleep(0.01)
     assert second.wait(60) == 0
-    assert f"process {first} of user {os.getuid()}" in said.read_text()
+    assert f"process {first} of user {os.getuid()}" in messages.read_text()
 
 
 def test_it_need_not_wait_where_that_is_asked_for(equipoise: Equipoise, tmp_path: Path) -> None:
     with campaign_that_runs(tmp_path):
-        said = equipoise(*CAMPAIGN, "--allow-concurrent", environment=TAKES_TURNS)
-    assert (said.status, said.err) == (0, "")
+        answer = equipoise(*CAMPAIGN, "--allow-concurrent", environment=TAKES_TURNS)
+    assert (answer.status, answer.err) == (0, "")

@@ -36,9 +36,9 @@ def home() -> Iterator[Path]:
 
 
 def run_in(home: Path, equipoise_process: Equipoise, *words: str) -> dict[str, Any]:
-    said = equipoise_process("run", *words, *ONE_BLOCK, environment={"TMPDIR": str(home)})
-    assert said.status == 0, said.err
-    document: dict[str, Any] = json.loads(said.out)
+    answer = equipoise_process("run", *words, *ONE_BLOCK, environment={"TMPDIR": str(home)})
+    assert answer.status == 0, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
     return document
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from equipoise.cli.gate import MARK
 from equipoise.report.json_document import schema
-from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
+from tests.cli.conftest import ENTRY, Answer, Equipoise, Gate
 from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.02"
@@ -39,10 +39,10 @@ def made(tmp_path: Path, scratch: Path) -> MadeRepository:
     return made
 
 
-def document(said: Said) -> Any:
-    found = json.loads(said.out)
-    jsonschema.validate(found, schema())
-    return found
+def document(answer: Answer) -> Any:
+    result = json.loads(answer.out)
+    jsonschema.validate(result, schema())
+    return result
 
 
 BUILT = ("--build", "make -s", *SOON)
@@ -50,10 +50,10 @@ BUILT = ("--build", "make -s", *SOON)
 
 def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepository) -> None:
     before = everything_in(made.path)
-    said = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
-    assert said.status == 1, said
-    assert said.err == ""
-    heading, _, words, _, *table = said.out.splitlines()
+    answer = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
+    assert answer.status == 1, answer
+    assert answer.err == ""
+    heading, _, words, _, *table = answer.out.splitlines()
     assert heading == "## Equipoise gate: ❌ fails"
     assert words.startswith("HEAD (")
     assert "./bench is slower by more than 2 %, by at least" in words
@@ -66,29 +66,29 @@ def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepo
 def test_the_same_revision_passes_and_is_said_to_be_the_same(
     gate: Gate, made: MadeRepository
 ) -> None:
-    said = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
-    assert said.status == 0
-    assert said.out.startswith("## Equipoise gate: ✅ passes\n")
-    assert "baseline and candidate are the same commit" in said.out
+    answer = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
+    assert answer.status == 0
+    assert answer.out.startswith("## Equipoise gate: ✅ passes\n")
+    assert "baseline and candidate are the same commit" in answer.out
 
 
 def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
-    said = gate(made, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
-    assert said.status == 0
-    assert "./bench is not slower by more than 2 %" in said.out
-    assert said.out.count("✅ passes") == 2
+    answer = gate(made, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
+    assert answer.status == 0
+    assert "./bench is not slower by more than 2 %" in answer.out
+    assert answer.out.count("✅ passes") == 2
 
 
 def test_what_is_not_known_passes_unless_it_is_told_to_fail(
     gate: Gate, made: MadeRepository
 ) -> None:
     one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
-    said = gate(made, "--baseline", "fast", *one_block)
-    assert said.status == 0
-    assert "is not known after 1 block" in said.out
-    said = gate(made, "--baseline", "fast", "--fail-undecided", *one_block)
-    assert said.status == 1
-    assert "❔ undecided" in said.out
+    answer = gate(made, "--baseline", "fast", *one_block)
+    assert answer.status == 0
+    assert "is not known after 1 block" in answer.out
+    answer = gate(made, "--baseline", "fast", "--fail-undecided", *one_block)
+    assert answer.status == 1
+    assert "❔ undecided" in answer.out
 
 
 def test_the_candidate_is_the_working_tree_with_what_was_changed(
@@ -97,12 +97,12 @@ def test_the_candidate_is_the_working_tree_with_what_was_changed(
     made.git("checkout", "--quiet", "fast")
     made.write("source", f"#!/bin/sh\n{SLOW}\n")
     made.write("left\x1b[31m out", "")
-    said = gate(made, "--baseline", "fast", *BUILT, "--", "./bench")
-    assert said.status == 1
-    assert "the working tree (" in said.out
-    assert "with uncommitted changes" in said.out
-    assert "untracked files of the working tree are in neither revision" in said.out
-    assert "\x1b" not in said.out
+    answer = gate(made, "--baseline", "fast", *BUILT, "--", "./bench")
+    assert answer.status == 1
+    assert "the working tree (" in answer.out
+    assert "with uncommitted changes" in answer.out
+    assert "untracked files of the working tree are in neither revision" in answer.out
+    assert "\x1b" not in answer.out
 
 
 def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_its_fork_point(
@@ -117,13 +117,13 @@ def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_it
     made.commit()
     made.git("checkout", "--quiet", "feature")
     words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
-    told = document(gate(made, "--baseline", "main", *words))["gate"]
-    assert told["baseline"] == {
+    verdict = document(gate(made, "--baseline", "main", *words))["gate"]
+    assert verdict["baseline"] == {
         "asked": "the fork point from main",
         "commit": left,
         "uncommitted": False,
     }
-    assert shlex.split(told["again"])[:4] == ["equipoise", "gate", "--baseline", left]
+    assert shlex.split(verdict["again"])[:4] == ["equipoise", "gate", "--baseline", left]
 
 
 def test_changes_in_submodules_are_said_to_be_in_neither_revision(
@@ -136,31 +136,31 @@ def test_changes_in_submodules_are_said_to_be_in_neither_revision(
     made.git(*allowed, "submodule", "--quiet", "add", str(library.path), "lib\x1b[31m")
     made.commit()
     made.write("lib\x1b[31m/part", "changed")
-    said = gate(made, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
-    assert said.status == 0
-    assert "what changed in submodules is in neither revision: 1, lib" in said.out
-    assert "\x1b" not in said.out
+    answer = gate(made, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
+    assert answer.status == 0
+    assert "what changed in submodules is in neither revision: 1, lib" in answer.out
+    assert "\x1b" not in answer.out
 
 
 def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
     gate: Gate, made: MadeRepository
 ) -> None:
     words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
-    found = document(gate(made, *words))
-    told = found["gate"]
-    assert told["passed"] is False
-    assert told["baseline"]["asked"] == "fast"
-    assert told["baseline"]["commit"] == made.git("rev-parse", "fast").strip()
-    (row,) = told["rows"]
+    result = document(gate(made, *words))
+    verdict = result["gate"]
+    assert verdict["passed"] is False
+    assert verdict["baseline"]["asked"] == "fast"
+    assert verdict["baseline"]["commit"] == made.git("rev-parse", "fast").strip()
+    (row,) = verdict["rows"]
     assert row["outcome"] == "slower"
-    assert row["ratio_ci"][0] > 1 + told["min_effect"] / 100
-    folders = [Path(one["command"][0]).parent for one in found["conditions"]]
+    assert row["ratio_ci"][0] > 1 + verdict["min_effect"] / 100
+    folders = [Path(one["command"][0]).parent for one in result["conditions"]]
     assert len(str(folders[0])) == len(str(folders[1]))
     assert folders[0] != folders[1]
-    again = subprocess.run(
+    repeated = subprocess.run(
         [*ENTRY, "show", "last", "--json", "-"], cwd=made.path, capture_output=True, check=True
     )
-    assert json.loads(again.stdout)["gate"] == told
+    assert json.loads(repeated.stdout)["gate"] == verdict
 
 
 def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
@@ -168,18 +168,18 @@ def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
     words = shlex.split(first["again"])
     assert words[:4] == ["equipoise", "gate", "--baseline", first["baseline"]["commit"]]
-    again = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
-    assert again["gate"]["again"] == first["again"]
-    assert str(again["run"]["seed"]) in words
+    repeated = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
+    assert repeated["gate"]["again"] == first["again"]
+    assert str(repeated["run"]["seed"]) in words
 
 
 def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository) -> None:
     name = "</td>|`<script>"
     benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
-    said = gate(made, "--baseline", "fast", *BUILT, *benches)
-    assert said.status == 1, said
-    assert "1 of 2 benchmarks is slower by more than 2 %" in said.out
-    (row,) = [line for line in said.out.splitlines() if line.endswith("❌ slower |")]
+    answer = gate(made, "--baseline", "fast", *BUILT, *benches)
+    assert answer.status == 1, answer
+    assert "1 of 2 benchmarks is slower by more than 2 %" in answer.out
+    (row,) = [line for line in answer.out.splitlines() if line.endswith("❌ slower |")]
     assert row.startswith(r"| &lt;/td&gt;\|\`&lt;script&gt; | ")
     assert row.endswith("❌ slower |")
 
@@ -189,11 +189,11 @@ def test_a_suite_is_a_file_and_may_say_how_to_build(gate: Gate, made: MadeReposi
         "suite.toml", 'build = "make -s"\n[benchmarks]\nsleeps = "./bench"\nlists = ["ls", "/"]\n'
     )
     words = ("--baseline", "fast", "--suite", "suite.toml", *SOON, "--json", "-")
-    found = document(gate(made, *words))
-    outcomes = {row["benchmark"]: row["outcome"] for row in found["gate"]["rows"]}
+    result = document(gate(made, *words))
+    outcomes = {row["benchmark"]: row["outcome"] for row in result["gate"]["rows"]}
     assert outcomes.keys() == {"sleeps", "lists"}
     assert outcomes["sleeps"] == "slower"
-    assert [one["levels"]["benchmark"] for one in found["conditions"]] == [
+    assert [one["levels"]["benchmark"] for one in result["conditions"]] == [
         *("sleeps", "sleeps"),
         *("lists", "lists"),
     ]
@@ -216,33 +216,33 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
         "--",
         "./bench",
     )
-    said = gate(made, *words, GITHUB_STEP_SUMMARY=str(step))
-    assert (said.status, said.out) == (0, "")
+    answer = gate(made, *words, GITHUB_STEP_SUMMARY=str(step))
+    assert (answer.status, answer.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("## Equipoise gate: ✅ passes")
     assert "before\n" + summary == step.read_text() + f"\n{MARK}\n"
-    said = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
-    assert said.status == 0
-    assert "cannot append to GITHUB_STEP_SUMMARY" in said.err
+    answer = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
+    assert answer.status == 0
+    assert "cannot append to GITHUB_STEP_SUMMARY" in answer.err
 
 
 def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
     gate: Gate, made: MadeRepository
 ) -> None:
     line = 'echo first; echo "no such thing" >&2; exit 4'
-    said = gate(made, "--baseline", "fast", "--build", line, "--", "./bench")
-    assert said.status == 3
-    assert said.out == ""
-    assert said.err.startswith("equipoise: the baseline fast (")
-    assert "cannot be built: exit status 4: echo first" in said.err
-    assert "its output: first / no such thing" in said.err
-    assert said.err.count("\n") == 2
+    answer = gate(made, "--baseline", "fast", "--build", line, "--", "./bench")
+    assert answer.status == 3
+    assert answer.out == ""
+    assert answer.err.startswith("equipoise: the baseline fast (")
+    assert "cannot be built: exit status 4: echo first" in answer.err
+    assert "its output: first / no such thing" in answer.err
+    assert answer.err.count("\n") == 2
 
 
 def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) -> None:
-    said = gate(made, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
-    assert said.status == 3
-    assert "failed: exit status 5; stderr: why" in said.err
+    answer = gate(made, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
+    assert answer.status == 3
+    assert "failed: exit status 5; stderr: why" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -265,12 +265,12 @@ def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) 
 def test_what_cannot_be_used_is_told_in_two_lines(
     gate: Gate, made: MadeRepository, words: tuple[str, ...], told: str
 ) -> None:
-    said = gate(made, *words)
-    assert said.status == 2
-    assert said.out == ""
-    assert told in said.err
-    assert "  hint: " in said.err
-    assert said.err.count("\n") == 2
+    answer = gate(made, *words)
+    assert answer.status == 2
+    assert answer.out == ""
+    assert told in answer.err
+    assert "  hint: " in answer.err
+    assert answer.err.count("\n") == 2
     assert not (made.path / "x").exists()
 
 
@@ -278,18 +278,18 @@ def test_the_users_own_program_is_not_run_as_both_revisions(
     gate: Gate, made: MadeRepository
 ) -> None:
     made.write("bench", "#!/bin/sh\n", executable=True)
-    said = gate(made, "--baseline", "fast", "--", str(made.path / "bench"))
-    assert said.status == 2
-    assert "is a program of your own working tree" in said.err
-    assert "./bench" in said.err
+    answer = gate(made, "--baseline", "fast", "--", str(made.path / "bench"))
+    assert answer.status == 2
+    assert "is a program of your own working tree" in answer.err
+    assert "./bench" in answer.err
 
 
 def test_outside_of_a_repository_it_says_where_to_run(
     equipoise: Equipoise, tmp_path: Path, scratch: Path
 ) -> None:
-    said = equipoise("gate", "--baseline", "main", "--", "true")
-    assert said.status == 2
-    assert "is in no git working tree" in said.err
+    answer = equipoise("gate", "--baseline", "main", "--", "true")
+    assert answer.status == 2
+    assert "is in no git working tree" in answer.err
 
 
 def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
@@ -299,11 +299,11 @@ def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
     made.write("inside/beside", "")
     made.commit()
     inside = MadeRepository(made.path / "inside")
-    said = gate(inside, "--baseline", "HEAD", "--blocks", "1", "--", "./check")
-    assert said.status == 0
-    said = gate(inside, "--baseline", "fast", "--blocks", "1", "--", "./check")
-    assert said.status == 2
-    assert "has no folder inside" in said.err
+    answer = gate(inside, "--baseline", "HEAD", "--blocks", "1", "--", "./check")
+    assert answer.status == 0
+    answer = gate(inside, "--baseline", "fast", "--blocks", "1", "--", "./check")
+    assert answer.status == 2
+    assert "has no folder inside" in answer.err
 
 
 FOR_EVER = "sleep 300 & touch {begun}; wait"

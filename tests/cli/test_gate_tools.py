@@ -59,8 +59,8 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate:
     build = ("--build", "go test -c -o bench.test")
     words = ("./bench.test", "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200x")
     options = ("--kind", "go", *build, "--json", "-")
-    found = document(gate(made, "--baseline", "before", *options, "--", *words))
-    (row,) = found["gate"]["rows"]
+    result = document(gate(made, "--baseline", "before", *options, "--", *words))
+    (row,) = result["gate"]["rows"]
     assert row["benchmark"].startswith("m.BenchmarkSum")
     assert row["outcome"] == "slower"
     assert 2.0 < row["ratio"] < 10.0
@@ -75,14 +75,14 @@ def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
         {"nanoseconds": "1,300.5"},
     )
     path = f"{made.path / 'bin'}:{os.environ['PATH']}"
-    said = gate(made, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
-    assert said.status == 1, said
-    (row,) = document(said)["gate"]["rows"]
+    answer = gate(made, "--baseline", "before", "--kind", "cargo", "--json", "-", PATH=path)
+    assert answer.status == 1, answer
+    (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
     assert row["ratio"] == pytest.approx(1.3005)
-    told = [one["summary"] for one in document(said)["warnings"]]
-    assert "only here1,000 is only in the baseline, and was not compared" in told
-    assert "only here1,300.5 is only in the candidate, and was not compared" in told
+    warnings = [one["summary"] for one in document(answer)["warnings"]]
+    assert "only here1,000 is only in the baseline, and was not compared" in warnings
+    assert "only here1,300.5 is only in the candidate, and was not compared" in warnings
 
 
 def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:
@@ -102,26 +102,26 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
     }
-    found = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
-    (row,) = found["gate"]["rows"]
+    result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
+    (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
     assert row["ratio"] > 1.5
-    assert found["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
+    assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
 
 
 def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
     tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
-    said = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
-    assert said.status == 2
-    assert "have no benchmark of go in common" in said.err
+    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
+    assert answer.status == 2
+    assert "have no benchmark of go in common" in answer.err
 
 
 def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, gate: Gate) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
     line = ("sh", "-c", "echo FAIL here; exit 2")
-    said = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
-    assert said.status == 3
-    assert "baseline before (" in said.err
-    assert "FAIL here" in said.err
+    answer = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)
+    assert answer.status == 3
+    assert "baseline before (" in answer.err
+    assert "FAIL here" in answer.err

@@ -19,7 +19,7 @@ from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
 from tests.matching.golden import GOLDEN
 
-ASKED = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
+ARGUMENTS = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")
 
 
@@ -33,19 +33,21 @@ def table(tmp_path: Path) -> str:
 def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     equipoise: Equipoise, table: str
 ) -> None:
-    said = equipoise("genmatch", table, "--outcome", "y", *ASKED, *QUICK)
-    assert said.status == 0, said.err
-    assert said.err == ""
-    assert re.search(r"Weights of the standardised covariates\ncovariate +weight\na +\d", said.out)
+    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK)
+    assert answer.status == 0, answer.err
+    assert answer.err == ""
+    assert re.search(
+        r"Weights of the standardised covariates\ncovariate +weight\na +\d", answer.out
+    )
     for words in ("Smallest p-value", "Estimate", "sdiff %", "smallest p-value of balance was"):
-        assert words in said.out
+        assert words in answer.out
 
 
 def test_quiet_prints_nothing_and_writes_the_document(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    said = equipoise("genmatch", table, *ASKED, *QUICK, "--quiet", "--json", "found.json")
-    assert (said.status, said.out, said.err) == (0, "", "")
+    answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--quiet", "--json", "found.json")
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
     assert json.loads((tmp_path / "found.json").read_text())["weights"]
 
 
@@ -76,24 +78,24 @@ def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
         seed=3,
         **how,
     )
-    found = document(
+    result = document(
         equipoise(
-            *("genmatch", table, *ASKED, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
+            *("genmatch", table, *ARGUMENTS, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
             *("--exact", "b", "--caliper", "2", "--weights", "w", "--r-compatible"),
             *("--balance", "a + b + a:b", "--population", "14", "--generations", "2"),
             *("--wait", "1", "--hard-limit", "--loss", "2", "--boot", "12", "--json", "-"),
         )
     )
-    assert found["schema"] == "equipoise.genmatch/1"
-    assert list(found["weights"].values()) == expected.weights.tolist()
-    assert found["fitness"] == expected.fitness.tolist()
-    assert [one["weights"] for one in found["history"]] == [
+    assert result["schema"] == "equipoise.genmatch/1"
+    assert list(result["weights"].values()) == expected.weights.tolist()
+    assert result["fitness"] == expected.fitness.tolist()
+    assert [one["weights"] for one in result["history"]] == [
         one.par.tolist() for one in expected.history
     ]
     effect = match(frame["y"], frame["treat"], x, metric=expected.to_metric(), **how)
-    assert found["effect"]["estimate"] == effect.estimate
-    assert found["effect"]["se"] == effect.se
-    assert [row["variable"] for row in found["balance"][::2]] == ["a", "b", "a:b"]
+    assert result["effect"]["estimate"] == effect.estimate
+    assert result["effect"]["se"] == effect.se
+    assert [row["variable"] for row in result["balance"][::2]] == ["a", "b", "a:b"]
 
 
 def test_a_formula_names_covariates_and_a_seed_gives_one_document(
@@ -101,52 +103,52 @@ def test_a_formula_names_covariates_and_a_seed_gives_one_document(
 ) -> None:
     by_formula = ("--formula", "treat ~ a + b + c + d", "--seed", "3")
     one, two, other = (
-        equipoise("genmatch", table, *asked, *QUICK, "--json", "-").out
-        for asked in (ASKED, by_formula, (*by_formula[:2], "--seed", "4"))
+        equipoise("genmatch", table, *arguments, *QUICK, "--json", "-").out
+        for arguments in (ARGUMENTS, by_formula, (*by_formula[:2], "--seed", "4"))
     )
     assert one == two != ""
     assert json.loads(other)["weights"] != json.loads(one)["weights"]
 
 
 def test_without_an_outcome_there_is_no_effect(equipoise: Equipoise, table: str) -> None:
-    found = document(equipoise("genmatch", table, *ASKED, *QUICK, "--json", "-"))
-    assert found["effect"] is None
-    assert found["pairs"]
+    result = document(equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-"))
+    assert result["effect"] is None
+    assert result["pairs"]
 
 
 def test_the_course_of_the_search_is_drawn(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    said = equipoise("genmatch", table, *ASKED, *QUICK, "--plot", "course.svg")
-    assert said.status == 0, said.err
+    answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--plot", "course.svg")
+    assert answer.status == 0, answer.err
     assert "Balance along the search" in (tmp_path / "course.svg").read_text()
 
 
 def test_a_scheduler_evaluates_and_changes_nothing(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    asked = ("genmatch", table, *ASKED, *QUICK, "--json", "-")
+    arguments = ("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-")
     with local_cluster(1, tmp_path / "dask") as address:
-        there = equipoise(*asked, "--scheduler", address)
+        there = equipoise(*arguments, "--scheduler", address)
     assert there.status == 0, there.err
-    assert there.out == equipoise(*asked).out
+    assert there.out == equipoise(*arguments).out
 
 
 def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        said = equipoise("genmatch", table, *ASKED, "--scheduler", address)
-    assert said.status == 2
-    assert f"the scheduler at {address} cannot be reached" in said.err
-    assert "hint: start one with `dask scheduler`" in said.err
-    assert len(said.err.splitlines()) == 2
+        answer = equipoise("genmatch", table, *ARGUMENTS, "--scheduler", address)
+    assert answer.status == 2
+    assert f"the scheduler at {address} cannot be reached" in answer.err
+    assert "hint: start one with `dask scheduler`" in answer.err
+    assert len(answer.err.splitlines()) == 2
 
 
 def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> None:
-    said = " ".join(equipoise("genmatch", "--help").out.split())
-    assert "can run code as you" in said
-    assert "--tls-ca FILE.pem" in said
+    answer = " ".join(equipoise("genmatch", "--help").out.split())
+    assert "can run code as you" in answer
+    assert "--tls-ca FILE.pem" in answer
 
 
 @pytest.mark.parametrize(
@@ -166,10 +168,10 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
 def test_what_cannot_be_used_is_named(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], told: str
 ) -> None:
-    said = equipoise("genmatch", table, *ASKED, *arguments)
-    assert said.status == 2
-    assert told in said.err
-    assert said.out == ""
+    answer = equipoise("genmatch", table, *ARGUMENTS, *arguments)
+    assert answer.status == 2
+    assert told in answer.err
+    assert answer.out == ""
 
 
 @pytest.fixture
@@ -182,7 +184,7 @@ def endless(tmp_path: Path) -> Any:
     limits = ("--population", "500", "--generations", "100000", "--wait", "100000")
     terminal = pexpect.spawn(
         ENTRY[0],
-        [*ENTRY[1:], "genmatch", "many.csv", *ASKED, *limits],
+        [*ENTRY[1:], "genmatch", "many.csv", *ARGUMENTS, *limits],
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
         dimensions=(40, 120),

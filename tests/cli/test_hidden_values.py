@@ -88,14 +88,14 @@ def doors() -> Plan:
 def gate() -> Plan:
     """A gate whose build and whose benchmark were given the secret."""
     revision = Revision("main", "1" * 40)
-    again = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
+    repeated = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     command = ("/usr/bin/env", f"PASSWORD={CANARY} it's", "./bench")
     benchmark = {BENCHMARK: shlex.join(("env", *command[1:]))}
     changes = {
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=repeated),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -273,8 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    given = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(given))[0]
+    parameters = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(parameters))[0]
 
 
 def planned(plan: Plan) -> RunRecord:
@@ -308,9 +308,9 @@ def test_a_line_of_a_shell_takes_its_own_values_from_the_environment() -> None:
     words = ["--seed", "5", "--shell", "default", "--prepare", "KEY=abcd x", "A=efgh true", "false"]
     plan = plan_from(words)
     (found,) = reported_records([planned(plan)], show_env=False)
-    said = shlex.split(str(command_of_plan(found.plan)))
-    assert 'KEY="$KEY" x' in said
-    assert any(one.endswith("'A=\"$A\" true'") for one in said)
+    answer = shlex.split(str(command_of_plan(found.plan)))
+    assert 'KEY="$KEY" x' in answer
+    assert any(one.endswith("'A=\"$A\" true'") for one in answer)
 
 
 def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Path) -> None:

@@ -48,7 +48,7 @@ EXPORTS = ("csv", "parquet", "json", "bmf", "markdown", "latex")
 TEMPLATE = Path(report.__file__).parent / "templates" / "page.html.jinja"
 SCRIPTS = TEMPLATE.read_text(encoding="utf-8").count("<script")
 UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-Said = Callable[..., str]
+PrintedBy = Callable[..., str]
 
 
 class Elements(HTMLParser):
@@ -71,9 +71,9 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture
-def said(
+def printed_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Said:
+) -> PrintedBy:
     """What one command line prints; it must succeed, and send nothing that steers a terminal."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EQUIPOISE_LEDGER", raising=False)
@@ -226,21 +226,21 @@ def intact(ledger: Path, runs: int) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_names_of_every_format_stay_text_in_the_ledger_and_in_every_form(
-    form: str, tmp_path: Path, said: Said
+    form: str, tmp_path: Path, printed_by: PrintedBy
 ) -> None:
-    said("import", "--json", "run.json", "--", made(tmp_path, form))
+    printed_by("import", "--json", "run.json", "--", made(tmp_path, form))
     document: dict[str, Any] = json.loads((tmp_path / "run.json").read_bytes())
     names = [one["name"] for one in document["conditions"]]
     if form not in ("go", "libtest", "rebench", "sysbench"):
         assert all(any(payload in name for name in names) for payload in PAYLOADS)
-    said("show")
-    said("list", "runs")
+    printed_by("show")
+    printed_by("list", "runs")
     for ending in ("md", "tex", "csv"):
-        said("report", "last", "-o", f"report.{ending}")
+        printed_by("report", "last", "-o", f"report.{ending}")
     assert not steering((tmp_path / "report.md").read_text(encoding="utf-8"))
     no_element_out_of_a_name(as_github_shows((tmp_path / "report.md").read_text(encoding="utf-8")))
     for export in (*EXPORTS, *(("hyperfine",) if form in ("hyperfine", "sysbench") else ())):
-        said("export", "last", "--format", export, "-o", f"export.{export}")
+        printed_by("export", "last", "--format", export, "-o", f"export.{export}")
     with (tmp_path / "export.csv").open(encoding="utf-8", newline="") as file:
         assert {row["condition"] for row in csv.DictReader(file)} <= set(names)
     assert list(json.loads((tmp_path / "export.bmf").read_text())) == [
@@ -249,29 +249,33 @@ def test_names_of_every_format_stay_text_in_the_ledger_and_in_every_form(
     intact(tmp_path / ".equipoise" / "ledger.db", runs=1)
 
 
-def test_one_page_of_imports_has_no_element_out_of_a_name(tmp_path: Path, said: Said) -> None:
+def test_one_page_of_imports_has_no_element_out_of_a_name(
+    tmp_path: Path, printed_by: PrintedBy
+) -> None:
     for form in ("hyperfine", "criterion", "rebench"):
-        said("import", "--quiet", "--", made(tmp_path, form))
-    runs = [line.split()[0] for line in said("list", "runs").splitlines()[1:]]
+        printed_by("import", "--quiet", "--", made(tmp_path, form))
+    runs = [line.split()[0] for line in printed_by("list", "runs").splitlines()[1:]]
     assert len(runs) == 3
-    said("report", *runs, "-o", "page.html")
+    printed_by("report", *runs, "-o", "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert no_element_out_of_a_name(page, SCRIPTS).counts["h1"] == 1
 
 
-def test_names_of_files_are_text_wherever_a_run_tells_them(tmp_path: Path, said: Said) -> None:
+def test_names_of_files_are_text_wherever_a_run_tells_them(
+    tmp_path: Path, printed_by: PrintedBy
+) -> None:
     labels = []
     for path in PATHS:
         (tmp_path / path).write_text("condition,wall_s\na,1\na,1.5\n")
         labels += ["-n", path]
-    said("import", *labels, "--json", "run.json", "--", *PATHS)
+    printed_by("import", *labels, "--json", "run.json", "--", *PATHS)
     document: dict[str, Any] = json.loads((tmp_path / "run.json").read_bytes())
     assert document["imported"]["source"]["files"] == list(map(as_unicode, PATHS))
-    said("show")
+    printed_by("show")
     for ending in ("md", "tex", "csv", "html"):
-        said("report", "last", "-o", f"report.{ending}")
+        printed_by("report", "last", "-o", f"report.{ending}")
     for export in (*EXPORTS, "hyperfine"):
-        said("export", "last", "--format", export, "-o", f"export.{export}")
+        printed_by("export", "last", "--format", export, "-o", f"export.{export}")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert no_element_out_of_a_name(page, SCRIPTS).counts["h1"] == 1
     no_element_out_of_a_name(as_github_shows((tmp_path / "report.md").read_text(encoding="utf-8")))

@@ -24,9 +24,9 @@ QUICKLY = ("--blocks", "2", "--warmup", "0", "--json", "-")
 def test_the_trials_own_times_count_though_its_metrics_are_unknown(
     line: str, why: str, equipoise: Equipoise
 ) -> None:
-    said = equipoise("compare", f"sh -c '{line}'", f"sh -c '{GOOD}'", *QUICKLY)
-    assert said.status == 0, said.err
-    document = json.loads(said.out)
+    answer = equipoise("compare", f"sh -c '{line}'", f"sh -c '{GOOD}'", *QUICKLY)
+    assert answer.status == 0, answer.err
+    document = json.loads(answer.out)
     assert document["conditions"][0]["metrics"]["wall_s"]["median"] > 0
     hostile = [one for one in document["trials"] if one["metrics"] == {}]
     assert [one["analysed"] for one in hostile] == [True, True]
@@ -37,14 +37,14 @@ def test_the_trials_own_times_count_though_its_metrics_are_unknown(
 
 def test_a_line_that_no_ledger_could_keep_is_left_out_with_a_warning(equipoise: Equipoise) -> None:
     line = r'echo "{\"metric\": \"b\", \"value\": 1, \"iteration\": 9223372036854775808}"'
-    said = equipoise(
+    answer = equipoise(
         "compare",
         f"sh -c '{GOOD}; {line} >> $EQUIPOISE_METRICS'",
         "true",
         *QUICKLY,
     )
-    assert said.status == 0, said.err
-    document = json.loads(said.out)
+    assert answer.status == 0, answer.err
+    document = json.loads(answer.out)
     assert document["conditions"][0]["metrics"]["good"]["median"] == 1
     (warning,) = [one for one in document["warnings"] if one["code"] == "own_metrics"]
     assert "line 2 of its metrics cannot be read" in warning["summary"]
@@ -53,11 +53,11 @@ def test_a_line_that_no_ledger_could_keep_is_left_out_with_a_warning(equipoise: 
 def test_a_primary_metric_that_cannot_be_read_is_missing_for_a_named_reason(
     equipoise: Equipoise,
 ) -> None:
-    said = equipoise(
+    answer = equipoise(
         "compare",
         "sh -c 'mkdir $EQUIPOISE_METRICS'",
         f"sh -c '{GOOD}'",
         *("--metrics", "good", "--blocks", "2", "--warmup", "0"),
     )
-    assert said.status == 2
-    assert "has no good: its metrics file is a folder, not a regular file" in said.err
+    assert answer.status == 2
+    assert "has no good: its metrics file is a folder, not a regular file" in answer.err

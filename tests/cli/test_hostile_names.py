@@ -64,8 +64,8 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     options += ["--show-env", "--prepare", prepare]
     done = run(["compare", *options, "--json", "result.json", *SHORT, *commands])
     assert done == 0, capsys.readouterr().err
-    said = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
-    assert Counter(said) == Counter(2 * EVERY)
+    answer = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
+    assert Counter(answer) == Counter(2 * EVERY)
     document = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     names = [one.encode("utf-8", "backslashreplace").decode() for one in EVERY]
     assert [one["name"] for one in document["conditions"]] == names
@@ -103,16 +103,18 @@ def assert_again(folder: Path, markdown: str) -> None:
     done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
-    again = compare.command.make_context("compare", words[1:]).params
-    assert again["names"] == EVERY
-    assert again["environments"] == tuple(
+    repeated = compare.command.make_context("compare", words[1:]).params
+    assert repeated["names"] == EVERY
+    assert repeated["environments"] == tuple(
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )
-    assert [shlex.split(one)[1:] for one in again["commands"]] == [["say.sh", one] for one in EVERY]
+    assert [shlex.split(one)[1:] for one in repeated["commands"]] == [
+        ["say.sh", one] for one in EVERY
+    ]
 
 
 OBSERVE = ("observe", "table.csv")
-ASKED: dict[str, Callable[[str], list[str]]] = {
+ARGUMENTS: dict[str, Callable[[str], list[str]]] = {
     "a command": lambda one: [one],
     "a run": lambda one: ["show", one],
     "a run to report": lambda one: ["report", one, "-o", "page.md"],
@@ -139,7 +141,7 @@ ASKED: dict[str, Callable[[str], list[str]]] = {
 """Where a name is asked for, and none of ours will do."""
 
 
-@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("what", ARGUMENTS)
 def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,13 +152,15 @@ def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
     (folder / "table.csv").write_text("treat,x,y\n0,1.5,2\n1,1.2,3\n0,1.1,2\n1,1.9,4\n")
     refused = 0
     for name in (*EVERY, "/dev/null/x", ""):
-        status = run(ASKED[what](name))
-        said = capsys.readouterr()
-        assert [line for line in (said.out + said.err).split("\n") if not line.isprintable()] == []
+        status = run(ARGUMENTS[what](name))
+        answer = capsys.readouterr()
+        assert [
+            line for line in (answer.out + answer.err).split("\n") if not line.isprintable()
+        ] == []
         if status != 0:
             assert status == 2
-            assert said.err.startswith("equipoise: ")
-            assert said.err.count("\n") <= 2
+            assert answer.err.startswith("equipoise: ")
+            assert answer.err.count("\n") <= 2
             refused += 1
     assert refused > len(EVERY) / 2
     assert [one.name for one in tmp_path.rglob("*")] == ["folder", "table.csv"]
@@ -175,16 +179,16 @@ def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, ga
         for part in ("--bench", f"{one}={shlex.join(['./bench', one])}")
     ][:60]
     summary = tmp_path / "summary.md"
-    said = gate(
+    answer = gate(
         made,
         *("--baseline", "main", "--candidate", branch, "--build", "true"),
         *("--blocks", "1", "--warmup", "0", *benches),
         GITHUB_STEP_SUMMARY=str(summary),
     )
-    assert said.status == 0, said.err
-    assert summary.read_text(encoding="utf-8") == said.out
-    assert not re.search(r"^\s*(::|/)", said.out, re.MULTILINE)
-    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(said.out)
+    assert answer.status == 0, answer.err
+    assert summary.read_text(encoding="utf-8") == answer.out
+    assert not re.search(r"^\s*(::|/)", answer.out, re.MULTILINE)
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(answer.out)
     inner = [child for token in tokens for child in token.children or ()]
     assert {one.type for one in inner} <= {"text", "html_inline", "softbreak"}
     assert {one.content for one in inner if one.type == "html_inline"} <= {"<!-- -->"}

@@ -32,17 +32,17 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.live("cc", package="gcc")
 @pytest.mark.live("ld.lld", package="lld")
 def test_layouts_do_the_same_and_stand_elsewhere(equipoise: Equipoise, source: Path) -> None:
-    said = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
-    assert said.status == 0, said.err
-    programs = [source.parent / line for line in said.out.split()]
+    answer = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
+    assert answer.status == 0, answer.err
+    programs = [source.parent / line for line in answer.out.split()]
     assert [one.name for one in programs] == [f"layout-{seed}" for seed in (1, 2, 3, 4)]
     answers = {subprocess.run([one], capture_output=True, check=True).stdout for one in programs}
     assert answers == {b"4\n"}
     assert len({one.read_bytes() for one in programs}) > 1
-    assert "lld shuffled" in said.err
+    assert "lld shuffled" in answer.err
     before = [one.read_bytes() for one in programs]
-    again = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
-    assert again.status == 0
+    repeated = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
+    assert repeated.status == 0
     # The same seeds give the same layouts.
     assert [one.read_bytes() for one in programs] == before
 
@@ -78,9 +78,9 @@ def test_a_compiler_that_is_killed_leaves_nothing_in_the_temporary_folder(
 @pytest.mark.live("cc", package="gcc")
 def test_what_the_compiler_complains_of_is_passed_on(equipoise: Equipoise, source: Path) -> None:
     source.write_text("int main(void) { return nothing_of_the_kind; }\n")
-    said = equipoise("layouts", "--", "cc", source.name, "-o", "program")
-    assert said.status == 2
-    assert "nothing_of_the_kind" in said.err
+    answer = equipoise("layouts", "--", "cc", source.name, "-o", "program")
+    assert answer.status == 2
+    assert "nothing_of_the_kind" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,6 @@ def test_what_the_compiler_complains_of_is_passed_on(equipoise: Equipoise, sourc
 def test_a_line_that_cannot_be_used_is_refused(
     equipoise: Equipoise, source: Path, line: tuple[str, ...], named: str
 ) -> None:
-    said = equipoise("layouts", "--", *line)
-    assert said.status == 2
-    assert named in said.err
+    answer = equipoise("layouts", "--", *line)
+    assert answer.status == 2
+    assert named in answer.err

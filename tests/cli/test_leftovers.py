@@ -32,8 +32,8 @@ def test_folders_that_look_like_ours_survive_a_campaign_and_doctor(
         (folder / "owner").write_text("me")
     with subprocess.Popen(["sleep", "300"], cwd=notes) as works:
         try:
-            said = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
-            assert said.status == 0, said.err
+            answer = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
+            assert answer.status == 0, answer.err
             assert equipoise("doctor").status == 0
             assert works.poll() is None
         finally:
@@ -48,9 +48,9 @@ def test_what_cannot_be_proven_to_be_ours_is_named_by_doctor(
     of_first_release = temporary / "equipoise-abcdefgh"
     of_first_release.mkdir()
     (of_first_release / "owner").touch()
-    said = equipoise("doctor", "--quiet")
-    assert f"equipoise: left alone: {of_first_release}: " in said.err
-    assert "remove it yourself if nothing in it is yours" in said.err
+    answer = equipoise("doctor", "--quiet")
+    assert f"equipoise: left alone: {of_first_release}: " in answer.err
+    assert "remove it yourself if nothing in it is yours" in answer.err
     assert of_first_release.is_dir()
 
 
@@ -60,9 +60,9 @@ def test_a_campaign_names_in_one_line_a_state_folder_that_it_cannot_use(
     records = tmp_path / "state" / "equipoise" / "scratch"
     records.mkdir(parents=True)
     os.chmod(records, 0o777)
-    said = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
-    assert said.status == 0, said.err
-    (line,) = [line for line in said.err.splitlines() if str(records) in line]
+    answer = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
+    assert answer.status == 0, answer.err
+    (line,) = [line for line in answer.err.splitlines() if str(records) in line]
     assert line == (
         f"equipoise: left alone: {records}: other users could change or read it; "
         "see `equipoise doctor`"

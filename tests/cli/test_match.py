@@ -16,7 +16,7 @@ import pexpect
 import psutil
 import pytest
 
-from tests.cli.conftest import ENTRY, Equipoise, Said, document
+from tests.cli.conftest import ENTRY, Answer, Equipoise, document
 from tests.matching.golden import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
@@ -33,18 +33,18 @@ def table(tmp_path: Path) -> str:
 def test_a_process_of_its_own_says_what_this_one_says(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    asked = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
+    arguments = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
     own = subprocess.run(
-        [*ENTRY, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
-    assert Said(own.returncode, own.stdout, own.stderr) == equipoise(*asked)
+    assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
-    said = equipoise("match", table, "--outcome", "y", *COLUMNS)
-    assert said.status == 0, said.err
+    answer = equipoise("match", table, "--outcome", "y", *COLUMNS)
+    assert answer.status == 0, answer.err
     for words in ("ATT", "sdiff %", "smallest p-value of balance was 0.000776 (a, t) before"):
-        assert words in said.out
+        assert words in answer.out
 
 
 def test_csv_and_parquet_and_formula_give_one_document(equipoise: Equipoise, table: str) -> None:
@@ -62,9 +62,9 @@ def test_csv_and_parquet_and_formula_give_one_document(equipoise: Equipoise, tab
 
 
 def test_match_works_without_an_outcome(equipoise: Equipoise, table: str) -> None:
-    found = document(equipoise("match", table, *COLUMNS, "--json", "-"))
-    assert found["estimate"] is None
-    assert found["pairs"]
+    result = document(equipoise("match", table, *COLUMNS, "--json", "-"))
+    assert result["estimate"] is None
+    assert result["pairs"]
 
 
 def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
@@ -86,7 +86,7 @@ def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
         bias_adjust=True,
         r_compatible=True,
     )
-    found = document(
+    result = document(
         equipoise(
             *("match", table, *COLUMNS, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
             *("--metric", "mahalanobis", "--exact", "b", "--caliper", "2", "--weights", "w"),
@@ -94,9 +94,9 @@ def test_the_options_reach_the_engine(equipoise: Equipoise, table: str) -> None:
             *("--r-compatible", "--json", "-"),
         )
     )
-    assert found["estimate"] == expected.estimate
-    assert found["se"] == expected.se
-    assert found["n_dropped"] == expected.n_dropped
+    assert result["estimate"] == expected.estimate
+    assert result["se"] == expected.se
+    assert result["n_dropped"] == expected.n_dropped
 
 
 def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) -> None:
@@ -106,8 +106,8 @@ def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     score = propensity_score("treat ~ a + b + c + d", frame).score
     expected = match(frame["y"].to_numpy(), frame["treat"].to_numpy(), score[:, None])
-    asked = ("match", table, *COLUMNS, "--outcome", "y", "--propensity", "--json", "-")
-    assert document(equipoise(*asked))["estimate"] == pytest.approx(expected.estimate, rel=1e-9)
+    arguments = ("match", table, *COLUMNS, "--outcome", "y", "--propensity", "--json", "-")
+    assert document(equipoise(*arguments))["estimate"] == pytest.approx(expected.estimate, rel=1e-9)
 
 
 def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table: str) -> None:
@@ -117,24 +117,24 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     expected = match_by(
         frame["y"], frame["treat"], frame[["a", "c"]], frame[["b", "d"]], estimand="ATE"
     )
-    asked = (
+    arguments = (
         *("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y"),
         *("--by", "b,d", "--estimand", "ATE"),
     )
-    found = document(equipoise(*asked, "--json", "-"))
-    assert found["estimate"] == expected.estimate
-    assert found["se"] == expected.se
-    assert found["by"] == ["b", "d"]
-    strata = found["strata"]
+    result = document(equipoise(*arguments, "--json", "-"))
+    assert result["estimate"] == expected.estimate
+    assert result["se"] == expected.se
+    assert result["by"] == ["b", "d"]
+    strata = result["strata"]
     assert isinstance(strata, list)
     assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
-    assert f"{len(strata)} of b, d" in equipoise(*asked).out
+    assert f"{len(strata)} of b, d" in equipoise(*arguments).out
 
 
 def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: str) -> None:
-    asked = (table, *COLUMNS, "--by", "b", "--json", "-")
-    matched = document(equipoise("match", *asked))
-    balanced = document(equipoise("balance", *asked, "--no-ks"))
+    arguments = (table, *COLUMNS, "--by", "b", "--json", "-")
+    matched = document(equipoise("match", *arguments))
+    balanced = document(equipoise("balance", *arguments, "--no-ks"))
     after = [
         [row["sdiff"] for row in found["balance"] if row["when"] == "after"]
         for found in (matched, balanced)
@@ -143,14 +143,14 @@ def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: s
 
 
 def test_quiet_prints_nothing_but_the_document(equipoise: Equipoise, table: str) -> None:
-    assert equipoise("match", table, *COLUMNS, "--quiet") == Said(0, "", "")
+    assert equipoise("match", table, *COLUMNS, "--quiet") == Answer(0, "", "")
     assert document(equipoise("match", table, *COLUMNS, "--quiet", "--json", "-"))["pairs"]
 
 
 def test_nothing_but_the_result_goes_into_a_pipe(equipoise: Equipoise, table: str) -> None:
-    said = equipoise("match", table, *COLUMNS, "--outcome", "y")
-    assert said.err == ""
-    assert "\x1b" not in said.out
+    answer = equipoise("match", table, *COLUMNS, "--outcome", "y")
+    assert answer.err == ""
+    assert "\x1b" not in answer.out
 
 
 def long_match(folder: Path) -> tuple[str, ...]:
@@ -167,10 +167,10 @@ def long_match(folder: Path) -> tuple[str, ...]:
 def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_told(
     tmp_path: Path,
 ) -> None:
-    asked = long_match(tmp_path)
+    arguments = long_match(tmp_path)
     terminal = pexpect.spawn(
         ENTRY[0],
-        [*ENTRY[1:], *asked, "--threads", "1", "--estimand", "ATE"],
+        [*ENTRY[1:], *arguments, "--threads", "1", "--estimand", "ATE"],
         cwd=str(tmp_path),
         env={**os.environ, "TERM": "xterm"},
         dimensions=(40, 100),
@@ -185,9 +185,9 @@ def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_t
 
 
 def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
-    asked = long_match(tmp_path)
+    arguments = long_match(tmp_path)
     running = subprocess.Popen(
-        [*ENTRY, *asked, "--estimand", "ATE", "--no-replace", "--threads", "1"],
+        [*ENTRY, *arguments, "--estimand", "ATE", "--no-replace", "--threads", "1"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -202,24 +202,24 @@ def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
 
 
 def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) -> None:
-    asked = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
-    found = document(equipoise(*asked))
-    assert found["schema"] == "equipoise.balance/1"
-    assert found["smallest_p_after"] is None
-    rows = found["balance"]
+    arguments = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
+    result = document(equipoise(*arguments))
+    assert result["schema"] == "equipoise.balance/1"
+    assert result["smallest_p_after"] is None
+    rows = result["balance"]
     assert isinstance(rows, list)
     r = json.loads((GOLDEN / "balance.json").read_text())["disc"]["before"]
     assert [row["sdiff"] for row in rows] == pytest.approx([one["sdiff"] for one in r[:4]])
 
 
 def test_one_seed_gives_one_balance(equipoise: Equipoise, table: str) -> None:
-    asked = ("balance", table, *COLUMNS, "--boot", "50", "--seed", "7", "--json", "-")
-    assert equipoise(*asked).out == equipoise(*asked).out != ""
+    arguments = ("balance", table, *COLUMNS, "--boot", "50", "--seed", "7", "--json", "-")
+    assert equipoise(*arguments).out == equipoise(*arguments).out != ""
 
 
 def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Path) -> None:
-    said = equipoise("balance", table, *COLUMNS, "--boot", "0", "--plot", "love.html")
-    assert said.status == 0, said.err
+    answer = equipoise("balance", table, *COLUMNS, "--boot", "0", "--plot", "love.html")
+    assert answer.status == 0, answer.err
     assert "after matching" in (tmp_path / "love.html").read_text()
 
 
@@ -267,8 +267,8 @@ def test_bad_input_is_one_line_and_a_mend(
     (tmp_path / "gaps.csv").write_text("t,x\n1,2\n0,\n1,4\n0,1\n")
     (tmp_path / "noise.parquet").write_bytes(b"no parquet")
     (tmp_path / "disc.xlsx").write_bytes(b"")
-    said = equipoise(*arguments)
-    assert said.status == 2
-    assert said.out == ""
-    assert words in said.err
-    assert len(said.err.splitlines()) <= 2
+    answer = equipoise(*arguments)
+    assert answer.status == 2
+    assert answer.out == ""
+    assert words in answer.err
+    assert len(answer.err.splitlines()) <= 2

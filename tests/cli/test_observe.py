@@ -14,12 +14,12 @@ from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import observed_schema
-from tests.cli.conftest import Equipoise, Said
+from tests.cli.conftest import Answer, Equipoise
 from tests.observation.logs import Log, loaded_log
 from tests.plans import plan_of, trial_of
 
-ASKED = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
-LOAD = (*ASKED, "--covariates", "load")
+ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
+LOAD = (*ARGUMENTS, "--covariates", "load")
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def equipoise(
     """Run one ``equipoise`` command line in ``tmp_path``, in this process."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: str) -> Said:
+    def call(*arguments: str) -> Answer:
         capsys.readouterr()
         status = run(arguments)
-        said = capsys.readouterr()
-        return Said(status, said.out, said.err)
+        answer = capsys.readouterr()
+        return Answer(status, answer.out, answer.err)
 
     return call
 
@@ -54,9 +54,9 @@ def table(tmp_path: Path) -> str:
 def test_the_answer_stands_first_and_what_it_rests_on_below(
     equipoise: Equipoise, table: str
 ) -> None:
-    said = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
-    assert said.status == 0, said.err
-    first, *rest = said.out.splitlines()
+    answer = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
+    assert answer.status == 0, answer.err
+    first, *rest = answer.out.splitlines()
     assert first.startswith("observed: Without matching, the log suggests that version 2.0 ")
     assert "Among comparable rows" in first
     told = "\n".join(rest)
@@ -68,8 +68,8 @@ def test_the_answer_stands_first_and_what_it_rests_on_below(
 def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    said = equipoise("observe", table, *LOAD, "--json", "-")
-    document = json.loads(said.out)
+    answer = equipoise("observe", table, *LOAD, "--json", "-")
+    document = json.loads(answer.out)
     jsonschema.validate(document, observed_schema())
     assert document["schema"] == "equipoise.observed/2"
     import pandas
@@ -85,9 +85,9 @@ def test_versions_that_look_like_numbers_stay_apart(equipoise: Equipoise, tmp_pa
     log = loaded_log()
     log["version"] = (log["version"] == "2.0").choose(["1.1", "1.10"]).astype(object)
     write(tmp_path / "ci.csv", log)
-    asked = ("--treatment", "version=1.10:1.1", "--outcome", "wall_s", "--covariates", "load")
-    said = equipoise("observe", "ci.csv", *asked, "--json", "-")
-    assert json.loads(said.out)["question"]["candidate"] == "1.10"
+    arguments = ("--treatment", "version=1.10:1.1", "--outcome", "wall_s", "--covariates", "load")
+    answer = equipoise("observe", "ci.csv", *arguments, "--json", "-")
+    assert json.loads(answer.out)["question"]["candidate"] == "1.10"
 
 
 def test_a_refusal_has_its_tables_its_document_and_status_2(
@@ -96,11 +96,11 @@ def test_a_refusal_has_its_tables_its_document_and_status_2(
     log = loaded_log()
     log["load"] = log["load"] + 50.0 * (log["version"] == "2.0")
     write(tmp_path / "ci.csv", log)
-    said = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
-    assert said.status == 2
-    assert said.err.startswith("equipoise: load still differs by")
-    assert "hint: collect rows of 1.0 with load between" in said.err
-    assert "No answer can be given" in said.out
+    answer = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
+    assert answer.status == 2
+    assert answer.err.startswith("equipoise: load still differs by")
+    assert "hint: collect rows of 1.0 with load between" in answer.err
+    assert "No answer can be given" in answer.out
     document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
     jsonschema.validate(document, observed_schema())
     assert document["matched"] is None
@@ -110,8 +110,8 @@ def test_a_refusal_has_its_tables_its_document_and_status_2(
 def test_a_page_and_its_figures_are_written(
     equipoise: Equipoise, tmp_path: Path, table: str
 ) -> None:
-    said = equipoise("observe", table, *LOAD, "--report", "page.html", "--figures", "drawn")
-    assert said.status == 0, said.err
+    answer = equipoise("observe", table, *LOAD, "--report", "page.html", "--figures", "drawn")
+    assert answer.status == 0, answer.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Among comparable rows" in page
     assert 'id="run-1-balance-2"' in page
@@ -128,12 +128,12 @@ def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(
     log["<b>load"] = log.pop("load")
     log["version"] = (log["version"] == "2.0").choose(["old", "\x1b[31m<script>"]).astype(object)
     write(tmp_path / "ci.csv", log)
-    asked = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
-    said = equipoise(
-        "observe", "ci.csv", *asked, "--covariates", "<b>load", "--report", "page.html"
+    arguments = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
+    answer = equipoise(
+        "observe", "ci.csv", *arguments, "--covariates", "<b>load", "--report", "page.html"
     )
-    assert said.status == 0, said.err
-    assert "\x1b[31m<" not in said.out
+    assert answer.status == 0, answer.err
+    assert "\x1b[31m<" not in answer.out
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<b>load" not in page
     assert "[31m<script>" not in page
@@ -166,9 +166,9 @@ def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
 ) -> None:
     run_id = record_run(tmp_path / "ledger.db", {"boot_id": "x"}, 1.7e9)
     for named in (("ledger.db",), (run_id[:13], "--ledger", "ledger.db")):
-        said = equipoise("observe", *named, *B_AGAINST_A, "--json", "-")
-        assert said.status == 0, said.err
-        document = json.loads(said.out)
+        answer = equipoise("observe", *named, *B_AGAINST_A, "--json", "-")
+        assert answer.status == 0, answer.err
+        document = json.loads(answer.out)
         assert document["question"]["covariates"] == ["covariate_load_1_minute"]
         assert document["rows"]["left_out"] == {"failed": 2}
         assert document["rows"]["candidate"] == 29
@@ -191,24 +191,24 @@ COVARIATE = ("--covariates", "covariate_load_1_minute")
 def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
     equipoise: Equipoise, two_kernels: str
 ) -> None:
-    said = equipoise("observe", two_kernels, *B_AGAINST_A, *COVARIATE)
-    assert said.status == 2
-    assert "different environments (kernel: 6.1, 6.8)" in said.err
-    assert "--exact environment_kernel" in said.err
-    assert "--allow kernel" in said.err
+    answer = equipoise("observe", two_kernels, *B_AGAINST_A, *COVARIATE)
+    assert answer.status == 2
+    assert "different environments (kernel: 6.1, 6.8)" in answer.err
+    assert "--exact environment_kernel" in answer.err
+    assert "--allow kernel" in answer.err
 
 
 def test_what_differs_may_be_matched_on_or_allowed_by_name(
     equipoise: Equipoise, two_kernels: str
 ) -> None:
-    asked = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
-    matched = json.loads(equipoise(*asked, "--exact", "environment_kernel").out)
+    arguments = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
+    matched = json.loads(equipoise(*arguments, "--exact", "environment_kernel").out)
     assert matched["question"]["exact"] == ["environment_kernel"]
-    allowed = json.loads(equipoise(*asked, "--allow", "kernel").out)
+    allowed = json.loads(equipoise(*arguments, "--allow", "kernel").out)
     assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["summary"]
-    said = equipoise(*asked, "--allow", "cpu_model")
-    assert said.status == 2
-    assert "these differ: kernel" in said.err
+    answer = equipoise(*arguments, "--allow", "cpu_model")
+    assert answer.status == 2
+    assert "these differ: kernel" in answer.err
 
 
 def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels: str) -> None:
@@ -225,8 +225,8 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD[2:], "--treatment", "version=3.0:1.0"), "no row has 3.0"),
         (("ci.csv", *LOAD[2:], "--treatment", "release=2.0:1.0"), "there is no column release"),
         (("ci.csv", *LOAD[2:], "--treatment", "day=1:0"), "day has 40 values"),
-        (("ci.csv", *ASKED, "--covariates", "load,wall_s"), "named by --outcome"),
-        (("ci.csv", *ASKED, "--covariates", "load,"), "an empty name"),
+        (("ci.csv", *ARGUMENTS, "--covariates", "load,wall_s"), "named by --outcome"),
+        (("ci.csv", *ARGUMENTS, "--covariates", "load,"), "an empty name"),
         (("ci.csv", *LOAD, "--cluster", "day,host_type"), "overlap"),
         (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
         (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
@@ -237,12 +237,12 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
 def test_bad_input_gets_one_line_and_its_hint(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], words: str
 ) -> None:
-    said = equipoise("observe", *arguments)
-    assert said.status == 2
-    assert words in said.err
-    assert said.err.startswith("equipoise: ")
-    assert len(said.err.strip().splitlines()) <= 2
-    assert said.out == ""
+    answer = equipoise("observe", *arguments)
+    assert answer.status == 2
+    assert words in answer.err
+    assert answer.err.startswith("equipoise: ")
+    assert len(answer.err.strip().splitlines()) <= 2
+    assert answer.out == ""
 
 
 def test_times_in_mixed_units_are_refused(equipoise: Equipoise, tmp_path: Path) -> None:
@@ -250,9 +250,9 @@ def test_times_in_mixed_units_are_refused(equipoise: Equipoise, tmp_path: Path) 
     log["wall_s"] = log["wall_s"].copy()
     log["wall_s"][::3] *= 1000.0
     write(tmp_path / "ci.csv", log)
-    said = equipoise("observe", "ci.csv", *LOAD)
-    assert said.status == 2
-    assert "wall_s seems to be in mixed units" in said.err
+    answer = equipoise("observe", "ci.csv", *LOAD)
+    assert answer.status == 2
+    assert "wall_s seems to be in mixed units" in answer.err
 
 
 def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_path: Path) -> None:
@@ -260,9 +260,9 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
     log["load"] = log["load"].astype(object)
     log["load"][[3, 5]] = ""
     write(tmp_path / "ci.csv", log)
-    said = equipoise("observe", "ci.csv", *LOAD)
-    assert said.status == 2
-    assert "load is missing in rows 3, 5" in said.err
+    answer = equipoise("observe", "ci.csv", *LOAD)
+    assert answer.status == 2
+    assert "load is missing in rows 3, 5" in answer.err
 
 
 def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
@@ -272,15 +272,15 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
 
     pandas.DataFrame(loaded_log(800)).to_parquet(tmp_path / "ci.parquet")
     by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
-    said = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html")
-    assert said.status == 0, said.err
+    answer = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html")
+    assert answer.status == 0, answer.err
     for words in (
         "amd",
         "arm",
         "strata: host_type",
         "shared clusters: 40 have rows",
     ):
-        assert words in said.out
+        assert words in answer.out
     assert "strata" in (tmp_path / "answer.html").read_text()
     document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
     jsonschema.validate(document, observed_schema())
@@ -291,8 +291,8 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     )
     categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})
     categories.to_parquet(tmp_path / "kinds.parquet")
-    again = json.loads(equipoise("observe", "kinds.parquet", *by_host, "--json", "-").out)
-    assert again["matched"] == document["matched"]
+    repeated = json.loads(equipoise("observe", "kinds.parquet", *by_host, "--json", "-").out)
+    assert repeated["matched"] == document["matched"]
     refused = equipoise("observe", table, *by_host)
     assert refused.status == 2
     assert "save it as Parquet" in refused.err

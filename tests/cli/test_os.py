@@ -65,7 +65,7 @@ def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(
 
 
 def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equipoise) -> None:
-    for arguments, said in (
+    for arguments, answer in (
         (("--only", "nul_call"), "is it null_call?"),
         (("--only", "null_call,"), "empty name"),
         (("--against", "nowhere.json"), "nowhere.json"),
@@ -73,7 +73,7 @@ def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equip
     ):
         answered = equipoise("os", *arguments)
         assert answered.status == 2
-        assert said in answered.err and "hint: " in answered.err
+        assert answer in answered.err and "hint: " in answered.err
         assert answered.out == ""
 
 

@@ -42,19 +42,19 @@ int main(int count, char **words) {
 
 
 def document(out: str) -> Any:
-    found = json.loads(out)
-    jsonschema.validate(found, schema())
-    return found
+    result = json.loads(out)
+    jsonschema.validate(result, schema())
+    return result
 
 
 @pytest.fixture
 def linked(equipoise: Equipoise, tmp_path: Path) -> Path:
     """The folder of twelve layouts of one program."""
     (tmp_path / "apart.c").write_text(SOURCE)
-    said = equipoise(
+    answer = equipoise(
         *("layouts", "--count", str(LAYOUTS), "--", "cc", "-O1", "apart.c", "-o", "apart")
     )
-    assert said.status == 0, said.err
+    assert answer.status == 0, answer.err
     return tmp_path / "apart.layouts"
 
 
@@ -65,16 +65,16 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
 ) -> None:
     programs = [linked / f"layout-{layout}" for layout in range(1, LAYOUTS + 1)]
     assert len({program.read_bytes() for program in programs}) == LAYOUTS
-    said = equipoise(
+    answer = equipoise(
         *("compare", "--layouts", str(LAYOUTS), "--seed", "2", "--blocks", str(2 * LAYOUTS)),
         *("--metrics", "apart_bytes", "--allow-concurrent", "--budget", "100", "--json", "-"),
         *("-n", "near", "-n", "far"),
         *("apart.layouts/layout-{layout}", "apart.layouts/layout-{layout} 3"),
     )
-    assert said.status == 0, said.err
-    found = document(said.out)
-    measured = [row for row in found["trials"] if row["phase"] == "measured"]
-    warmups = [row for row in found["trials"] if row["phase"] == "warmup"]
+    assert answer.status == 0, answer.err
+    result = document(answer.out)
+    measured = [row for row in result["trials"] if row["phase"] == "measured"]
+    warmups = [row for row in result["trials"] if row["phase"] == "warmup"]
     # Every executable is warmed up, and each has a distance of its own, the same in each trial.
     assert {row["layout"] for row in warmups} == set(range(1, LAYOUTS + 1))
     apart = {
@@ -84,13 +84,13 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
     }
     assert len(apart) == LAYOUTS
     assert len({distance for _, distance in apart}) > LAYOUTS / 2
-    near, _ = (one["metrics"]["apart_bytes"]["by_level"] for one in found["conditions"])
+    near, _ = (one["metrics"]["apart_bytes"]["by_level"] for one in result["conditions"])
     layout, trial = near["components"]
     assert (layout["level"], layout["units"], layout["share"]) == ("layout", LAYOUTS, 1.0)
     low, high = layout["variance_ci"]
     assert 0 < low < layout["variance"] < high
     assert trial["variance"] == pytest.approx(0.0, abs=1e-20)
-    (comparison,) = found["comparisons"]
+    (comparison,) = result["comparisons"]
     # Three times as far in every layout: the ratio has no layout variance at all.
     assert comparison["by_level"]["mean"] == pytest.approx(3.0)
     assert comparison["by_level"]["across_ci"] == pytest.approx([3.0, 3.0])
@@ -108,12 +108,12 @@ def test_a_study_has_layouts_by_a_key(equipoise: Equipoise, linked: Path) -> Non
         "[factors.times]\nlevels = [1, 2]\n"
         '[measure]\nmetrics = ["apart_bytes"]\nlayouts = 4\naslr = "on"\nblocks = 8\n'
     )
-    said = equipoise("run", "study.toml", "--allow-concurrent", "--json", "-")
-    assert said.status == 0, said.err
-    found = document(said.out)
-    assert len(found["run"]["layouts"]) == 4
-    assert all(one["random_addresses"] for one in found["run"]["layouts"])
-    (comparison,) = found["comparisons"]
+    answer = equipoise("run", "study.toml", "--allow-concurrent", "--json", "-")
+    assert answer.status == 0, answer.err
+    result = document(answer.out)
+    assert len(result["run"]["layouts"]) == 4
+    assert all(one["random_addresses"] for one in result["run"]["layouts"])
+    (comparison,) = result["comparisons"]
     assert comparison["by_level"]["mean"] == pytest.approx(2.0)
 
 
@@ -138,20 +138,20 @@ def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(
     (tmp_path / "stack.c").write_text(STACK)
     program = str(tmp_path / "stack")
     subprocess.run(["cc", "-O1", "-o", program, str(tmp_path / "stack.c")], check=True)
-    said = equipoise(
+    answer = equipoise(
         *("compare", "--layouts", "4", "--aslr", "off", "--seed", "3", "--blocks", "8"),
         *("--metrics", "below_bytes", "--allow-concurrent", "--json", "-", program, program),
     )
-    assert said.status == 0, said.err
-    found = document(said.out)
+    assert answer.status == 0, answer.err
+    result = document(answer.out)
     places = {
         (row["layout"], row["metrics"]["below_bytes"])
-        for row in found["trials"]
+        for row in result["trials"]
         if row["phase"] == "measured"
     }
     assert len(places) == len({place for _, place in places}) == 4
     # What moves the stack of one layout further down than that of another, to 16 bytes.
-    longer = [one["environment_bytes"] + one["argument_bytes"] for one in found["run"]["layouts"]]
+    longer = [one["environment_bytes"] + one["argument_bytes"] for one in result["run"]["layouts"]]
     depths = [place for _, place in sorted(places)]
     for layout in range(1, 4):
         expected = longer[layout] - longer[0]
@@ -167,12 +167,12 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
         "with open('seen', 'a') as file:\n"
         "    print(size, sys.argv, os.path.basename(sys.executable), file=file)\n"
     )
-    said = equipoise(
+    answer = equipoise(
         *("compare", "--layouts", "3", "--seed", "4", "--blocks", "6", "--allow-concurrent"),
         *("--warmup", "0", "--json", "-", "python3 -S seen.py a", "python3 -S seen.py a "),
     )
-    assert said.status == 0, said.err
-    layouts = document(said.out)["run"]["layouts"]
+    assert answer.status == 0, answer.err
+    layouts = document(answer.out)["run"]["layouts"]
     seen = (tmp_path / "seen").read_text().splitlines()
     sizes = sorted({int(line.split()[0]) for line in seen})
     assert sizes == sorted(one["environment_bytes"] for one in layouts)
@@ -191,6 +191,6 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
 def test_what_makes_no_layouts_is_refused_with_the_mend(
     equipoise: Equipoise, options: tuple[str, ...], named: str
 ) -> None:
-    said = equipoise("compare", *options)
-    assert said.status == 2
-    assert named in said.err
+    answer = equipoise("compare", *options)
+    assert answer.status == 2
+    assert named in answer.err

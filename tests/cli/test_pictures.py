@@ -62,9 +62,9 @@ def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
 
 
 def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
-    said = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
-    assert said.status == 2
-    assert "there is no folder" in said.err
+    answer = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
+    assert answer.status == 2
+    assert "there is no folder" in answer.err
 
 
 def test_the_flame_graph_stands_among_the_figures_as_a_vector_and_a_pixel_picture(

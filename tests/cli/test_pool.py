@@ -17,28 +17,28 @@ SHORT = ("compare", "-n", "short", "-n", "long", "sleep 0.002", "sleep 0.006", "
 def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equipoise) -> None:
     ratios = []
     for _ in range(2):
-        said = equipoise(*SHORT, "--json", "-")
-        assert said.status == 0, said.err
-        ratios.append(json.loads(said.out)["comparisons"][0]["ratio"])
+        answer = equipoise(*SHORT, "--json", "-")
+        assert answer.status == 0, answer.err
+        ratios.append(json.loads(answer.out)["comparisons"][0]["ratio"])
     equipoise("compare", "true", "false || true", "--shell", "default", "--blocks", "1", "--quiet")
     runs = [line.split()[0] for line in equipoise("list", "runs").out.splitlines()[1:]]
-    said = equipoise("show", runs[0], "--pool")
-    assert said.status == 0, said.err
-    campaigns = [line for line in said.out.splitlines() if line[:1].isdigit()]
+    answer = equipoise("show", runs[0], "--pool")
+    assert answer.status == 0, answer.err
+    campaigns = [line for line in answer.out.splitlines() if line[:1].isdigit()]
     assert [line.split()[1] for line in campaigns] == runs[:2]
-    row = next(line for line in said.out.splitlines() if line.startswith("long"))
+    row = next(line for line in answer.out.splitlines() if line.startswith("long"))
     pooled = (ratios[0] * ratios[1]) ** 0.5
     for ratio in (pooled, *ratios):
         assert percent_change(ratio) in row
-    assert "across 2 campaigns on one boot of one kernel" in said.out
-    heading = next(line for line in said.out.splitlines() if line.startswith("by level"))
+    assert "across 2 campaigns on one boot of one kernel" in answer.out
+    heading = next(line for line in answer.out.splitlines() if line.startswith("by level"))
     assert "these 2 campaigns" in heading and heading.split()[-2:] == ["campaign", "trial"]
     written = equipoise("show", runs[0], "--pool", "--json", "-")
     assert written.err == ""
-    found = json.loads(written.out)
-    jsonschema.validate(found, pooled_schema())
-    assert [one["id"] for one in found["campaigns"]] == runs[:2]
-    (comparison,) = found["comparisons"]
+    result = json.loads(written.out)
+    jsonschema.validate(result, pooled_schema())
+    assert [one["id"] for one in result["campaigns"]] == runs[:2]
+    (comparison,) = result["comparisons"]
     assert comparison["ratios"] == ratios
     assert comparison["pooled"]["ratio"] == pytest.approx(pooled, rel=1e-12)
     assert comparison["pooled"]["ratio_ci"][0] < pooled < comparison["pooled"]["ratio_ci"][1]
@@ -47,18 +47,18 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
 def test_pooled_campaigns_have_neither_a_page_nor_the_form_of_another_tool(
     equipoise: Equipoise,
 ) -> None:
-    said = equipoise("show", "last", "--pool", "--export-csv", "found.csv")
-    assert said.status == 2
-    assert "--pool has no form for found.csv" in said.err
-    assert "hint: leave it out; --json has" in said.err
+    answer = equipoise("show", "last", "--pool", "--export-csv", "found.csv")
+    assert answer.status == 2
+    assert "--pool has no form for found.csv" in answer.err
+    assert "hint: leave it out; --json has" in answer.err
 
 
 def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:
     assert equipoise(*SHORT, "--quiet").status == 0
-    said = equipoise("show", "last", "--pool")
-    assert said.status == 2
-    assert "one campaign of these commands only" in said.err
-    assert "hint: run it again" in said.err
+    answer = equipoise("show", "last", "--pool")
+    assert answer.status == 2
+    assert "one campaign of these commands only" in answer.err
+    assert "hint: run it again" in answer.err
 
 
 def test_campaigns_are_pooled_without_describing_each(
@@ -75,5 +75,5 @@ def test_campaigns_are_pooled_without_describing_each(
     for name in ("stats.describe.find_modes", "analysis.comparisons.judge"):
         monkeypatch.setattr(f"equipoise.{name}", describes)
     monkeypatch.setattr("equipoise.analysis.comparisons.carry_over", describes)
-    said = equipoise("show", "last", "--pool")
-    assert (said.status, said.out) == (0, expected)
+    answer = equipoise("show", "last", "--pool")
+    assert (answer.status, answer.out) == (0, expected)

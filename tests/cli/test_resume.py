@@ -84,18 +84,18 @@ def test_a_campaign_that_has_its_verdict_is_left_as_it_is(
 def test_a_campaign_at_its_block_limit_says_how_to_ask_for_more(equipoise: Equipoise) -> None:
     options = ("--blocks", "2", "--quiet")
     assert equipoise("compare", "true", "true", *options).status == 0
-    said = equipoise("resume", "last")
-    assert said.status == 2
-    assert "--blocks 4" in said.err
+    answer = equipoise("resume", "last")
+    assert answer.status == 2
+    assert "--blocks 4" in answer.err
 
 
 def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     assert equipoise("compare", "true", "false").status == 3
-    said = equipoise("resume", "last")
-    assert said.status == 3
-    assert "false failed: exit status 1" in said.err
+    answer = equipoise("resume", "last")
+    assert answer.status == 3
+    assert "false failed: exit status 1" in answer.err
 
 
 def wait_until_empty(folder: Path) -> None:

@@ -19,7 +19,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import schema
 from equipoise.studies.kinds import BLAS
-from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 SLEEPS = """
 [study]
@@ -41,30 +41,30 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def document(said: Said) -> Any:
-    assert said.status == 0, said.err
-    found = json.loads(said.out)
-    jsonschema.validate(found, schema())
-    return found
+def document(answer: Answer) -> Any:
+    assert answer.status == 0, answer.err
+    result = json.loads(answer.out)
+    jsonschema.validate(result, schema())
+    return result
 
 
 def test_a_study_compares_its_factor_at_each_level_of_the_others(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    said = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
-    found = document(said)
-    assert [one["levels"] for one in found["conditions"]] == [
+    answer = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
+    result = document(answer)
+    assert [one["levels"] for one in result["conditions"]] == [
         {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
     ]
-    assert [(one["baseline"], one["candidate"]) for one in found["comparisons"]] == [
+    assert [(one["baseline"], one["candidate"]) for one in result["comparisons"]] == [
         ("short size=1", "long size=1"),
         ("short size=2", "long size=2"),
     ]
-    assert found["comparisons"][1]["stratum"] == {"size": "2"}
-    assert [one["verdict"] for one in found["comparisons"]] == ["slower", "slower"]
-    words = found["comparisons"][1]["summary"]
+    assert result["comparisons"][1]["stratum"] == {"size": "2"}
+    assert [one["verdict"] for one in result["comparisons"]] == ["slower", "slower"]
+    words = result["comparisons"][1]["summary"]
     assert words.startswith("At size 2: long is slower than short: it takes")
-    assert found["run"]["study"] == "sleeps"
+    assert result["run"]["study"] == "sleeps"
     screen = equipoise("show", "last").out
     assert "against baseline" in screen
     assert "2 comparisons: 2 slower" in screen
@@ -90,8 +90,8 @@ def test_another_program_is_asked_in_the_one_line_that_the_recipes_show(
     )
     subprocess.run(["cc", "-O0", "-o", tmp_path / "program", source], check=True)
     words = shlex.split(line, comments=True)
-    found = document(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
-    assert_that_every_allocator_ran(found)
+    result = document(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(result)
 
 
 def test_another_program_is_asked_by_changing_one_line_of_the_file(
@@ -101,9 +101,9 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     text = (package / "studies" / "builtin" / "allocators" / "study.toml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
-    found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
-    assert_that_every_allocator_ran(found)
-    (idle,) = [one for one in found["warnings"] if one["code"] == "factor_idle"]
+    result = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(result)
+    (idle,) = [one for one in result["warnings"] if one["code"] == "factor_idle"]
     assert "the factor size changes nothing: no text names {size}" in idle["summary"]
 
 
@@ -118,10 +118,10 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     listed = equipoise("list", "allocators").out
-    said = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
-    found = document(said)
-    ran = {one["levels"]["allocator"] for one in found["conditions"]}
-    missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
+    answer = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
+    result = document(answer)
+    ran = {one["levels"]["allocator"] for one in result["conditions"]}
+    missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
     lines = {line.split()[0]: line for line in listed.splitlines()[1:]}
     assert ran == {name for name, line in lines.items() if line.rstrip().endswith("yes")}
     assert len(missing) == len(lines) - len(ran)
@@ -141,8 +141,8 @@ usual = {}
 other = { env = { A = "1" } }
 absent = { preload = "libabsent.so.9", package = "libabsent9" }
 """
-    said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
-    (warning,) = [one for one in document(said)["warnings"] if one["code"] == "level_missing"]
+    answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    (warning,) = [one for one in document(answer)["warnings"] if one["code"] == "level_missing"]
     assert warning["summary"] == (
         "allocator absent cannot run here: there is no libabsent.so.9; it is left out"
     )
@@ -161,14 +161,14 @@ command = ["equipoise-workload", "dgemm", "--size", "64"]
 kind = "blas"
 """
     here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
-    said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     if "reference" not in here or len(here) < 2:
-        assert said.status == 2
-        assert "apt install lib" in said.err or "nothing is left to compare" in said.err
+        assert answer.status == 2
+        assert "apt install lib" in answer.err or "nothing is left to compare" in answer.err
         return
-    found = document(said)
-    assert {one["levels"]["library"] for one in found["conditions"]} == here
-    missing = [one["hint"] for one in found["warnings"] if one["code"] == "level_missing"]
+    result = document(answer)
+    assert {one["levels"]["library"] for one in result["conditions"]} == here
+    missing = [one["hint"] for one in result["warnings"] if one["code"] == "level_missing"]
     packages = [level.package for level in BLAS if level.name not in here]
     assert missing == [f"apt install {package}" for package in packages]
 
@@ -185,11 +185,11 @@ command = ["true"]
 usual = {}
 tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
 """
-    said = equipoise("run", written(tmp_path, text))
-    assert said.status == 2
+    answer = equipoise("run", written(tmp_path, text))
+    assert answer.status == 2
     place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
-    assert f"{place}: tuned did not take effect" in said.err
-    assert "knows no tunable 'glibc.malloc.mmap_treshold'" in said.err
+    assert f"{place}: tuned did not take effect" in answer.err
+    assert "knows no tunable 'glibc.malloc.mmap_treshold'" in answer.err
     assert not (tmp_path / ".equipoise" / "ledger.db").exists() or "no campaigns yet" in (
         equipoise("list").out
     )
@@ -207,11 +207,11 @@ command = ["true"]
 here = {}
 there = { cpu = 4321 }
 """
-    said = equipoise("run", written(tmp_path, text))
-    assert said.status == 2
+    answer = equipoise("run", written(tmp_path, text))
+    assert answer.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
-    assert f"{place}: nothing is left to compare here with: cpu there" in said.err
-    assert "there is no CPU 4321 that we may use" in said.err
+    assert f"{place}: nothing is left to compare here with: cpu there" in answer.err
+    assert "there is no CPU 4321 that we may use" in answer.err
 
 
 def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ little = { build = "cc -DWORK=1000 -o {build}/work work.c && echo x >> built" }
 much = { build = "cc -DWORK=90000000 -o {build}/work work.c && echo x >> built" }
 """
     path = written(tmp_path, text)
-    found = document(equipoise("run", path, "--json", "-"))
-    assert found["comparisons"][0]["verdict"] == "slower"
+    result = document(equipoise("run", path, "--json", "-"))
+    assert result["comparisons"][0]["verdict"] == "slower"
     assert (tmp_path / "built").read_text() == "x\nx\n"
     broken = equipoise("run", written(tmp_path, text.replace("90000000", "'('")))
     assert broken.status == 3
@@ -253,12 +253,12 @@ metrics = ["wall_s", "server_max_rss_bytes"]
 
 def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Path) -> None:
     path = written(tmp_path, SERVED)
-    found = document(equipoise("run", path, "--blocks", "2", "--json", "-"))
-    assert [one["failures"] for one in found["conditions"]] == [0, 0]
-    for one in found["conditions"]:
+    result = document(equipoise("run", path, "--blocks", "2", "--json", "-"))
+    assert [one["failures"] for one in result["conditions"]] == [0, 0]
+    for one in result["conditions"]:
         assert one["metrics"]["server_max_rss_bytes"]["min"] > 1e6
-    assert [one["metric"] for one in found["comparisons"]] == ["wall_s", "server_max_rss_bytes"]
-    mapped = found["environment"]["mapped"]["dlmalloc"]["libraries"]
+    assert [one["metric"] for one in result["comparisons"]] == ["wall_s", "server_max_rss_bytes"]
+    mapped = result["environment"]["mapped"]["dlmalloc"]["libraries"]
     assert "libequipoise_dlmalloc.so" in mapped
 
 
@@ -287,10 +287,10 @@ def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
     psutil.wait_procs(family, timeout=30)
     assert not [one for one in family if one.is_running()]
     before = trials_in(ledger)
-    said = equipoise("resume", "last", "--blocks", "3", "--json", "-")
-    found = document(said)
-    assert len(found["trials"]) > before >= 3
-    assert found["run"]["blocks"] == 3
+    answer = equipoise("resume", "last", "--blocks", "3", "--json", "-")
+    result = document(answer)
+    assert len(result["trials"]) > before >= 3
+    assert result["run"]["blocks"] == 3
 
 
 def trials_in(ledger: Path) -> int:
@@ -308,9 +308,9 @@ def trials_in(ledger: Path) -> int:
 def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None:
     listed = equipoise("list", "studies").out
     assert any(line.split()[:1] == ["allocators"] for line in listed.splitlines())
-    said = equipoise("run", "allocatrs")
-    assert said.status == 2
-    assert "is it allocators?" in said.err
+    answer = equipoise("run", "allocatrs")
+    assert answer.status == 2
+    assert "is it allocators?" in answer.err
 
 
 def test_what_a_study_says_is_below_what_the_command_line_says(
@@ -318,32 +318,32 @@ def test_what_a_study_says_is_below_what_the_command_line_says(
 ) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
     path = written(tmp_path, text)
-    found = document(equipoise("run", path, "--json", "-"))
-    assert found["run"]["blocks"] == 2
-    assert {(one["alpha"], one["min_effect"]) for one in found["comparisons"]} == {(0.1, 3.0)}
-    found = document(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
-    assert found["run"]["blocks"] == 1
-    assert {(one["alpha"], one["min_effect"]) for one in found["comparisons"]} == {(0.05, 3.0)}
+    result = document(equipoise("run", path, "--json", "-"))
+    assert result["run"]["blocks"] == 2
+    assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.1, 3.0)}
+    result = document(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
+    assert result["run"]["blocks"] == 1
+    assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.05, 3.0)}
 
 
 def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    said = equipoise(
+    answer = equipoise(
         *("run", "sekhon2006", "--factor", "algorithm=blas,fast", "--blocks", "1"),
         *("--factor", "allocator=glibc,glibc_15k", "--factor", "rows=445", "--figures", "drawn"),
     )
-    assert said.status == 0, said.err
-    assert "Table 1" in said.out and "mean of the best" in said.out
-    assert "the gap that the 15 KB policy makes" not in said.out
-    assert "figure: drawn/figure_1.html" in said.out
+    assert answer.status == 0, answer.err
+    assert "Table 1" in answer.out and "mean of the best" in answer.out
+    assert "the gap that the 15 KB policy makes" not in answer.out
+    assert "figure: drawn/figure_1.html" in answer.out
     assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
         f"{name}.{ending}" for name in ("figure_1", "ratios") for ending in ("html", "svg", "png")
     }
-    again = equipoise("show", "last").out
-    assert "Table 1" in again and "figure:" not in again
-    found = document(equipoise("show", "last", "--json", "-"))
-    searches = [one["iterations"]["search_s"] for one in found["trials"]]
+    repeated = equipoise("show", "last").out
+    assert "Table 1" in repeated and "figure:" not in repeated
+    result = document(equipoise("show", "last", "--json", "-"))
+    searches = [one["iterations"]["search_s"] for one in result["trials"]]
     assert {len(one) for one in searches} == {3}
 
 
@@ -354,14 +354,14 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
         'long = { args = "0.03" }',
         'long = { args = "0.03" }\nother = { command = ["frobnicate"], package = "frob" }',
     )
-    found = document(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
-    assert len(found["conditions"]) == 4
-    missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
+    result = document(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
+    assert len(result["conditions"]) == 4
+    missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
     assert [one["hint"] for one in missing] == ["apt install frob"]
     assert "program frobnicate" in missing[0]["summary"]
 
 
 def test_help_says_that_the_study_has_the_defaults(equipoise: Equipoise) -> None:
-    said = " ".join(equipoise("run", "--help").out.split())
+    answer = " ".join(equipoise("run", "--help").out.split())
     for limit in ("1000", "60", "5", "1", "0.05"):
-        assert f"(the study's, or {limit})" in said
+        assert f"(the study's, or {limit})" in answer

@@ -44,9 +44,9 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def shown(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    said = equipoise("show", *arguments, "--ledger", "ledger.db", "--json", "-")
-    assert said.status == 0, said.err
-    document: dict[str, Any] = json.loads(said.out)
+    answer = equipoise("show", *arguments, "--ledger", "ledger.db", "--json", "-")
+    assert answer.status == 0, answer.err
+    document: dict[str, Any] = json.loads(answer.out)
     return document
 
 
@@ -73,10 +73,10 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
 ) -> None:
     runs = [record(ledger, plan_of("a", "b"), kernel) for kernel in ("6.1", "6.8")]
     for allowed in ((), ("--allow", "cpu_model")):
-        said = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
-        assert (said.status, said.out) == (2, "")
-        assert "different environments (kernel: 6.1, 6.8)" in said.err
-        assert "--allow kernel lets it differ" in said.err
+        answer = equipoise("show", *runs, *allowed, "--ledger", "ledger.db")
+        assert (answer.status, answer.out) == (2, "")
+        assert "different environments (kernel: 6.1, 6.8)" in answer.err
+        assert "--allow kernel lets it differ" in answer.err
     document = shown(equipoise, *runs, "--allow", "kernel")
     assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [
         "the campaigns differ in kernel (6.1, 6.8), which was allowed"
@@ -89,11 +89,11 @@ def test_a_stored_result_is_listed_with_what_differs_and_refused_only_when_asked
     there = record(ledger, plan_of("a", "b"), "6.1")
     (tmp_path / "there.json").write_text(json.dumps(shown(equipoise, there)), encoding="utf-8")
     record(ledger, plan_of("a", "b"), "6.8")
-    asked = ("last", "--against", "there.json")
-    document = shown(equipoise, *asked)
+    arguments = ("last", "--against", "there.json")
+    document = shown(equipoise, *arguments)
     assert [one["name"] for one in document["against"]["differences"]] == ["kernel"]
     assert "environment" not in [one["code"] for one in document["warnings"]]
-    refused = equipoise("show", *asked, "--allow", "cpu_model", "--ledger", "ledger.db")
+    refused = equipoise("show", *arguments, "--allow", "cpu_model", "--ledger", "ledger.db")
     assert refused.status == 2
     assert "--allow kernel" in refused.err
 
@@ -134,6 +134,6 @@ def test_what_makes_no_question_is_refused(
     equipoise: Equipoise, ledger: Path, arguments: tuple[str, ...], words: str
 ) -> None:
     record(ledger, plan_of("a", "b"), "6.1")
-    said = equipoise("show", *arguments, "--ledger", "ledger.db")
-    assert said.status == 2
-    assert words in said.err
+    answer = equipoise("show", *arguments, "--ledger", "ledger.db")
+    assert answer.status == 2
+    assert words in answer.err

@@ -47,32 +47,32 @@ def in_shell(line: str, folder: Path, **environment: str) -> subprocess.Complete
 def test_a_result_that_cannot_be_written_is_status_74_and_one_line(
     tmp_path: Path, line: str, words: str
 ) -> None:
-    said = in_shell(line, tmp_path)
-    assert said.returncode == 74, said
-    assert said.stdout == ""
-    assert said.stderr.count("\n") == (1 if words else 0)
-    assert words in said.stderr
+    answer = in_shell(line, tmp_path)
+    assert answer.returncode == 74, answer
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == (1 if words else 0)
+    assert words in answer.stderr
 
 
 def test_a_campaign_whose_result_cannot_be_written_is_whole_in_the_ledger(tmp_path: Path) -> None:
     ledger = tmp_path / ".equipoise" / "ledger.db"
-    said = in_shell(
+    answer = in_shell(
         "$E compare true true --blocks 2 --json - --report page.md >/dev/full", tmp_path
     )
-    assert (said.returncode, said.stderr.count("\n")) == (74, 1), said
+    assert (answer.returncode, answer.stderr.count("\n")) == (74, 1), answer
     assert recorded_trials(ledger) == 6
     assert "undecided after 2 blocks" in (tmp_path / "page.md").read_text()
 
 
 def test_progress_that_cannot_be_written_harms_no_campaign(tmp_path: Path) -> None:
-    said = in_shell("$E compare true true --blocks 2 --json - 2>/dev/full", tmp_path)
-    assert said.returncode == 0
-    assert json.loads(said.stdout)["run"]["blocks"] == 2
+    answer = in_shell("$E compare true true --blocks 2 --json - 2>/dev/full", tmp_path)
+    assert answer.returncode == 0
+    assert json.loads(answer.stdout)["run"]["blocks"] == 2
 
 
 def test_a_command_that_writes_nothing_needs_no_output(tmp_path: Path) -> None:
-    said = in_shell("$E compare true true --blocks 2 --quiet <&- >&- 2>&-", tmp_path)
-    assert said.returncode == 0
+    answer = in_shell("$E compare true true --blocks 2 --quiet <&- >&- 2>&-", tmp_path)
+    assert answer.returncode == 0
     assert recorded_trials(tmp_path / ".equipoise" / "ledger.db") == 6
 
 
@@ -86,32 +86,32 @@ def test_a_reader_that_has_enough_is_no_failure(tmp_path: Path) -> None:
         "sys.argv = ['equipoise', 'many']; main.main()\n"
     )
     python = shlex.quote(sys.executable)
-    said = in_shell(f"{python} many.py | head -n 1; echo ${{PIPESTATUS[0]}}", tmp_path)
-    assert (said.stdout, said.stderr) == ("line\n0\n", "")
+    answer = in_shell(f"{python} many.py | head -n 1; echo ${{PIPESTATUS[0]}}", tmp_path)
+    assert (answer.stdout, answer.stderr) == ("line\n0\n", "")
 
 
 def test_a_stream_that_lacks_a_character_gets_a_replacement(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     assert equipoise("compare", "true", "true", "-n", "ä", "--blocks", "1", "--quiet").status == 0
-    said = in_shell("$E show", tmp_path, PYTHONIOENCODING="ascii")
-    assert said.returncode == 0, said
-    assert "\\xe4" in said.stdout
-    assert said.stdout.isascii()
+    answer = in_shell("$E show", tmp_path, PYTHONIOENCODING="ascii")
+    assert answer.returncode == 0, answer
+    assert "\\xe4" in answer.stdout
+    assert answer.stdout.isascii()
 
 
 def test_a_working_folder_that_was_deleted_is_named(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
-    said = in_shell("cd gone; rmdir ../gone; $E list", tmp_path)
-    assert said.returncode == 2, said
-    assert said.stderr.startswith("equipoise: the working folder was deleted\n")
-    assert said.stderr.count("\n") == 2
+    answer = in_shell("cd gone; rmdir ../gone; $E list", tmp_path)
+    assert answer.returncode == 2, answer
+    assert answer.stderr.startswith("equipoise: the working folder was deleted\n")
+    assert answer.stderr.count("\n") == 2
 
 
 def test_too_few_open_files_are_named_with_the_limit(tmp_path: Path) -> None:
-    said = in_shell("ulimit -n 12; $E compare true true --blocks 1", tmp_path)
-    assert said.returncode == 2, said
-    assert said.stderr == (
+    answer = in_shell("ulimit -n 12; $E compare true true --blocks 1", tmp_path)
+    assert answer.returncode == 2, answer
+    assert answer.stderr == (
         "equipoise: too many open files\n"
         "  hint: raise `ulimit -n`, which is 12 here: 256 is enough\n"
     )
@@ -137,10 +137,10 @@ def crash_file_in(folder: Path) -> Path:
 def test_a_defect_is_status_70_one_line_and_a_crash_file(
     equipoise: Equipoise, defect: Path
 ) -> None:
-    said = equipoise("compare", "--seed", "7", "--env", "1:TOKEN=s3cr3t-canary")
+    answer = equipoise("compare", "--seed", "7", "--env", "1:TOKEN=s3cr3t-canary")
     file = crash_file_in(defect / "equipoise" / "crashes")
-    assert (said.status, said.out) == (70, "")
-    assert said.err == (
+    assert (answer.status, answer.out) == (70, "")
+    assert answer.err == (
         f"equipoise: internal error: TypeError: no such thing as {crash.HIDDEN}; "
         f"please report it with {file}\n"
     )
@@ -161,8 +161,8 @@ def test_a_crash_file_goes_to_the_temporary_folder_where_there_is_no_other(
         assert f"report it with {tmp_path}/equipoise-crash-" in equipoise("list").err
         crash_file_in(tmp_path)
         patch.setattr("tempfile.tempdir", "/proc/nowhere")
-        said = equipoise("list")
-    assert (said.status, said.err.endswith("; please report it\n")) == (70, True)
+        answer = equipoise("list")
+    assert (answer.status, answer.err.endswith("; please report it\n")) == (70, True)
 
 
 @pytest.mark.parametrize(
@@ -197,5 +197,5 @@ sys.exit(main.run(["list"]))
 """
     )
     # Only `python -m` ends by SIGINT where CPython still has the mark of the interrupt.
-    said = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False)
-    assert said.returncode == 130
+    answer = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False)
+    assert answer.returncode == 130

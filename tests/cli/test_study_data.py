@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Equipoise, Said
+from tests.cli.conftest import Answer, Equipoise
 
 STUDY = """
 [study]
@@ -43,9 +43,9 @@ def without_causaldata(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
-def document(said: Said) -> Any:
-    assert said.status == 0, said.err
-    return json.loads(said.out)
+def document(answer: Answer) -> Any:
+    assert answer.status == 0, answer.err
+    return json.loads(answer.out)
 
 
 def word_behind_data(found: Any) -> set[str]:
@@ -57,25 +57,25 @@ def test_the_study_of_2006_runs_on_the_rows_of_the_article(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     pytest.importorskip("causaldata", reason="causaldata is not installed")
-    found = document(equipoise(*SMALLEST_OF_2006, *SMALL))
-    (word,) = word_behind_data(found)
+    result = document(equipoise(*SMALLEST_OF_2006, *SMALL))
+    (word,) = word_behind_data(result)
     file = Path(word)
     assert file.parent == tmp_path / ".equipoise" / "data"
     header, *rows = file.read_text().splitlines()
     treated = [row for row in rows if row.startswith("1,")]
     assert header.startswith("treat,")
     assert (len(rows), len(treated)) == (445, 185)
-    assert [one["failures"] for one in found["conditions"]] == [0, 0]
-    assert "data_missing" not in [one["code"] for one in found["warnings"]]
+    assert [one["failures"] for one in result["conditions"]] == [0, 0]
+    assert "data_missing" not in [one["code"] for one in result["warnings"]]
 
 
 def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
     equipoise_process: Equipoise, without_causaldata: dict[str, str]
 ) -> None:
-    found = document(equipoise_process(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
-    assert word_behind_data(found) == {"made-up"}
-    assert [one["failures"] for one in found["conditions"]] == [0, 0]
-    (warning,) = [one for one in found["warnings"] if one["code"] == "data_missing"]
+    result = document(equipoise_process(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
+    assert word_behind_data(result) == {"made-up"}
+    assert [one["failures"] for one in result["conditions"]] == [0, 0]
+    (warning,) = [one for one in result["warnings"] if one["code"] == "data_missing"]
     assert "causaldata" in warning["summary"] and "made-up rows" in warning["summary"]
     assert warning["hint"] == "pip install 'equipoise[datasets]'"
 
@@ -83,10 +83,10 @@ def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
 def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(
     equipoise_process: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
 ) -> None:
-    said = equipoise_process(
+    answer = equipoise_process(
         "run", study, "--command", "true", *SMALL, environment=without_causaldata
     )
-    assert "data_missing" not in [one["code"] for one in document(said)["warnings"]]
+    assert "data_missing" not in [one["code"] for one in document(answer)["warnings"]]
     assert not (tmp_path / ".equipoise" / "data").exists()
 
 
@@ -100,12 +100,12 @@ def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package
     pytest.importorskip("causaldata", reason="causaldata is not installed")
     document(equipoise("run", study, *SMALL))
     more = ("resume", "last", "--blocks", "2", "--json", "-")
-    found = document(equipoise_process(*more, environment=without_causaldata))
-    assert [one["trials"] for one in found["conditions"]] == [2, 2]
+    result = document(equipoise_process(*more, environment=without_causaldata))
+    assert [one["trials"] for one in result["conditions"]] == [2, 2]
     (file,) = (tmp_path / ".equipoise" / "data").iterdir()
     file.unlink()
-    said = equipoise("resume", "last", "--blocks", "3")
-    assert said.status == 2
-    assert f"there is no {file}" in said.err
-    assert "hint: restore the file" in said.err
+    answer = equipoise("resume", "last", "--blocks", "3")
+    assert answer.status == 2
+    assert f"there is no {file}" in answer.err
+    assert "hint: restore the file" in answer.err
     assert equipoise("show", "last").status == 0

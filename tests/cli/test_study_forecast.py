@@ -25,9 +25,9 @@ def lines(
     watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):
         watcher.trial_ended(trial_s, len(NAMES))
-    said = capsys.readouterr()
-    assert said.out == ""
-    return said.err.splitlines()
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    return answer.err.splitlines()
 
 
 def test_a_long_study_says_what_its_file_tells_and_then_what_it_finds(

@@ -15,25 +15,25 @@ from tests.cli.conftest import Equipoise
 def test_compilers_builds_layouts_and_answers_over_them(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    said = equipoise(
+    answer = equipoise(
         *("run", "compilers", "--factor", "program=gcc_O2,gcc_O3", "--factor", "kernel=nbody"),
         *("--factor", "layout=1,2,3", "--blocks", "4", "--allow-concurrent"),
     )
-    assert said.status == 0, said.err
-    assert "gcc: -O3 over -O2" in said.out
-    assert "What layout adds" in said.out
+    assert answer.status == 0, answer.err
+    assert "gcc: -O3 over -O2" in answer.out
+    assert "What layout adds" in answer.out
 
 
 def test_warmup_classes_what_runs_here(equipoise: Equipoise, tmp_path: Path) -> None:
-    said = equipoise(
+    answer = equipoise(
         *("run", "warmup", "--factor", "runtime=cpython", "--factor", "kernel=nbody"),
         *("--factor", "iterations=40", "--blocks", "2", "--allow-concurrent"),
         *("--json", "found.json"),
     )
-    assert said.status == 0, said.err
-    assert "Warm-up, by runtime and kernel" in said.out
+    assert answer.status == 0, answer.err
+    assert "Warm-up, by runtime and kernel" in answer.out
     trials = json.loads((tmp_path / "found.json").read_text())["trials"]
     assert [len(trial["iterations"]["iteration_s"]) for trial in trials] == [40, 40]
-    said = equipoise("report", "found.json", "--figures", "figures")
-    assert said.status == 0, said.err
+    answer = equipoise("report", "found.json", "--figures", "figures")
+    assert answer.status == 0, answer.err
     assert list((tmp_path / "figures").rglob("*iterations*.svg"))

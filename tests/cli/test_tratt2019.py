@@ -16,22 +16,22 @@ from tests.cli.conftest import Equipoise
 
 def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path: Path) -> None:
     """With few words and few runs; the ledger holds all that the figures need."""
-    said = equipoise(
+    answer = equipoise(
         *("run", "tratt2019", "--factor", "words=1000", "--blocks", "40", "--min-blocks", "40"),
         *("--json", "found.json", "--allow-concurrent", "--quiet"),
     )
-    assert said.status == 0, said.err
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert len(found["conditions"]) == 3
-    comparison = found["comparisons"][0]
+    assert answer.status == 0, answer.err
+    result = json.loads((tmp_path / "found.json").read_text())
+    assert len(result["conditions"]) == 3
+    comparison = result["comparisons"][0]
     assert (comparison["metric"], comparison["verdict"]) == ("search_s", "faster")
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
-        again = analyse_campaign(ledger.read_run(found["run"]["id"]))
-    words = "\n".join(findings(again).paragraphs)
-    jsonschema.validate(found, schema())
-    assert found["findings"]["paragraphs"] == list(findings(again).paragraphs)
-    titles = [one["title"] for one in found["findings"]["tables"]]
-    assert titles == [one.title for one in findings(again).tables]
+        repeated = analyse_campaign(ledger.read_run(result["run"]["id"]))
+    words = "\n".join(findings(repeated).paragraphs)
+    jsonschema.validate(result, schema())
+    assert result["findings"]["paragraphs"] == list(findings(repeated).paragraphs)
+    titles = [one["title"] for one in result["findings"]["tables"]]
+    assert titles == [one.title for one in findings(repeated).tables]
     assert "The verdict is for binary search" in words
     says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
     assert says in words

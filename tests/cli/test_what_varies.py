@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from equipoise.report.json_document import schema
-from tests.cli.conftest import Equipoise, Said
+from tests.cli.conftest import Answer, Equipoise
 
 WALK = """
 import json, os
@@ -31,7 +31,7 @@ def walk(tmp_path: Path) -> str:
     return f"{shlex.quote(sys.executable)} -S walk.py"
 
 
-def looked(equipoise: Equipoise, command: str, *options: str) -> Said:
+def looked(equipoise: Equipoise, command: str, *options: str) -> Answer:
     return equipoise(
         *("compare", "--what-varies", command, "--metrics", "steps", "--blocks", "14"),
         *("--allow-concurrent", "--budget", "100", "--seed", "5", *options),
@@ -40,18 +40,18 @@ def looked(equipoise: Equipoise, command: str, *options: str) -> Said:
     )
 
 
-def document(said: Said) -> Any:
-    assert said.status == 0, said.err
-    found = json.loads(said.out)
-    jsonschema.validate(found, schema())
-    return found
+def document(answer: Answer) -> Any:
+    assert answer.status == 0, answer.err
+    result = json.loads(answer.out)
+    jsonschema.validate(result, schema())
+    return result
 
 
 def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
     equipoise: Equipoise, walk: str
 ) -> None:
-    found = document(looked(equipoise, walk, "--json", "-"))
-    causes = {one["cause"]: one for one in found["why"]}
+    result = document(looked(equipoise, walk, "--json", "-"))
+    causes = {one["cause"]: one for one in result["why"]}
     seed = causes["hash seed of Python"]
     assert seed["status"] == "source"
     assert seed["share_of_gap"] == 1.0
@@ -68,9 +68,9 @@ def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
 
 def test_a_program_without_chance_has_no_source(equipoise: Equipoise, tmp_path: Path) -> None:
     line = 'echo \'{"metric": "steps", "value": 3}\' >> "$EQUIPOISE_METRICS"'
-    said = looked(equipoise, f"sh -c {shlex.quote(line)}")
-    assert said.status == 0, said.err
-    assert "No source that was held makes the times spread" in said.out
+    answer = looked(equipoise, f"sh -c {shlex.quote(line)}")
+    assert answer.status == 0, answer.err
+    assert "No source that was held makes the times spread" in answer.out
 
 
 SEARCH = """
@@ -104,8 +104,8 @@ def test_a_script_whose_spread_comes_from_the_order_of_files_is_attributed_to_it
     (tmp_path / "make_anew.py").write_text(MAKE_ANEW)
     python = shlex.quote(sys.executable)
     prepare = ("--prepare", f"{python} -S make_anew.py", "--warmup", "0", "--json", "-")
-    found = document(looked(equipoise, f"{python} -S search.py", *prepare, *SELDOM_WRONG))
-    causes = {one["cause"]: one for one in found["why"]}
+    result = document(looked(equipoise, f"{python} -S search.py", *prepare, *SELDOM_WRONG))
+    causes = {one["cause"]: one for one in result["why"]}
     assert causes["file order"]["status"] == "source"
     assert causes["file order"]["share_of_gap"] == 1.0
     assert causes["file order"]["evidence"]["spread"] > 0.2
@@ -123,10 +123,10 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     )
     program = str(tmp_path / "alone")
     subprocess.run(["cc", "-static", "-o", program, str(tmp_path / "alone.c")], check=True)
-    found = document(looked(equipoise, program, "--json", "-"))
-    assert "file order" not in [one["cause"] for one in found["why"]]
+    result = document(looked(equipoise, program, "--json", "-"))
+    assert "file order" not in [one["cause"] for one in result["why"]]
     (warning,) = [
-        one for one in found["warnings"] if one["summary"].startswith("file order is not tried")
+        one for one in result["warnings"] if one["summary"].startswith("file order is not tried")
     ]
     assert "linked statically" in warning["summary"]
 
@@ -142,6 +142,6 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
 def test_what_it_cannot_look_at_is_refused(
     equipoise: Equipoise, arguments: tuple[str, ...], named: str
 ) -> None:
-    said = equipoise("compare", "--what-varies", *arguments)
-    assert said.status == 2
-    assert named in said.err
+    answer = equipoise("compare", "--what-varies", *arguments)
+    assert answer.status == 2
+    assert named in answer.err

@@ -37,21 +37,23 @@ def on_a_full_disk(folder: Path, lines: str) -> subprocess.CompletedProcess[str]
 
 def test_a_full_disk_keeps_the_old_report(equipoise: Equipoise, tmp_path: Path) -> None:
     assert equipoise("compare", "true", "true", "--blocks", "1", "--quiet").status == 0
-    said = on_a_full_disk(
+    answer = on_a_full_disk(
         tmp_path, '"$0" "$@" report last -o full/page.md; echo $?; cat full/page.md; ls -A full'
     )
-    assert said.stdout == "2\nthe old pagefiller\npage.md\n"
-    assert said.stderr.startswith("equipoise: cannot write full/page.md: No space left on device\n")
-    assert said.stderr.count("\n") == 2
+    assert answer.stdout == "2\nthe old pagefiller\npage.md\n"
+    assert answer.stderr.startswith(
+        "equipoise: cannot write full/page.md: No space left on device\n"
+    )
+    assert answer.stderr.count("\n") == 2
 
 
 def test_output_that_finds_no_room_in_the_temporary_folder_says_so(tmp_path: Path) -> None:
-    said = on_a_full_disk(
+    answer = on_a_full_disk(
         tmp_path,
         'TMPDIR=$PWD/full "$0" "$@" compare "echo words" true --output count --blocks 1; echo $?',
     )
-    assert said.stdout == "3\n", said
-    assert said.stderr == (
+    assert answer.stdout == "3\n", answer
+    assert answer.stderr == (
         f"equipoise: echo words failed: exit status 1: no space was left in {tmp_path}/full\n"
         "  hint: make room in that folder, or set TMPDIR to one with room\n"
     )
@@ -69,9 +71,9 @@ def test_a_fifo_that_nobody_writes_to_is_named(
 ) -> None:
     monkeypatch.setattr(reading, "WRITER_PATIENCE_S", 0.05)
     os.mkfifo(tmp_path / "fifo.json")
-    said = equipoise(*words)
-    assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("equipoise: cannot read fifo.json: it is a FIFO to which nobody")
+    answer = equipoise(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith("equipoise: cannot read fifo.json: it is a FIFO to which nobody")
 
 
 def test_a_fifo_that_nobody_reads_is_named(
@@ -80,8 +82,10 @@ def test_a_fifo_that_nobody_reads_is_named(
     assert equipoise("compare", "true", "true", "--blocks", "1", "--quiet").status == 0
     monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
     os.mkfifo(tmp_path / "fifo.md")
-    said = equipoise("report", "-o", "fifo.md")
-    assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("equipoise: cannot write fifo.md: it is a FIFO that nobody reads\n")
+    answer = equipoise("report", "-o", "fifo.md")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(
+        "equipoise: cannot write fifo.md: it is a FIFO that nobody reads\n"
+    )
     assert equipoise("report", "-o", "/dev/null").status == 2  # its ending is of no form
     assert equipoise("show", "--json", "/dev/null", "--quiet").status == 0

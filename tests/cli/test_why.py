@@ -45,14 +45,14 @@ def churned(folder: Path, equipoise: Equipoise, *options: str) -> None:
     program = str(compiled(folder, CHURN, name="churn"))
     env = ("--env", f"policy:GLIBC_TUNABLES={POLICY}")
     names = ("-n", "usual", "-n", "policy")
-    said = equipoise("compare", program, program, *names, *env, *BLOCKS, "--quiet", *options)
-    assert said.status == 0, said.err
+    answer = equipoise("compare", program, program, *names, *env, *BLOCKS, "--quiet", *options)
+    assert answer.status == 0, answer.err
 
 
 def document(text: str) -> Any:
-    found = json.loads(text)
-    jsonschema.validate(found, schema())
-    return found
+    result = json.loads(text)
+    jsonschema.validate(result, schema())
+    return result
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -73,8 +73,8 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     # The screen may break the sentence where the page does not.
     assert sentence in page
     # It is known now: nothing is observed again, and whoever asks gets the same.
-    again = equipoise("why", "last", "--no-test")
-    assert (again.status, again.out, again.err) == (0, first.out, "")
+    repeated = equipoise("why", "last", "--no-test")
+    assert (repeated.status, repeated.out, repeated.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
     assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
     extra = document(shown)["extra_time"]
@@ -93,9 +93,9 @@ def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise)
     first = equipoise(*compared, "--why")
     assert first.status == 0
     assert "there is nothing to explain: true (2) against true is undecided" in first.err
-    said = equipoise("why", "last", "--no-test")
-    assert said.status == 0
-    assert said.out.startswith("there is nothing to explain: true (2) against true is undecided")
+    answer = equipoise("why", "last", "--no-test")
+    assert answer.status == 0
+    assert answer.out.startswith("there is nothing to explain: true (2) against true is undecided")
     assert document(equipoise("why", "last", "--no-test", "--json", "-").out)["extra_time"] is None
 
 
@@ -110,9 +110,9 @@ def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
         (("why", "last", "--no-test", "--repetitions", "1"), "repetitions"),
         (("compare", "true", "--what-varies", "--why"), "--what-varies examines one command"),
     ):
-        said = equipoise(*arguments)
-        assert (said.status, said.out) == (2, "")
-        assert named in said.err
+        answer = equipoise(*arguments)
+        assert (answer.status, answer.out) == (2, "")
+        assert named in answer.err
 
 
 def test_an_imported_run_is_refused(equipoise: Equipoise, tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_an_imported_run_is_refused(equipoise: Equipoise, tmp_path: Path) -> Non
     (tmp_path / "results.json").write_text(json.dumps({"results": results}))
     imported = equipoise("import", "results.json")
     assert imported.status == 0, imported.err
-    said = equipoise("why", "last", "--no-test")
-    assert said.status == 2
-    assert "was imported" in said.err
+    answer = equipoise("why", "last", "--no-test")
+    assert answer.status == 2
+    assert "was imported" in answer.err
 
 
 SLOW = ("--sources", "system_calls,allocations", "--repetitions", "2")
@@ -134,8 +134,8 @@ SLOW = ("--sources", "system_calls,allocations", "--repetitions", "2")
 @pytest.fixture
 def sleepers(equipoise: Equipoise, tmp_path: Path) -> Path:
     """A ledger in which one sleeper is slower than another."""
-    said = equipoise("compare", "sleep 0.02", "sleep 0.4", *BLOCKS, "--quiet", "--budget", "60")
-    assert said.status == 0, said.err
+    answer = equipoise("compare", "sleep 0.02", "sleep 0.4", *BLOCKS, "--quiet", "--budget", "60")
+    assert answer.status == 0, answer.err
     return tmp_path / ".equipoise" / "ledger.db"
 
 
@@ -159,10 +159,10 @@ def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None])
         time.sleep(0.02)
     beneath = psutil.Process(why.pid).children(recursive=True)
     stop(why)
-    _, said = why.communicate(timeout=60)
+    _, answer = why.communicate(timeout=60)
     _, alive = psutil.wait_procs(beneath, timeout=30)
     assert alive == []
-    return why.returncode, said
+    return why.returncode, answer
 
 
 def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
@@ -172,17 +172,17 @@ def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
     assert status == -signal.SIGKILL
     kept = observed(sleepers)
     assert 0 < kept < 8
-    said = equipoise("why", "last", "--no-test", *SLOW)
-    assert said.status == 0, said.err
+    answer = equipoise("why", "last", "--no-test", *SLOW)
+    assert answer.status == 0, answer.err
     assert observed(sleepers) == 8
-    assert "of the extra time is waiting" in said.out
+    assert "of the extra time is waiting" in answer.out
 
 
 def test_an_interruption_keeps_what_was_observed_and_says_how_to_go_on(sleepers: Path) -> None:
-    status, said = stopped_halfway(sleepers, lambda why: why.send_signal(signal.SIGINT))
+    status, answer = stopped_halfway(sleepers, lambda why: why.send_signal(signal.SIGINT))
     assert status == 130
-    assert "what was observed is kept" in said
-    assert "equipoise why " in said
+    assert "what was observed is kept" in answer
+    assert "equipoise why " in answer
     assert 0 < observed(sleepers) < 8
 
 
@@ -215,7 +215,7 @@ def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path
         assert any("perf_event_paranoid" in words for words in extra["unseen"]["waits"])
     # As in a container that forbids ptrace, too.
     forbidden = (sys.executable, "-c", FORBIDS, "101", *ENTRY)
-    again = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
-    assert "system_calls" not in again["observed"]
-    assert "a container has to allow it" in again["unseen"]["system_calls"][0]
-    assert again["observed"]["allocations"] == [3, 3]
+    repeated = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
+    assert "system_calls" not in repeated["observed"]
+    assert "a container has to allow it" in repeated["unseen"]["system_calls"][0]
+    assert repeated["observed"]["allocations"] == [3, 3]

@@ -23,8 +23,8 @@ SHORT = ("--try", "short:PAUSE=0.001")
 def gap(equipoise: Equipoise, tmp_path: Path) -> str:
     """The run of a campaign whose gap is called."""
     named = ("-n", "quick", "-n", "pausing", "--seed", "5", "--blocks", "14", "--warmup", "0")
-    said = equipoise("compare", *PAUSES, *named, "--quiet")
-    assert said.status == 0, said.err
+    answer = equipoise("compare", *PAUSES, *named, "--quiet")
+    assert answer.status == 0, answer.err
     return last(tmp_path).id
 
 
@@ -34,9 +34,9 @@ def last(folder: Path) -> RunRecord:
 
 
 def why_of(text: str) -> list[Any]:
-    found = json.loads(text)
-    jsonschema.validate(found, schema())
-    return [one for one in found["why"] if one["cause"] == "tried_by_user"]
+    result = json.loads(text)
+    jsonschema.validate(result, schema())
+    return [one for one in result["why"] if one["cause"] == "tried_by_user"]
 
 
 def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
@@ -44,12 +44,12 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
 ) -> None:
     """Three blocks call no gap, however long they take: no share is given, and it says why."""
     others = ("--only", "never_mmap", "--try-command", "broken=false")
-    said = equipoise("why", gap, *others, *SHORT, *FEW_OBSERVATIONS, "--blocks", "3")
-    assert said.status == 0, said.err
-    assert "testing by interventions on both: " in said.err
-    assert "undecided after 3 blocks of this campaign" in said.out
-    assert "broken: it cannot be run with it: exit status 1" in said.out
-    assert "No intervention that was tried closes the gap" in said.out
+    answer = equipoise("why", gap, *others, *SHORT, *FEW_OBSERVATIONS, "--blocks", "3")
+    assert answer.status == 0, answer.err
+    assert "testing by interventions on both: " in answer.err
+    assert "undecided after 3 blocks of this campaign" in answer.out
+    assert "broken: it cannot be run with it: exit status 1" in answer.out
+    assert "No intervention that was tried closes the gap" in answer.out
     record = last(tmp_path)
     assert record.plan.explains is not None
     assert record.plan.explains.run == gap
@@ -66,9 +66,9 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     ]
     assert {(one["status"], one["share_of_gap"]) for one in entries} == {("open", None)}
     # The last run is the test itself; whoever asks why means the gap that it tested.
-    again = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
-    assert why_of(again.out) == entries
-    assert f"tested already, by campaign {record.id}" in again.err
+    repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
+    assert why_of(repeated.out) == entries
+    assert f"tested already, by campaign {record.id}" in repeated.err
     resumed = equipoise("resume", record.id, "--blocks", "5", "--quiet")
     assert resumed.status == 0, resumed.err
     assert sum(draw.phase == "measured" for draw in last(tmp_path).draws) == 5
@@ -88,7 +88,7 @@ def test_what_cannot_be_tried_is_refused_before_anything_is_run(
         ((*SHORT, "--try", "short:PAUSE=1"), "two interventions are called short"),
         (("--try", "jemalloc:PAUSE=1"), "two interventions are called jemalloc"),
     ):
-        said = equipoise("why", gap, *arguments)
-        assert (said.status, said.out) == (2, "")
-        assert named in said.err
+        answer = equipoise("why", gap, *arguments)
+        assert (answer.status, answer.out) == (2, "")
+        assert named in answer.err
     assert last(tmp_path).observations == ()

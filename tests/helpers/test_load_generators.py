@@ -78,12 +78,12 @@ def test_pgbench_and_its_logs_are_read(tmp_path: Path) -> None:
     assert second == Interval(0, None)
 
 
-@pytest.mark.parametrize("said", ["", "Threads started!\n"])
-def test_a_run_that_says_nothing_is_no_result(said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("output", ["", "Threads started!\n"])
+def test_a_run_that_says_nothing_is_no_result(output: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no histogram"):
-        sysbench.read(said)
+        sysbench.read(output)
     with pytest.raises(ValueError, match="no transaction"):
-        pgbench.read(said, [])
+        pgbench.read(output, [])
 
 
 def test_what_was_read_is_reported_with_what_the_client_consumed(

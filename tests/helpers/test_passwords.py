@@ -46,12 +46,12 @@ def test_a_load_generator_finds_its_password_in_a_private_file_only(
     program.chmod(0o755)
     with pytest.raises(SystemExit, match="wrote what cannot be read"):
         run([f"--password-file={file}", "--threads=1"], str(program))
-    found = json.loads(told.read_text())
-    ((mode, text, where),) = found["files"]
+    result = json.loads(told.read_text())
+    ((mode, text, where),) = result["files"]
     assert (stat.S_IMODE(mode), text.splitlines()) == (0o600, lines)
-    assert "--threads=1" in found["words"]
-    assert not any(PASSWORD in one or str(file) in one for one in found["words"])
-    assert not any(PASSWORD in one for one in found["variables"])
+    assert "--threads=1" in result["words"]
+    assert not any(PASSWORD in one or str(file) in one for one in result["words"])
+    assert not any(PASSWORD in one for one in result["variables"])
     assert not Path(where).exists()
 
 

@@ -41,8 +41,8 @@ def runs_with_every_sample(folder: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize(("folder", "names"), [("plain", {"new"}), ("baseline", {"mine", "new"})])
 def test_every_sample_is_there(folder: str, names: set[str]) -> None:
-    found = runs_with_every_sample(WRITTEN / folder)
-    assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= found
+    read = runs_with_every_sample(WRITTEN / folder)
+    assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= read
 
 
 def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
@@ -57,10 +57,10 @@ def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
     fetched = ran(*fetch, folder=CRATE, environment=environment)
     if fetched.returncode != 0:
         pytest.skip(f"misses criterion, which cargo could not fetch: {fetched.stderr[-200:]}")
-    words = ("cargo", "bench", "--offline", "--locked", "--quiet", "--")
+    command = ("cargo", "bench", "--offline", "--locked", "--quiet", "--")
     short = ("--warm-up-time", "0.05", "--measurement-time", "0.1", "--sample-size", "10")
     for saved in (("--save-baseline", "mine"), ("--baseline", "mine")):
-        printed_by(*words, *short, *saved, folder=CRATE, environment=environment)
+        printed_by(*command, *short, *saved, folder=CRATE, environment=environment)
     assert runs_with_every_sample(folder) == {
         (benchmark, name) for benchmark in FOLDERS for name in ("mine", "new")
     }

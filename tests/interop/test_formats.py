@@ -24,8 +24,8 @@ from tests.imports import SAMPLES, reading_of, written
     ],
 )
 def test_content_tells_the_format_and_the_tool(sample: str, form: str, tool: str) -> None:
-    found, reading = reading_of(SAMPLES / sample)
-    assert (found, reading.tool) == (form, tool)
+    format_name, reading = reading_of(SAMPLES / sample)
+    assert (format_name, reading.tool) == (form, tool)
 
 
 def test_each_run_of_hyperfine_2_is_a_process_with_its_own_figures() -> None:
@@ -138,8 +138,8 @@ def test_invocations_of_rebench_are_processes() -> None:
         if line[:1].isdigit()
     ]
     assert len(reading.processes) == 8
-    found = [value for one in reading.processes for value in one.iterations["time_s"]]
-    assert found == [float(row[2]) * 1e-3 for row in rows]
+    values = [value for one in reading.processes for value in one.iterations["time_s"]]
+    assert values == [float(row[2]) * 1e-3 for row in rows]
     assert {one.levels["executor"] for one in reading.processes} == {"fast", "slow"}
     assert reading.compared == "executor"
 

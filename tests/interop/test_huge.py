@@ -28,10 +28,10 @@ def peak():
     return 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
 def imported(name):
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
         status = run(["import", name])
-    return {"status": status, "said": said.getvalue(), "peak": peak()}
+    return {"status": status, "errors": errors.getvalue(), "peak": peak()}
 
 imported("nothing.json")
 first, *others = sys.argv[1:]
@@ -51,8 +51,8 @@ def imported_one_by_one(folder: Path, *names: str) -> list[dict[str, Any]]:
         check=True,
         timeout=600,
     )
-    said: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
-    return said
+    report: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
 def test_every_format_of_200_mb_is_refused_in_one_line_and_no_memory(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_every_format_of_200_mb_is_refused_in_one_line_and_no_memory(tmp_path: P
     assert small["status"] == 0
     for name, refusal in zip(huge, refusals, strict=True):
         its = "its samples are" if (tmp_path / name).is_dir() else "it is"
-        first, hint = refusal["said"].splitlines()
+        first, hint = refusal["errors"].splitlines()
         assert first == f"equipoise: {name}: {its} larger than 64 MiB"
         assert hint.startswith("  hint: ")
         assert refusal["status"] == EXIT_UNUSABLE_INPUT
@@ -95,8 +95,8 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
     small, name, line = imported_one_by_one(
         tmp_path, "small.csv", "long name.json", "long line.csv"
     )
-    assert f"a name has more than {assembly.LONGEST_NAME} characters" in name["said"]
-    assert "line 2 has not the 2 columns" in line["said"]
+    assert f"a name has more than {assembly.LONGEST_NAME} characters" in name["errors"]
+    assert "line 2 has not the 2 columns" in line["errors"]
     assert {name["status"], line["status"]} == {EXIT_UNUSABLE_INPUT}
     assert line["peak"] - small["peak"] < 8 * MOST_BYTES
 
@@ -105,5 +105,5 @@ def test_a_file_just_within_the_limit_takes_a_small_multiple_of_its_size(tmp_pat
 def test_what_has_no_end_is_not_read(tmp_path: Path, device: str) -> None:
     (refusal,) = imported_one_by_one(tmp_path, device)
     assert refusal["status"] == EXIT_UNUSABLE_INPUT
-    assert refusal["said"].startswith(f"equipoise: {device}")
-    assert len(refusal["said"].splitlines()) == 2
+    assert refusal["errors"].startswith(f"equipoise: {device}")
+    assert len(refusal["errors"].splitlines()) == 2

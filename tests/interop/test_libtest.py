@@ -25,14 +25,14 @@ def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
         ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is no number"),
     ],
 )
-def test_what_cannot_be_told_apart_or_read_is_refused(text: str, told: str, tmp_path: Path) -> None:
+def test_ambiguous_or_unreadable_lines_are_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bench.txt"
     path.write_text(text)
-    with pytest.raises(UnusableInput, match=told):
+    with pytest.raises(UnusableInput, match=message):
         reading_of(path)

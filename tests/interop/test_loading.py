@@ -15,11 +15,11 @@ from tests.imports import SAMPLES, reading_of, written
 
 def refusal(path: Path, form: str | None = None) -> UnusableInput:
     """The error of a file that cannot be used."""
-    with pytest.raises(UnusableInput) as found:
+    with pytest.raises(UnusableInput) as error:
         reading_of(path, form)
-    assert found.value.hint
-    assert str(path) in found.value.what
-    return found.value
+    assert error.value.hint
+    assert str(path) in error.value.what
+    return error.value
 
 
 def test_a_file_of_too_many_values_is_refused_before_it_is_decoded(
@@ -36,9 +36,9 @@ def test_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
 
 
 def test_an_unknown_file_is_told_which_formats_there_are(tmp_path: Path) -> None:
-    found = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
-    assert "of no format that is known here" in found.what
-    assert all(name in str(found.hint) for name in FORMATS)
+    error = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
+    assert "of no format that is known here" in error.what
+    assert all(name in str(error.hint) for name in FORMATS)
 
 
 def test_a_folder_is_criterions_or_nothing(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_lines_that_are_cut_off_are_told_by_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("condition,value\na,1\nb\n", "line 3 has not the 2 columns"),
         ("condition,value\na,fast\n", "line 2: 'fast' is no value"),
@@ -82,12 +82,12 @@ def test_lines_that_are_cut_off_are_told_by_number(tmp_path: Path) -> None:
         ("condition,value\n", "no measurement"),
     ],
 )
-def test_a_broken_csv_is_told_by_line(tmp_path: Path, text: str, words: str) -> None:
-    assert words in refusal(written(tmp_path, "rows.csv", text)).what
+def test_a_broken_csv_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(written(tmp_path, "rows.csv", text)).what
 
 
 @pytest.mark.parametrize(
-    ("form", "text", "words"),
+    ("form", "text", "message"),
     [
         ("hyperfine", '{"results": [{"command": "a", "mean": 1}]}', "no times of its runs"),
         (
@@ -114,8 +114,10 @@ def test_a_broken_csv_is_told_by_line(tmp_path: Path, text: str, words: str) -> 
         ("csv", "a,b\n1,2\n", "does not name the columns condition and value"),
     ],
 )
-def test_what_a_format_lacks_is_said(tmp_path: Path, form: str, text: str, words: str) -> None:
-    assert words in refusal(written(tmp_path, "file", text), form).what
+def test_an_error_says_what_the_file_lacks(
+    tmp_path: Path, form: str, text: str, message: str
+) -> None:
+    assert message in refusal(written(tmp_path, "file", text), form).what
 
 
 def test_deeply_nested_json_is_refused(tmp_path: Path) -> None:

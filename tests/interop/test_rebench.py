@@ -80,10 +80,10 @@ def test_every_row_of_rebench_is_an_iteration_of_its_invocation(tmp_path: Path) 
         times = [1e3 * seconds for seconds in process.iterations["time_s"]]
         assert any(times == pytest.approx(theirs) for theirs in values["ms"].values())
         assert {len(theirs) for one in values.values() for theirs in one.values()} == {2}
-    told = [
+    keys = [
         (process.benchmark, *process.levels.values(), *process.iterations["time_s"])
         for process in reading.processes
     ]
-    assert len(set(told)) == len(told) == len(rows) // 4
+    assert len(set(keys)) == len(keys) == len(rows) // 4
     (host,) = (line for line in lines if line.startswith("# Environment: "))
     assert reading.environment["host"] == json.loads(host.removeprefix("# Environment: "))

@@ -115,8 +115,8 @@ def test_pandas_reads_every_value_of_an_import(
             for metric, values in row.iterations.items():
                 cell = frame[f"iterations_{metric}"][place]
                 # A list is JSON in a cell of a CSV.
-                found = json.loads(cell) if isinstance(cell, str) else list(cell)
-                assert found == pytest.approx(list(values), rel=1e-14)
+                numbers = json.loads(cell) if isinstance(cell, str) else list(cell)
+                assert numbers == pytest.approx(list(values), rel=1e-14)
             assert frame["wall_s"].isna()[place] == (row.wall_s is None)
 
 

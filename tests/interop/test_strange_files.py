@@ -42,14 +42,14 @@ NUMBERS = {
 
 def refusal(path: Path, form: str | None = None) -> UnusableInput:
     """The error of a file that makes no run: one line that names it, with its hint."""
-    with pytest.raises(UnusableInput) as found:
+    with pytest.raises(UnusableInput) as error:
         form, _ = reading_of(path, form)
         imported(path)
-    assert str(path) in found.value.what
-    assert "\n" not in found.value.what
-    assert len(found.value.what) < len(str(path)) + 200
-    assert found.value.hint
-    return found.value
+    assert str(path) in error.value.what
+    assert "\n" not in error.value.what
+    assert len(error.value.what) < len(str(path)) + 200
+    assert error.value.hint
+    return error.value
 
 
 @pytest.mark.parametrize("number", ["1e400", "NaN", "-Infinity", '"one"', "1e300", HUGE_NUMBER])

@@ -65,9 +65,9 @@ def test_no_row_of_any_table_can_be_changed_or_deleted(
 
 def test_every_table_is_one_whose_protection_is_tested(ledger: Ledger, path: Path) -> None:
     connection = sqlite3.connect(path)
-    found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
     connection.close()
-    assert {name for (name,) in found} == set(TABLES)
+    assert {name for (name,) in tables} == set(TABLES)
 
 
 def test_the_latest_certificate_is_that_of_the_same_kernel_and_cpu(ledger: Ledger) -> None:

@@ -129,12 +129,12 @@ def test_the_frozen_file_of_the_latest_version_has_the_columns_of_a_new_one(
 ) -> None:
     def columns(file: Path) -> list[tuple[str, str]]:
         connection = sqlite3.connect(file)
-        found: list[tuple[str, str]] = connection.execute(
+        rows: list[tuple[str, str]] = connection.execute(
             "SELECT tables.name, columns.name FROM sqlite_schema AS tables, "
             "pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'"
         ).fetchall()
         connection.close()
-        return found
+        return rows
 
     assert columns(_file_of_version(VERSION, tmp_path)) == columns(path)
 

@@ -29,7 +29,7 @@ from equipoise.model.record import (
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
 times = st.none() | st.floats(allow_nan=False)
-words = st.text(max_size=20)
+texts = st.text(max_size=20)
 accountings = st.builds(
     Accounting,
     wall_s=times,
@@ -43,15 +43,15 @@ accountings = st.builds(
     block_reads=counts,
     block_writes=counts,
     output_bytes=counts,
-    counters=st.dictionaries(words, times, max_size=3),
-    unknown=st.dictionaries(words, words, max_size=3),
+    counters=st.dictionaries(texts, times, max_size=3),
+    unknown=st.dictionaries(texts, texts, max_size=3),
 )
 samples = st.builds(
     Sample,
-    metric=words,
+    metric=texts,
     value=st.floats(),
     iteration=counts,
-    unit=st.none() | words,
+    unit=st.none() | texts,
     better=st.sampled_from(["lower", "higher"]),
 )
 trials = st.builds(
@@ -63,11 +63,11 @@ trials = st.builds(
     started_at=st.floats(allow_nan=False),
     accounting=accountings,
     exit=st.none() | st.integers(0, 255),
-    failure=st.none() | words,
+    failure=st.none() | texts,
     timed_out=st.booleans(),
     washout=st.booleans(),
-    error_tail=words,
-    covariates=st.dictionaries(words, st.none() | st.floats(), max_size=4),
+    error_tail=texts,
+    covariates=st.dictionaries(texts, st.none() | st.floats(), max_size=4),
     samples=st.lists(samples, max_size=4).map(tuple),
 )
 
@@ -276,7 +276,7 @@ def test_a_summary_counts_the_trials_and_says_how_the_latest_sitting_ended(
     assert ledger.runs()[0].stopped_because is None
 
 
-def test_earlier_campaigns_of_the_same_commands_are_found(
+def test_campaigns_of_the_same_commands_are_found(
     ledger: Ledger, make_plan: Callable[..., Plan]
 ) -> None:
     same = [ledger.begin_run(make_plan("a", "b", seed=seed), {}, float(seed)) for seed in (1, 2, 3)]
@@ -284,14 +284,13 @@ def test_earlier_campaigns_of_the_same_commands_are_found(
     tuned = make_plan("a", "b", environment={"MALLOC_ARENA_MAX": "1"})
     ledger.begin_run(tuned, {}, 5.0)
 
-    def found(campaign: object) -> list[str]:
-        return [summary.id for summary in ledger.same_commands(campaign)]  # type: ignore[arg-type]
+    def ids(plan: Plan) -> list[str]:
+        return [summary.id for summary in ledger.same_commands(plan)]
 
-    assert found(make_plan("a", "b", seed=99)) == same
-    assert found(ledger.read_run(same[2])) == same[:2]
-    assert found(ledger.read_run(same[0])) == []
-    assert found(make_plan("a", "c")) == []
-    assert len(found(tuned)) == 1
+    assert ids(make_plan("a", "b", seed=99)) == same
+    assert ids(ledger.read_run(same[2]).plan) == same
+    assert ids(make_plan("a", "c")) == []
+    assert len(ids(tuned)) == 1
 
 
 def test_campaigns_whose_output_goes_elsewhere_answer_another_question(

@@ -111,24 +111,24 @@ def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> 
     # The pipe is emptied on the side, or the writer would wait for this test.
     drain = threading.Thread(target=writer.stdout.read)
     drain.start()
-    seen = 0
+    count = 0
     while True:
         ended = writer.poll() is not None
         with open_for_reading(path) as ledger:
             record = ledger.read_run(run)
-        assert len(record.trials) >= seen
-        seen = len(record.trials)
+        assert len(record.trials) >= count
+        count = len(record.trials)
         assert [(trial.block, trial.position) for trial in record.trials] == [
-            (1 + index // 2, index % 2) for index in range(seen)
+            (1 + index // 2, index % 2) for index in range(count)
         ]
         assert all(len(trial.samples) == 10 for trial in record.trials)
-        assert 0 <= 2 * len(record.draws) - seen <= 2
+        assert 0 <= 2 * len(record.draws) - count <= 2
         if ended:
             break
     drain.join()
     writer.stdout.close()
     assert writer.returncode == 0
-    assert seen == 800
+    assert count == 800
 
 
 def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path) -> None:
@@ -206,9 +206,9 @@ def _record_and_kill(path: Path, trials: int) -> tuple[str, list[tuple[int, int]
     lines += child.stdout.readlines()
     child.stdout.close()
     assert child.wait() == -signal.SIGKILL
-    words = [line.split() for line in lines]
-    assert words[0][0] == b"run"
-    return words[0][1].decode(), [(int(block), int(place)) for _, block, place in words[1:]]
+    fields = [line.split() for line in lines]
+    assert fields[0][0] == b"run"
+    return fields[0][1].decode(), [(int(block), int(place)) for _, block, place in fields[1:]]
 
 
 def _assert_stopped_with_all_kept(ran: subprocess.CompletedProcess[str]) -> None:

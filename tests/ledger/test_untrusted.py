@@ -130,8 +130,8 @@ def test_all_evidence_of_a_run_together_is_bounded_too(
     with open_for_writing(filled, durable=False) as ledger:
         (run,) = (one.id for one in ledger.runs())
         for repetition in (2, 3):
-            seen = Observation("time", 0, repetition, 0, 5.0, bytes(600_000), None)
-            ledger.record_observation(run, seen)
+            observation = Observation("time", 0, repetition, 0, 5.0, bytes(600_000), None)
+            ledger.record_observation(run, observation)
         with pytest.raises(UnusableInput, match="of the run to more than 1000000"):
             ledger.read_run("last")
 
@@ -143,9 +143,9 @@ def test_evidence_that_could_not_be_read_again_is_kept_as_a_failure(
     with open_for_writing(path, durable=False) as ledger:
         run = ledger.begin_run(make_plan(), {}, 1.0)
         ledger.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"x" * 11, None))
-        (seen,) = ledger.read_run(run).observations
-    assert seen.document is None
-    assert seen.failure == "it saw 11 bytes; at most 10 are kept"
+        (observation,) = ledger.read_run(run).observations
+    assert observation.document is None
+    assert observation.failure == "it saw 11 bytes; at most 10 are kept"
 
 
 def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:

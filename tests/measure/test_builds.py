@@ -8,12 +8,12 @@ import subprocess
 from collections import namedtuple
 from pathlib import Path
 
-import psutil
 import pytest
 
 from equipoise.measure.abandoned import BUILD_VARIABLE
 from equipoise.measure.builds import build_levels, build_revision
 from equipoise.model.errors import ConditionFailed, UnusableInput
+from tests.measure.processes import is_running
 from tests.payloads import LONG, PAYLOADS
 
 Usage = namedtuple("Usage", "total used free")
@@ -62,17 +62,10 @@ def background_of(tree: Path) -> list[int]:
     return pids
 
 
-def lives(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
 def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match="exit status 4"):
         build(BACKGROUND + "exit 4", tmp_path)
-    assert not any(map(lives, background_of(tmp_path)))
+    assert not any(map(is_running, background_of(tmp_path)))
 
 
 def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Path) -> None:
@@ -88,8 +81,8 @@ def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Pa
 def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
     build(BACKGROUND + "exit 0", tmp_path)
     pids = background_of(tmp_path)
-    went_on = [lives(pid) for pid in pids]
-    for pid in filter(lives, pids):
+    went_on = [is_running(pid) for pid in pids]
+    for pid in filter(is_running, pids):
         os.kill(pid, signal.SIGKILL)
     assert went_on == [True, True, True]
 
@@ -99,7 +92,7 @@ def test_a_level_that_fails_to_build_does_not_wait_for_its_background(tmp_path: 
         build_levels(
             {"much": BACKGROUND + "exit 5"}, tmp_path / "builds", os.environ, str(tmp_path)
         )
-    assert not any(map(lives, background_of(tmp_path)))
+    assert not any(map(is_running, background_of(tmp_path)))
 
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}

@@ -22,6 +22,7 @@ from equipoise.measure.scratch import identity_in, scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
+from tests.measure.processes import is_running
 
 PATIENCE_S = 30.0
 
@@ -32,15 +33,6 @@ def numbers(path: Path) -> list[int]:
 
 def alive(pids: list[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-
-
-def is_running(pid: int) -> bool:
-    """A zombie that nobody reaps runs no more."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return "State:\tZ" not in status
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:

@@ -18,6 +18,7 @@ from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 from equipoise.measure.scratch import MARKER, scratch_folder
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from tests.conftest import SESSION_VARIABLE
+from tests.measure.processes import is_running
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,6 @@ def running(
     finally:
         process.kill()
         process.communicate()
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return b") Z" not in Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) -> None:

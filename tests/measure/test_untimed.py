@@ -1,4 +1,4 @@
-"""Hooks run through a shell, untimed; a failing one is told with its last words."""
+"""Hooks run through a shell, untimed; the error of a failing one ends with its last lines."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.untimed import Hook, run_hook
+from equipoise.measure.untimed import run_hook
 from equipoise.model.errors import ConditionFailed
+from tests.measure.processes import is_running
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
-def hook(line: str) -> Hook:
-    return Hook("prepare", "old", line)
+def prepare(line: str, folder: Path, timeout_s: float = 10.0, **variables: str) -> None:
+    run_hook("prepare", "old", line, {**ENVIRONMENT, **variables}, str(folder), timeout_s)
 
 
 def test_a_hook_runs_in_the_working_folder_with_its_environment(tmp_path: Path) -> None:
-    run_hook(hook("echo $WORD > made"), {**ENVIRONMENT, "WORD": "hello"}, str(tmp_path), 10.0)
+    prepare("echo $WORD > made", tmp_path, WORD="hello")
     assert (tmp_path / "made").read_text(encoding="ascii") == "hello\n"
 
 
 def test_a_failing_hook_names_itself_its_status_and_its_last_lines(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed) as caught:
-        run_hook(hook("echo out; echo oh no >&2; exit 4"), ENVIRONMENT, str(tmp_path), 10.0)
+        prepare("echo out; echo oh no >&2; exit 4", tmp_path)
     assert "--prepare of old failed: exit status 4" in caught.value.what
     assert "oh no" in caught.value.what
     assert "|| true" in str(caught.value.hint)
@@ -34,18 +35,18 @@ def test_a_failing_hook_names_itself_its_status_and_its_last_lines(tmp_path: Pat
 
 def test_a_hook_that_dies_of_a_signal_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=r"signal 9 \(SIGKILL\)"):
-        run_hook(hook("kill -KILL $$"), ENVIRONMENT, str(tmp_path), 10.0)
+        prepare("kill -KILL $$", tmp_path)
 
 
 def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     with pytest.raises(ConditionFailed, match=r"timed out after 0\.2 s"):
-        run_hook(hook("sleep 1000 & echo $! > child; wait"), ENVIRONMENT, str(tmp_path), 0.2)
+        prepare("sleep 1000 & echo $! > child; wait", tmp_path, 0.2)
     child = int((tmp_path / "child").read_text(encoding="ascii"))
     wait_until_gone(child)
 
 
 def test_a_hook_may_leave_a_server_in_the_background(tmp_path: Path) -> None:
-    run_hook(hook("sleep 1000 & echo $! > server"), ENVIRONMENT, str(tmp_path), 10.0)
+    prepare("sleep 1000 & echo $! > server", tmp_path)
     server = int((tmp_path / "server").read_text(encoding="ascii"))
     os.kill(server, 0)
     os.kill(server, signal.SIGKILL)
@@ -53,11 +54,7 @@ def test_a_hook_may_leave_a_server_in_the_background(tmp_path: Path) -> None:
 
 def wait_until_gone(process: int) -> None:
     for _ in range(200):
-        try:
-            state = Path(f"/proc/{process}/stat").read_text(encoding="ascii").split()[2]
-        except FileNotFoundError:
-            return
-        if state == "Z":
+        if not is_running(process):
             return
         time.sleep(0.01)
     raise AssertionError(f"process {process} is still there")

@@ -40,17 +40,17 @@ def study_document(
         if values(levels := dict(zip(factors, choice, strict=True)))
     ]
     names = [" ".join(levels.values()) for levels in settings]
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    values_of: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     trials: list[TrialRow] = []
     for block in range(1, blocks + 1):
         for position, place in enumerate(generator.permutation(len(names))):
-            drawn = math.exp(noise * generator.normal())
+            disturbance = math.exp(noise * generator.normal())
             metrics = {
-                metric: value * drawn if metric.endswith("_s") else value
+                metric: value * disturbance if metric.endswith("_s") else value
                 for metric, value in values(settings[place]).items()
             }
             for metric, value in metrics.items():
-                found[names[place]].setdefault(metric, []).append(value)
+                values_of[names[place]].setdefault(metric, []).append(value)
             iterations = {name: [0.9 * metrics[name], metrics[name]] for name in iterated}
             trials.append(_row(block, position, names[place], metrics, iterations))
     return ResultDocument(
@@ -66,7 +66,7 @@ def study_document(
                 0,
                 {
                     metric: describe(np.array(listed), seed=1)
-                    for metric, listed in found[name].items()
+                    for metric, listed in values_of[name].items()
                 },
             )
             for name, levels in zip(names, settings, strict=True)

@@ -73,25 +73,25 @@ def test_null_io_is_the_mean_of_a_read_and_a_write() -> None:
 
 
 def test_what_differs_is_computed_from_this_host() -> None:
-    words = paragraph(measured(), "Processes: in ")
-    assert "in 3 of 3 columns this host is below" in words
+    text = paragraph(measured(), "Processes: in ")
+    assert "in 3 of 3 columns this host is below" in text
     slow = measured({**MICROSECONDS, "fork": 500.0})
     assert "in 2 of 3 columns" in paragraph(slow, "Processes: in ")
     assert "fork ×4" in paragraph(slow, "Processes: in ")
 
 
 def test_the_two_systems_on_one_processor_differ_as_published() -> None:
-    words = paragraph(measured(), "Of the two G5s")
-    assert "13 of 15 columns" in words
-    assert "×8.07 for null call" in words
+    text = paragraph(measured(), "Of the two G5s")
+    assert "13 of 15 columns" in text
+    assert "×8.07 for null call" in text
 
 
-def test_placement_and_threads_are_told_with_their_ratios() -> None:
+def test_placement_and_threads_are_reported_with_their_ratios() -> None:
     assert paragraph(measured(), "Across CPUs").count("×10") >= 2
     thread = paragraph(measured(), "A fork takes")
     assert "×5" in thread and "fork is no stand-in for a thread here" in thread
-    alike = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
-    assert "cannot be told apart" in alike
+    equal = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
+    assert "cannot be told apart" in equal
     early = paragraph(measured(blocks=5), "A fork takes")
     assert "too few blocks to say whether that is chance" in early
 
@@ -119,11 +119,11 @@ def test_every_row_of_the_study_is_a_row_of_the_probes_with_the_same_words() -> 
     for level in factor.levels:
         row = rows[level.name]
         assert level.arguments == (row.probe, *row.options)
-    wanted = {
+    expected = {
         row.format(placement=placement)
         for table in TABLES
         for column in table.columns
         for row in column.rows
         for placement in ("same_cpu", "across_cpus")
     }
-    assert wanted | {"thread"} == {level.name for level in factor.levels}
+    assert expected | {"thread"} == {level.name for level in factor.levels}

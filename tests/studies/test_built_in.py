@@ -45,9 +45,11 @@ def grid(study: Study, native_folder: Path, build: Path) -> Grid:
     return grid_of(present, site, dict.fromkeys(build_lines(study), str(build)))
 
 
-def compares(study: Study, found: Grid) -> bool:
+def compares(study: Study, study_grid: Grid) -> bool:
     """Whether a study that compares has something to compare."""
-    return bool(found.contrasts) == (study.compared is not None) and bool(found.conditions)
+    return bool(study_grid.contrasts) == (study.compared is not None) and bool(
+        study_grid.conditions
+    )
 
 
 def test_the_studies_of_2006_are_there() -> None:
@@ -58,19 +60,19 @@ def test_the_studies_of_2006_are_there() -> None:
 def test_a_built_in_study_is_valid_and_called_as_its_folder(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
-    found = read(study)
-    assert found.name == study.name
-    assert found.summary
-    assert compares(found, grid(found, native_folder, tmp_path))
+    parsed = read(study)
+    assert parsed.name == study.name
+    assert parsed.summary
+    assert compares(parsed, grid(parsed, native_folder, tmp_path))
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
-    found = read(study)
-    quick = quick_form(found)
-    assert len(list(kept_settings(quick))) <= len(list(kept_settings(found)))
+    parsed = read(study)
+    quick = quick_form(parsed)
+    assert len(list(kept_settings(quick))) <= len(list(kept_settings(parsed)))
     assert quick.measure.budget_s is not None
     # What is left is for the last block, the figures and the start.
     assert quick.measure.budget_s <= 90
@@ -78,17 +80,17 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
-def test_what_it_compares_is_told_to_take_equally_many_threads(
+def test_compared_conditions_have_equally_many_threads(
     study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
     def threads(condition: Condition) -> dict[str, str]:
         environment = condition.environment.items()
         return {name: value for name, value in environment if name.endswith("_NUM_THREADS")}
 
-    found = grid(read(study), native_folder, tmp_path)
-    for contrast in found.contrasts:
+    study_grid = grid(read(study), native_folder, tmp_path)
+    for contrast in study_grid.contrasts:
         baseline, candidate = (
-            found.conditions[side] for side in (contrast.baseline, contrast.candidate)
+            study_grid.conditions[side] for side in (contrast.baseline, contrast.candidate)
         )
         assert threads(baseline) == threads(candidate), f"{candidate.name} over {baseline.name}"
 
@@ -116,11 +118,11 @@ def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
     assert analysis_of("allocators") is None
 
 
-def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path, tmp_path: Path) -> None:
+def test_quick_sekhon2006_has_these_levels(native_folder: Path, tmp_path: Path) -> None:
     path, _ = find_study("sekhon2006")
     settings = list(kept_settings(quick_form(read_study(path))))
-    asked = {factor: {levels[factor].name for levels in settings} for factor in settings[0]}
-    assert asked == {
+    quick_levels = {factor: {levels[factor].name for levels in settings} for factor in settings[0]}
+    assert quick_levels == {
         "algorithm": {"scythe", "blas", "fast"},
         "allocator": {"glibc", "glibc_15k", "glibc_never", "dlmalloc"},
         "rows": {"445", "890"},

@@ -53,8 +53,8 @@ def answers(document: ResultDocument) -> list[str]:
 
 
 def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
-    told = [answers(planted(0.0, seed=seed)) for seed in range(20)]
-    apart = sum(one != ["cannot be told apart"] for one in told)
+    verdicts = [answers(planted(0.0, seed=seed)) for seed in range(20)]
+    apart = sum(one != ["cannot be told apart"] for one in verdicts)
     # 5 % of 20 is 1; more than 4 has a chance below 0.3 %.
     assert apart <= 4
 
@@ -69,10 +69,10 @@ def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
 
 @pytest.mark.parametrize(("effect", "answer"), [(0.3, "slower"), (-0.3, "faster")])
 def test_a_true_effect_is_told_apart(effect: float, answer: str) -> None:
-    found = findings(planted(effect))
-    assert found.answer.startswith("Across layouts 1 of 1 questions can be told apart")
-    assert [row[6] for row in found.tables[0].rows] == [answer]
-    assert "1 of 1 kernels (nbody)" in found.paragraphs[0]
+    result = findings(planted(effect))
+    assert result.answer.startswith("Across layouts 1 of 1 questions can be told apart")
+    assert [row[6] for row in result.tables[0].rows] == [answer]
+    assert "1 of 1 kernels (nbody)" in result.paragraphs[0]
 
 
 def test_the_variance_of_layouts_is_found() -> None:
@@ -88,6 +88,6 @@ def test_the_variance_of_layouts_is_found() -> None:
     assert covered >= 16
 
 
-def test_programs_that_were_not_run_are_not_asked_about() -> None:
+def test_programs_that_were_not_run_have_no_question() -> None:
     rows = findings(planted(0.0)).tables[0].rows
     assert [row[0] for row in rows] == ["gcc: -O3 over -O2"]

@@ -27,7 +27,7 @@ FACTORS = {
     "threads": THREADS,
     "setting": ("glibc", "glibc_15k"),
 }
-WordsOf = Callable[[argparse.Namespace], list[str]]
+CommandOf = Callable[[argparse.Namespace], list[str]]
 SERVED_AT_ONCE = 3.0
 """Clients whose work goes on at once, so that the knee lies there."""
 
@@ -103,8 +103,8 @@ def test_tables_show_curve_mechanism_and_open_loop(document: ResultDocument) -> 
         "99 % within",
         "the longest",
     )
-    found = [float(cell.split()[0]) for cell in at_a_rate.rows[0][1:]]
-    assert found == pytest.approx([20, 400, 800, 1.2, 1.6], rel=0.02)
+    numbers = [float(cell.split()[0]) for cell in at_a_rate.rows[0][1:]]
+    assert numbers == pytest.approx([20, 400, 800, 1.2, 1.6], rel=0.02)
 
 
 def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> None:
@@ -115,34 +115,36 @@ def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> Non
 
 
 def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocument) -> None:
-    drawn = {figure.name: figure.chart.to_dict() for figure in figures(document)}
-    assert list(drawn) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
-    marks = {name: [one["mark"]["type"] for one in chart["layer"]] for name, chart in drawn.items()}
+    charts = {figure.name: figure.chart.to_dict() for figure in figures(document)}
+    assert list(charts) == ["throughput_mariadb_read_only", "latency_mariadb_read_only"]
+    marks = {
+        name: [one["mark"]["type"] for one in chart["layer"]] for name, chart in charts.items()
+    }
     # Throughput has its knees beside lines, intervals and points.
     assert marks["latency_mariadb_read_only"] == ["line", "rule", "point"]
     assert marks["throughput_mariadb_read_only"] == ["line", "rule", "point", "rule"]
 
 
-def asked(*more: str) -> argparse.Namespace:
+def options(*more: str) -> argparse.Namespace:
     usual = ["--work=read_write", "--threads=4", "--seconds=2", "--folder=/f", "--port=1"]
     return understand(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
 
 
-@pytest.mark.parametrize("words_of", [mariadb_command, postgresql_command])
-def test_the_client_goes_where_and_as_fast_as_it_is_asked(words_of: WordsOf) -> None:
-    by_socket, by_tcp = words_of(asked()), words_of(asked("--transport=tcp"))
+@pytest.mark.parametrize("command_of", [mariadb_command, postgresql_command])
+def test_the_client_uses_the_address_and_the_rate_of_its_options(command_of: CommandOf) -> None:
+    by_socket, by_tcp = command_of(options()), command_of(options("--transport=tcp"))
     assert any(Path(word.partition("=")[2]).is_relative_to("/f") for word in by_socket)
     assert not any("/f" in word for word in by_tcp)
     assert any(word.endswith("=127.0.0.1") for word in by_tcp)
     assert not any(word.startswith("--rate") for word in by_socket)
-    assert any(word.startswith("--rate=") for word in words_of(asked("--load=open")))
+    assert any(word.startswith("--rate=") for word in command_of(options("--load=open")))
 
 
-@pytest.mark.parametrize("words_of", [mariadb_command, postgresql_command])
+@pytest.mark.parametrize("command_of", [mariadb_command, postgresql_command])
 def test_a_password_is_for_tcp_alone_and_no_client_over_tcp_is_a_superuser(
-    words_of: WordsOf,
+    command_of: CommandOf,
 ) -> None:
-    by_socket, by_tcp = words_of(asked()), words_of(asked("--transport=tcp"))
+    by_socket, by_tcp = command_of(options()), command_of(options("--transport=tcp"))
     assert not any("password" in word for word in by_socket)
     assert "--password-file=/secret" in by_tcp
     (user,) = (word.partition("=")[2] for word in by_tcp if "user" in word)

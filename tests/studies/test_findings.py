@@ -28,13 +28,13 @@ def fish(blocks: int = 20) -> ResultDocument:
             return {"work_s": 2.4 if levels["allocator"] == "glibc_15k" else 1.0}
         size, own = float(levels["block"]), step[levels["allocator"]]
         kernel = own is not None and size >= own
-        found = {
+        costs = {
             "work_s": 20e-6 if kernel else 20e-9,
             "faults_per_pair": 9.0 if kernel else 0.001,
             "calls_per_pair": 2.0 if kernel else 0.0,
             "searched_to_bytes": 67_108_864.0,
         }
-        return found if own is None else {**found, "kernel_from_bytes": own}
+        return costs if own is None else {**costs, "kernel_from_bytes": own}
 
     factors = {
         "allocator": tuple(step),
@@ -44,23 +44,28 @@ def fish(blocks: int = 20) -> ResultDocument:
 
 
 def test_each_allocators_step_is_the_one_that_was_found() -> None:
-    found = steps(StudyData(fish()))
-    assert found == {"glibc": 131_049, "glibc_15k": 15_337, "tcmalloc": None, "dlmalloc": 262_144}
+    by_allocator = steps(StudyData(fish()))
+    assert by_allocator == {
+        "glibc": 131_049,
+        "glibc_15k": 15_337,
+        "tcmalloc": None,
+        "dlmalloc": 262_144,
+    }
     table = next(
         one for one in fish_findings(fish()).tables if one.headings[:2] == ("allocator", "found")
     )
-    words = {row[0]: " ".join(row[1:]) for row in table.rows}
-    assert words["glibc_15k"] == "15,337 bytes 15 KB"
-    assert words["tcmalloc"].startswith("from no size")
+    texts = {row[0]: " ".join(row[1:]) for row in table.rows}
+    assert texts["glibc_15k"] == "15,337 bytes 15 KB"
+    assert texts["tcmalloc"].startswith("from no size")
 
 
-def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_told() -> None:
-    words = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
+def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_reported() -> None:
+    paragraph = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
     ratio = StudyData(fish()).ratio("work_s", "allocator", "glibc_15k", "glibc", block="35840")
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
     assert ratio.surely_above
-    assert ratio.text() in words
-    assert "9 faults (9 pages) and 2 system calls" in words
+    assert ratio.text() in paragraph
+    assert "9 faults (9 pages) and 2 system calls" in paragraph
 
 
 def test_the_three_ways_stand_beside_the_published_ones() -> None:
@@ -82,8 +87,8 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
 
 
 def test_each_cost_by_block_that_was_measured_is_drawn() -> None:
-    drawn = [one.name for one in fish_figures(fish(blocks=2))]
-    assert drawn == ["by_block_work_s", "by_block_faults_per_pair", "by_block_calls_per_pair"]
+    names = [one.name for one in fish_figures(fish(blocks=2))]
+    assert names == ["by_block_work_s", "by_block_faults_per_pair", "by_block_calls_per_pair"]
 
 
 THRESHOLDS = {
@@ -108,8 +113,8 @@ def swept() -> ResultDocument:
 
 
 def test_the_front_has_what_nothing_beats_in_both() -> None:
-    found = {one.threshold: one.on_front for one in points(StudyData(swept()), "fragment")}
-    assert found == {
+    on_front = {one.threshold: one.on_front for one in points(StudyData(swept()), "fragment")}
+    assert on_front == {
         "default": True,
         "4096": True,
         "65536": True,
@@ -119,13 +124,13 @@ def test_the_front_has_what_nothing_beats_in_both() -> None:
 
 
 def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
-    said = threshold_findings(swept())
-    last = said.paragraphs[-1]
+    result = threshold_findings(swept())
+    last = result.paragraphs[-1]
     assert last.startswith("Is there an optimal threshold?")
     assert "64 KB" not in last and "default" in last
-    assert said.answer.startswith("On the front of time and memory of every workload: ")
-    assert "64 KB" not in said.answer and "of 5 thresholds" in said.answer
-    assert [len(table.rows) for table in said.tables] == [5, 5]
+    assert result.answer.startswith("On the front of time and memory of every workload: ")
+    assert "64 KB" not in result.answer and "of 5 thresholds" in result.answer
+    assert [len(table.rows) for table in result.tables] == [5, 5]
     assert [one.name for one in threshold_figures(swept())] == ["front_fragment", "front_malloc"]
 
 
@@ -140,8 +145,8 @@ def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
     }
 
     def values(levels: dict[str, str]) -> dict[str, float]:
-        found = times.get((levels["task"], levels["exchanged"]))
-        return {} if found is None else {"work_s": found}
+        seconds = times.get((levels["task"], levels["exchanged"]))
+        return {} if seconds is None else {"work_s": seconds}
 
     factors = {
         "task": ("dgemm", "sort"),
@@ -152,16 +157,16 @@ def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
 
 def test_an_order_that_reverses_is_found_for_certain() -> None:
     result = ranked(0.8)
-    found = Ranking(
+    reversals = Ranking(
         StudyData(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"], "allocators"
     ).reversals()
-    assert [(one.first, one.second, one.faster_on, one.slower_on) for one in found] == [
+    assert [(one.first, one.second, one.faster_on, one.slower_on) for one in reversals] == [
         ("glibc", "jemalloc", "dgemm", "sort")
     ]
-    assert found[0].is_certain
-    words = " ".join(tasks_findings(result).paragraphs)
-    assert "The order of the allocators reverses for certain in one pair" in words
-    assert "The order of the BLAS libraries is the same on every task." in words
+    assert reversals[0].is_certain
+    paragraphs = " ".join(tasks_findings(result).paragraphs)
+    assert "The order of the allocators reverses for certain in one pair" in paragraphs
+    assert "The order of the BLAS libraries is the same on every task." in paragraphs
     assert tasks_findings(result).answer == (
         "The order of the BLAS libraries is the same on every task. The order of the allocators "
         "depends on the task: one pair reverses for certain."
@@ -196,16 +201,16 @@ def test_speeds_are_operations_over_the_median_and_huge_pages_are_judged() -> No
         "size": ("128", "512"),
         "huge_pages": ("off", "on"),
     }
-    said = blas_findings(study_document("blas", factors, values))
-    speeds = {row[:2]: float(row[2]) for row in said.tables[0].rows}
+    result = blas_findings(study_document("blas", factors, values))
+    speeds = {row[:2]: float(row[2]) for row in result.tables[0].rows}
     assert speeds[("128", "off")] == pytest.approx(10.0, rel=0.02)
     assert speeds[("512", "on")] == pytest.approx(12.5, rel=0.02)
-    assert said.answer.startswith("dgemm of 512 rows: reference is the fastest by the median")
-    assert "in 1 of 2 pairs" in said.paragraphs[0]
-    assert "-20 %" in said.paragraphs[0] and "512 rows" in said.paragraphs[0]
+    assert result.answer.startswith("dgemm of 512 rows: reference is the fastest by the median")
+    assert "in 1 of 2 pairs" in result.paragraphs[0]
+    assert "-20 %" in result.paragraphs[0] and "512 rows" in result.paragraphs[0]
 
 
-def test_what_a_core_type_changes_is_told_beside_what_the_library_finds_out_itself() -> None:
+def test_a_set_core_type_is_compared_with_the_one_that_the_library_detects() -> None:
     factors = {
         "library": ("reference", "openblas", "openblas_skylakex"),
         "threads": ("one",),
@@ -213,12 +218,12 @@ def test_what_a_core_type_changes_is_told_beside_what_the_library_finds_out_itse
         "size": ("256",),
     }
     seconds = {"reference": 4e-3, "openblas": 1e-3, "openblas_skylakex": 0.5e-3}
-    said = blas_findings(
+    result = blas_findings(
         study_document("blas", factors, lambda levels: {"work_s": seconds[levels["library"]]})
     )
-    speeds, told = said.tables
+    speeds, core_types = result.tables
     assert speeds.headings[-2:] == ("reference", "openblas")
-    (row,) = told.rows
+    (row,) = core_types.rows
     assert row[:4] == ("openblas", "skylakex", "dgemm", "256")
     assert float(row[4]) == pytest.approx(67.1, rel=0.02)
     assert -53.0 < float(row[5].removesuffix(" %")) < -47.0

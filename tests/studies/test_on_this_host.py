@@ -112,7 +112,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_a_study_cannot_do_here_is_told_in_exact_words(case: str, tmp_path: Path) -> None:
+def test_a_study_that_cannot_run_here_is_refused_in_exact_words(case: str, tmp_path: Path) -> None:
     text, what, hint = REFUSED[case]
     study = read(tmp_path, text)
     with pytest.raises(UnusableInput) as caught:
@@ -130,7 +130,7 @@ def test_levels_that_set_the_same_to_the_same_are_no_contradiction(tmp_path: Pat
     prepare(read(tmp_path, text.replace('"2"', '"1"')))
 
 
-def test_a_program_of_the_command_line_is_told_as_its_option(tmp_path: Path) -> None:
+def test_a_missing_program_of_the_command_line_is_reported_as_its_option(tmp_path: Path) -> None:
     study = read(tmp_path, SORTS + "[factors.n]\nlevels = [1, 2]\n")
     with pytest.raises(UnusableInput) as caught:
         prepare(with_command(study, ("srot", "{n}")))

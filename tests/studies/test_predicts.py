@@ -45,30 +45,30 @@ def test_the_primitive_that_moves_with_the_throughput_comes_first(document: Resu
     assert [one.name for one in others] == ["null_call"]
 
 
-def test_how_little_it_proves_is_said_beside_it(document: ResultDocument) -> None:
-    found = findings(document)
-    (table,) = found.tables
+def test_the_findings_say_how_little_they_prove(document: ResultDocument) -> None:
+    result = findings(document)
+    (table,) = result.tables
     assert table.headings[1:4] == ("rank correlation", "95 % interval", "conditions")
     assert [row[0] for row in table.rows] == ["round_trip", "null_call"]
-    most, little = found.paragraphs[:2]
+    most, little = result.paragraphs[:2]
     assert most.startswith("round_trip moves with the throughput most: -")
     assert "beyond what chance does" in most
-    assert found.answer.startswith("round_trip moves with the throughput most (rank correlation -")
-    assert found.answer.endswith("over 12 conditions), beyond what chance does.")
+    assert result.answer.startswith("round_trip moves with the throughput most (rank correlation -")
+    assert result.answer.endswith("over 12 conditions), beyond what chance does.")
     assert little.startswith("How little 12 conditions can prove: by chance alone")
 
 
 def test_too_few_conditions_are_not_ranked() -> None:
-    few = study_document("predicts", {**FACTORS, "memory": ("glibc",)}, values, blocks=3)
-    (table,) = findings(few).tables
+    small = study_document("predicts", {**FACTORS, "memory": ("glibc",)}, values, blocks=3)
+    (table,) = findings(small).tables
     assert {row[2] for row in table.rows} == {"under 5 conditions, or nothing changes"}
-    assert findings(few).paragraphs == (
+    assert findings(small).paragraphs == (
         "No primitive changed over enough conditions to be ranked.",
     )
-    assert list(figures(few)) == []
+    assert list(figures(small)) == []
 
 
 def test_a_point_is_drawn_for_each_condition(document: ResultDocument) -> None:
-    drawn = next(iter(figures(document)))
-    assert drawn.name == "beside_round_trip"
-    assert [one["mark"]["type"] for one in drawn.chart.to_dict()["layer"]] == ["point", "text"]
+    figure = next(iter(figures(document)))
+    assert figure.name == "beside_round_trip"
+    assert [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]] == ["point", "text"]

@@ -56,16 +56,16 @@ def document(
 
 
 def claim(result: ResultDocument, beginning: str) -> str:
-    found = [one for one in findings(result).paragraphs if beginning in one]
-    assert found, beginning
-    return found[0]
+    paragraphs = [one for one in findings(result).paragraphs if beginning in one]
+    assert paragraphs, beginning
+    return paragraphs[0]
 
 
 def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
-    words = claim(document({"445": 1.02, "890": 1.3}), "grows with the size")
-    assert "Holds here with the algorithm blas" in words
-    assert "at 445 rows" in words and "+30 %" in words
-    assert "certain here" in words
+    paragraph = claim(document({"445": 1.02, "890": 1.3}), "grows with the size")
+    assert "Holds here with the algorithm blas" in paragraph
+    assert "at 445 rows" in paragraph and "+30 %" in paragraph
+    assert "certain here" in paragraph
 
 
 def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
@@ -75,7 +75,7 @@ def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
     assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
 
 
-def test_a_gap_that_does_not_grow_and_one_that_is_none_are_said_to_be_so() -> None:
+def test_a_gap_that_does_not_grow_differs_from_no_gap() -> None:
     shrinking = claim(document({"445": 1.5, "890": 1.2}), "grows with the size")
     assert "Does not hold (the gap does not grow)" in shrinking
     none = claim(document({"445": 1.0, "890": 1.0}), "grows with the size")
@@ -97,8 +97,10 @@ def test_whether_the_gap_vanishes_depends_on_what_doug_leas_malloc_leaves() -> N
 
 
 def test_the_speed_up_of_blas_is_the_true_one() -> None:
-    words = claim(document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster")
-    assert "Holds here" in words and words.count("×7") >= 2
+    paragraph = claim(
+        document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster"
+    )
+    assert "Holds here" in paragraph and paragraph.count("×7") >= 2
     slower = claim(document({"445": 1.0, "890": 1.0}, old=0.5), "BLAS makes the algorithm faster")
     assert "Does not hold here" in slower
 
@@ -110,9 +112,11 @@ def test_what_was_left_unsolved_is_seen_or_not() -> None:
 
 
 def test_too_few_blocks_are_not_certain_and_show_their_range() -> None:
-    words = claim(document({"445": 2.4, "890": 2.4}, blocks=3), "the old algorithm is far slower")
-    assert "too few blocks to be certain" in words
-    assert "in 3 blocks" in words
+    paragraph = claim(
+        document({"445": 2.4, "890": 2.4}, blocks=3), "the old algorithm is far slower"
+    )
+    assert "too few blocks to be certain" in paragraph
+    assert "in 3 blocks" in paragraph
 
 
 def test_the_tables_hold_every_condition_and_the_published_figures() -> None:
@@ -156,9 +160,9 @@ def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
 
 
 def test_both_figures_are_drawn_with_what_was_published() -> None:
-    drawn = {one.name: one.chart.to_dict() for one in figures(document({"445": 1.0, "890": 1.2}))}
-    assert list(drawn) == ["figure_1", "ratios"]
-    for chart in drawn.values():
+    charts = {one.name: one.chart.to_dict() for one in figures(document({"445": 1.0, "890": 1.2}))}
+    assert list(charts) == ["figure_1", "ratios"]
+    for chart in charts.values():
         rows = [row for table in chart["datasets"].values() for row in table]
         assert any(row.get("source") == "published in 2006" for row in rows)
         assert any(row.get("source") == "here" for row in rows)
@@ -196,11 +200,11 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
         for one in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
-    found = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
+    result = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
-    verdicts = {one.candidate: one.verdict for one in found.comparisons}
+    verdicts = {one.candidate: one.verdict for one in result.comparisons}
     for rows in ("445", "890"):
         assert verdicts[f"algorithm=scythe glibc_15k rows={rows}"] == "slower"
         assert verdicts[f"algorithm=scythe dlmalloc rows={rows}"] == "faster"
     assert not any("algorithm=fast" in name for name in verdicts)
-    assert all(one.trials for one in found.conditions)
+    assert all(one.trials for one in result.conditions)

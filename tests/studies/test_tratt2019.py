@@ -51,40 +51,40 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(2019)
 
 
-def words_of(document: ResultDocument) -> str:
+def paragraphs_of(document: ResultDocument) -> str:
     return "\n".join(findings(document).paragraphs)
 
 
 def test_steps_and_times_that_go_together_are_shown_with_their_correlation(
     generator: np.random.Generator,
 ) -> None:
-    found = findings(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3)))
-    table = next(one for one in found.tables if one.title.startswith("Steps"))
+    result = findings(planted(generator.uniform(1e-3, 1e-1, RUNS), np.full(RUNS, 1e-3)))
+    table = next(one for one in result.tables if one.title.startswith("Steps"))
     walk = next(row for row in table.rows if row[0] == "hashwalk")
     assert float(walk[1]) > 0.99
     # A binary search has one number of steps, which goes with nothing.
     assert [row[0] for row in table.rows] == ["hashwalk", "wordsearch, linear"]
 
 
-def test_the_minimum_and_the_median_are_asked_whom_they_name(
+def test_the_minimum_and_the_median_name_different_winners(
     generator: np.random.Generator,
 ) -> None:
     linear = generator.uniform(1e-2, 1e-1, RUNS)
     linear[7] = 1e-5
-    found = findings(planted(linear, np.full(RUNS, 1e-3), misleads=True))
-    table = next(one for one in found.tables if one.title.startswith("What each number"))
+    result = findings(planted(linear, np.full(RUNS, 1e-3), misleads=True))
+    table = next(one for one in result.tables if one.title.startswith("What each number"))
     named = {row[0]: row[3] for row in table.rows}
     assert named["minimum"] == "linear"
     assert {named[one] for one in named if one != "minimum"} == {"binary"}
 
 
-def test_a_minimum_that_misled_is_said_to_have(generator: np.random.Generator) -> None:
+def test_a_minimum_that_misled_is_reported(generator: np.random.Generator) -> None:
     linear, binary = generator.uniform(1e-2, 1e-1, RUNS), np.full(RUNS, 1e-3)
-    assert "does not mislead" in words_of(planted(linear, binary))
+    assert "does not mislead" in paragraphs_of(planted(linear, binary))
     linear[7] = 1e-5
-    words = words_of(planted(linear, binary, misleads=True))
-    assert "would have misled" in words
-    assert f"1 of {RUNS} linear runs" in words
+    paragraphs = paragraphs_of(planted(linear, binary, misleads=True))
+    assert "would have misled" in paragraphs
+    assert f"1 of {RUNS} linear runs" in paragraphs
     answer = findings(planted(linear, binary, misleads=True)).answer
     assert answer.startswith("The verdict is for binary search: ")
     assert answer.endswith("The minimum would have misled.")
@@ -101,8 +101,8 @@ def test_what_is_constant_goes_with_nothing() -> None:
 
 
 def test_a_study_that_was_just_begun_says_nothing_yet(generator: np.random.Generator) -> None:
-    found = findings(planted(generator.uniform(1e-3, 1e-1, 3), np.full(3, 1e-3)))
-    assert not found.tables and not found.paragraphs and not found.answer
+    result = findings(planted(generator.uniform(1e-3, 1e-1, 3), np.full(3, 1e-3)))
+    assert not result.tables and not result.paragraphs and not result.answer
 
 
 def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
@@ -118,7 +118,7 @@ def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
         "histogram_wordsearch_binary",
     ]
     bars = next(figures(document)).chart.to_dict()
-    drawn = bars["layer"][0]
-    rows = bars["datasets"][drawn["data"]["name"]]
-    assert {row[drawn["encoding"]["y"]["field"]] for row in rows} == {0}
-    assert sum(row[drawn["encoding"]["y2"]["field"]] for row in rows) >= 0.99 * RUNS
+    bar_layer = bars["layer"][0]
+    rows = bars["datasets"][bar_layer["data"]["name"]]
+    assert {row[bar_layer["encoding"]["y"]["field"]] for row in rows} == {0}
+    assert sum(row[bar_layer["encoding"]["y2"]["field"]] for row in rows) >= 0.99 * RUNS

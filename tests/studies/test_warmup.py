@@ -27,12 +27,12 @@ HELPERS = FOLDER.parents[2] / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 
-def reported(folder: Path, *words: str) -> tuple[float, FloatArray]:
+def reported(folder: Path, *command: str) -> tuple[float, FloatArray]:
     """The answer of a kernel and its iterations."""
     door = folder / "metrics"
     door.unlink(missing_ok=True)
     environment = {**os.environ, "EQUIPOISE_METRICS": str(door)}
-    subprocess.run(words, env=environment, check=True, timeout=60)
+    subprocess.run(command, env=environment, check=True, timeout=60)
     lines = [json.loads(line) for line in door.read_text().splitlines()]
     series = [line["value"] for line in lines if "iteration" in line]
     return next(one["value"] for one in lines if one["metric"] == "answer"), np.array(series)
@@ -42,19 +42,21 @@ def reported(folder: Path, *words: str) -> tuple[float, FloatArray]:
 def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
     """What runs the kernels here, by runtime."""
     build = tmp_path_factory.mktemp("kernels")
-    found: dict[str, tuple[str, ...]] = {"cpython": (sys.executable, str(FOLDER / "kernels.py"))}
+    by_runtime: dict[str, tuple[str, ...]] = {
+        "cpython": (sys.executable, str(FOLDER / "kernels.py"))
+    }
     if shutil.which("cc"):
         program = str(build / "kernels")
         source = (f"-I{HELPERS}", "-o", program, str(FOLDER / "kernels.c"), "-lm")
         subprocess.run(["cc", "-O2", *source], check=True)
-        found["compiled"] = (program,)
+        by_runtime["compiled"] = (program,)
     if shutil.which("javac"):
         sources = (str(FOLDER / "Kernels.java"), str(HELPERS / "EquipoiseMetrics.java"))
         subprocess.run(["javac", "-d", str(build), *sources], check=True)
-        found["jvm"] = ("java", "-cp", str(build), "Kernels")
+        by_runtime["jvm"] = ("java", "-cp", str(build), "Kernels")
     if shutil.which("node"):
-        found["node"] = ("node", str(FOLDER / "kernels.js"))
-    return found
+        by_runtime["node"] = ("node", str(FOLDER / "kernels.js"))
+    return by_runtime
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -127,5 +129,5 @@ def test_each_condition_has_its_series_drawn() -> None:
 
 
 def test_trials_too_short_to_class_have_no_row() -> None:
-    found = findings(planted(short, short))
-    assert found.tables == () and found.paragraphs == () and not found.answer
+    result = findings(planted(short, short))
+    assert result.tables == () and result.paragraphs == () and not result.answer

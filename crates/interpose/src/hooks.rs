@@ -178,11 +178,8 @@ mod tests {
         let known = Next::new("getpid\0");
         assert!(!known.unless_looking_up().is_null());
         assert_eq!(known.required(), known.unless_looking_up());
-        assert!(
-            Next::new("no_such_function\0")
-                .unless_looking_up()
-                .is_null()
-        );
+        let unknown = Next::new("no_such_function\0");
+        assert!(unknown.unless_looking_up().is_null());
         // SAFETY: has no conditions.
         let thread = unsafe { libc::syscall(libc::SYS_gettid) };
         LOOKING_UP.store(u32::try_from(thread).expect("a number"), Ordering::Relaxed);

@@ -8,7 +8,21 @@ pub struct Eigen {
     pub vectors: Vec<Vec<f64>>,
 }
 
-const MOST_SWEEPS: usize = 60;
+impl Eigen {
+    /// Returns the smallest eigenvalue.
+    pub fn smallest(&self) -> f64 {
+        self.values.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the eigenvalues above a fraction of the largest, each with its vector.
+    pub fn above(&self, fraction: f64) -> impl Iterator<Item = (f64, &Vec<f64>)> {
+        let limit = self.values.iter().copied().fold(0.0, f64::max) * fraction;
+        let parts = self.values.iter().copied().zip(&self.vectors);
+        parts.filter(move |(value, _)| *value > limit)
+    }
+}
+
+const MAX_SWEEPS: usize = 60;
 
 /// Returns the eigenvalues and eigenvectors of a symmetric matrix, row after row.
 pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
@@ -16,18 +30,18 @@ pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
     let mut vectors: Vec<Vec<f64>> = (0..size)
         .map(|row| (0..size).map(|column| f64::from(row == column)).collect())
         .collect();
-    for _ in 0..MOST_SWEEPS {
-        let (mut beside, mut whole) = (0.0, 0.0);
+    for _ in 0..MAX_SWEEPS {
+        let (mut off_diagonal, mut whole) = (0.0, 0.0);
         for row in 0..size {
             for column in 0..size {
                 let square = rotated[row * size + column].powi(2);
                 whole += square;
                 if row != column {
-                    beside += square;
+                    off_diagonal += square;
                 }
             }
         }
-        if beside <= whole * 1e-32 {
+        if off_diagonal <= whole * 1e-32 {
             break;
         }
         for first in 0..size {
@@ -41,11 +55,12 @@ pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
 }
 
 fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], size: usize, first: usize, second: usize) {
-    let beside = matrix[first * size + second];
-    if beside == 0.0 {
+    let off_diagonal = matrix[first * size + second];
+    if off_diagonal == 0.0 {
         return;
     }
-    let theta = (matrix[second * size + second] - matrix[first * size + first]) / (2.0 * beside);
+    let difference = matrix[second * size + second] - matrix[first * size + first];
+    let theta = difference / (2.0 * off_diagonal);
     let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
     let keep = 1.0 / tangent.hypot(1.0);
     let tilt = tangent * keep;
@@ -67,17 +82,16 @@ fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], size: usize, first: usiz
 
 #[cfg(test)]
 mod tests {
-    use super::eigen;
+    use super::{Eigen, eigen};
 
     #[test]
     fn the_parts_add_up_to_the_matrix() {
         let matrix = [4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 2.0];
-        let found = eigen(&matrix, 3);
+        let Eigen { values, vectors } = eigen(&matrix, 3);
         for row in 0..3 {
             for column in 0..3 {
-                let sum: f64 = (0..3)
-                    .map(|m| found.values[m] * found.vectors[m][row] * found.vectors[m][column])
-                    .sum();
+                let part = |m: usize| values[m] * vectors[m][row] * vectors[m][column];
+                let sum: f64 = (0..3).map(part).sum();
                 assert!((sum - matrix[row * 3 + column]).abs() < 1e-12);
             }
         }

@@ -1,4 +1,4 @@
-//! Covariates as points whose plain squared distance is the one that is asked for.
+//! Covariates as points whose plain squared distance is that of the metric.
 
 use crate::eigen::eigen;
 use crate::problem::{Metric, Problem, Rules};
@@ -6,7 +6,7 @@ use crate::problem::{Metric, Problem, Rules};
 /// R's `sqrt(.Machine$double.eps)`.
 const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
 const SMALLEST_EIGENVALUE_OF_R: f64 = 1e-7;
-/// Eigenvalues below this share of the largest are rounding errors of zero.
+/// Eigenvalues below this fraction of the largest are rounding errors of zero.
 const NEGLIGIBLE: f64 = 1e-13;
 
 /// Points, one after another.
@@ -29,20 +29,15 @@ pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
     let matrix = weight_matrix(problem, &standardised);
-    let diagonal = matrix
-        .iter()
-        .enumerate()
-        .all(|(cell, &value)| value == 0.0 || cell / columns == cell % columns);
-    if diagonal {
+    let mut cells = matrix.iter().enumerate();
+    if cells.all(|(cell, &value)| value == 0.0 || cell / columns == cell % columns) {
         return along_columns(&matrix, columns, &standardised);
     }
     let factor = factor(&matrix, columns);
     let dimensions = (factor.len() / columns).max(1);
     let mut coordinates = vec![0.0; problem.rows() * dimensions];
-    for (row, point) in standardised
-        .chunks_exact(columns)
-        .zip(coordinates.chunks_exact_mut(dimensions))
-    {
+    let points = coordinates.chunks_exact_mut(dimensions);
+    for (row, point) in standardised.chunks_exact(columns).zip(points) {
         for (axis, coordinate) in factor.chunks_exact(columns).zip(point) {
             *coordinate = row.iter().zip(axis).map(|(value, part)| value * part).sum();
         }
@@ -178,17 +173,11 @@ fn weight_matrix(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     let mut matrix = match &problem.metric {
         Metric::InverseVariance => return identity(columns),
         Metric::Mahalanobis => inverse_covariance(problem, standardised),
-        Metric::Matrix(given) => given.clone(),
+        Metric::Matrix(matrix) => matrix.clone(),
     };
-    if problem.rules == Rules::AsInR {
-        let smallest = eigen(&matrix, columns)
-            .values
-            .into_iter()
-            .fold(f64::INFINITY, f64::min);
-        if smallest < TOLERANCE_OF_R {
-            for column in 0..columns {
-                matrix[column * columns + column] += TOLERANCE_OF_R;
-            }
+    if problem.rules == Rules::AsInR && eigen(&matrix, columns).smallest() < TOLERANCE_OF_R {
+        for element in matrix.iter_mut().step_by(columns + 1) {
+            *element += TOLERANCE_OF_R;
         }
     }
     matrix
@@ -214,17 +203,12 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
     for cell in &mut covariance {
         *cell /= total;
     }
-    let found = eigen(&covariance, columns);
-    let largest = found.values.iter().copied().fold(0.0, f64::max);
-    let smallest = found.values.iter().copied().fold(f64::INFINITY, f64::min);
-    if problem.rules == Rules::AsInR && smallest <= SMALLEST_EIGENVALUE_OF_R {
+    let parts = eigen(&covariance, columns);
+    if problem.rules == Rules::AsInR && parts.smallest() <= SMALLEST_EIGENVALUE_OF_R {
         return identity(columns);
     }
     let mut inverse = vec![0.0; columns * columns];
-    for (value, vector) in found.values.iter().zip(&found.vectors) {
-        if *value <= largest * 1e-10 {
-            continue;
-        }
+    for (value, vector) in parts.above(1e-10) {
         for first in 0..columns {
             for second in 0..columns {
                 inverse[first * columns + second] += vector[first] * vector[second] / value;
@@ -236,13 +220,8 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
 
 /// F' of F F' = W, axis after axis, without those that measure nothing.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let found = eigen(matrix, columns);
-    let largest = found.values.iter().copied().fold(0.0, f64::max);
-    found
-        .values
-        .iter()
-        .zip(&found.vectors)
-        .filter(|(value, _)| **value > largest * NEGLIGIBLE)
-        .flat_map(|(value, vector)| vector.iter().map(|part| part * value.sqrt()))
+    let parts = eigen(matrix, columns);
+    let axes = parts.above(NEGLIGIBLE);
+    axes.flat_map(|(value, vector)| vector.iter().map(move |part| part * value.sqrt()))
         .collect()
 }

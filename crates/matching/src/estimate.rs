@@ -98,12 +98,10 @@ impl Sample<'_> {
 
     /// Treated less control, of each pair.
     fn differences(&self, pairs: &Pairs) -> Vec<f64> {
-        pairs
-            .iter()
-            .map(|(query, matched, _)| {
-                self.sign(query) * (self.outcome[query] - self.outcome[matched])
-            })
-            .collect()
+        let outcome = self.outcome;
+        let difference =
+            |(query, matched, _)| self.sign(query) * (outcome[query] - outcome[matched]);
+        pairs.iter().map(difference).collect()
     }
 
     /// The match's outcome moves along the slopes of its arm to the covariates of the query.
@@ -112,10 +110,8 @@ impl Sample<'_> {
             return plain.to_vec();
         };
         let slopes = [false, true].map(|arm| {
-            let weights: Vec<f64> = service
-                .total
-                .iter()
-                .zip(self.treated)
+            let totals = service.total.iter().zip(self.treated);
+            let weights: Vec<f64> = totals
                 .map(|(&total, &treated)| if treated == arm { total } else { 0.0 })
                 .collect();
             slopes(covariates, columns, self.outcome, &weights)
@@ -156,7 +152,7 @@ impl Sample<'_> {
             shares[query] += weight;
             was_matched[query] = true;
         }
-        // R counts units without a match as if their effect had been found to be 0.
+        // R counts units without a match as if their effect were 0.
         let counts = |row: usize| {
             self.estimand.queries(self.treated[row])
                 && (was_matched[row] || self.rules == Rules::AsInR)
@@ -177,12 +173,13 @@ impl Sample<'_> {
             let twice = if counts(row) { 2.0 * served } else { 0.0 };
             population += variance * (served * served + twice - squares);
             if counts(row) {
-                let own = if shares[row] > 0.0 {
+                let has_share = shares[row] > 0.0;
+                let effect_of_row = if has_share {
                     sums[row] / shares[row]
                 } else {
                     0.0
                 };
-                population += queried * (own - effect).powi(2);
+                population += queried * (effect_of_row - effect).powi(2);
             }
         }
         let squared = total * total;
@@ -190,16 +187,15 @@ impl Sample<'_> {
     }
 }
 
-/// Directions with less than this share of the largest variance have no slope.
+/// Directions with less than this fraction of the largest variance have no slope.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// Slopes of the outcome on the covariates (row after row) among the rows with a positive
 /// weight, by weighted least squares with a constant. Each column is standardised first, so its units
 /// do not matter; in directions without variance the slope is 0.
 fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
-    let used: Vec<usize> = (0..weights.len())
-        .filter(|&row| weights[row] > 0.0)
-        .collect();
+    let rows = 0..weights.len();
+    let used: Vec<usize> = rows.filter(|&row| weights[row] > 0.0).collect();
     let total: f64 = used.iter().map(|&row| weights[row]).sum();
     if total == 0.0 {
         return vec![0.0; columns];
@@ -238,13 +234,8 @@ fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) 
             }
         }
     }
-    let found = eigen(&products, columns);
-    let largest = found.values.iter().copied().fold(0.0, f64::max);
     let mut slopes = vec![0.0; columns];
-    for (value, vector) in found.values.iter().zip(&found.vectors) {
-        if *value <= largest * NEGLIGIBLE {
-            continue;
-        }
+    for (value, vector) in eigen(&products, columns).above(NEGLIGIBLE) {
         let products = vector.iter().zip(&with_outcome);
         let along: f64 = products.map(|(part, with)| part * with).sum();
         for (slope, part) in slopes.iter_mut().zip(vector) {

@@ -13,14 +13,14 @@ use crate::search::Search;
 
 /// Queries that a thread takes at once.
 pub(crate) const AT_ONCE: usize = 64;
-/// Number of queries that are tried to see how much of the data a tree leaves out.
-const TRIED: usize = 24;
+/// Number of queries of a trial, which shows how much of the data a tree leaves out.
+const TRIAL_QUERIES: usize = 24;
 /// Cost of a block that the tree leads to, in blocks of brute force, and cost of a node.
 const COST_OF_BLOCK: f64 = 3.0;
 const COST_OF_NODE: f64 = 6.0;
-/// With fewer blocks to look into, for all queries together, neither a trial nor a second thread
-/// is worth its while.
-const FEW: usize = 1 << 14;
+/// With fewer blocks to search, for all queries together, neither a trial nor a second thread is
+/// worth its while.
+const MIN_BLOCKS: usize = 1 << 14;
 
 /// A problem whose units are in place for searching.
 pub struct Matcher {
@@ -29,7 +29,7 @@ pub struct Matcher {
     pub(crate) pools: [Pool; 2],
     /// Point of each row in the pool of its arm.
     pub(crate) position: Vec<u32>,
-    given: HashMap<usize, Vec<(usize, f64)>>,
+    fixed_distances: HashMap<usize, Vec<(usize, f64)>>,
     by_tree: bool,
     instructions: Instructions,
 }
@@ -37,14 +37,14 @@ pub struct Matcher {
 /// The neighbours of all points of a pool.
 pub(crate) struct Neighbourhoods {
     starts: Vec<usize>,
-    found: Vec<(f64, u32)>,
+    neighbours: Vec<(f64, u32)>,
     last: Vec<f64>,
     enough: Vec<bool>,
 }
 
 impl Neighbourhoods {
     pub(crate) fn of(&self, point: usize) -> &[(f64, u32)] {
-        &self.found[self.starts[point]..self.starts[point + 1]]
+        &self.neighbours[self.starts[point]..self.starts[point + 1]]
     }
 
     pub(crate) fn enough(&self, point: usize) -> bool {
@@ -81,13 +81,13 @@ impl Matcher {
                 }
             }
         }
-        let given = given_distances(&problem.restrictions);
+        let fixed_distances = fixed_distances(&problem.restrictions);
         let mut matcher = Self {
             problem,
             points,
             pools,
             position,
-            given,
+            fixed_distances,
             by_tree: true,
             instructions,
         };
@@ -114,16 +114,17 @@ impl Matcher {
         let (mut by_tree, mut by_force) = (0.0, 0.0);
         for arm in self.problem.estimand.arms() {
             let (queries, targets) = (self.pool(arm), self.pool(!arm));
-            if targets.tree.is_flat() || queries.points * targets.block_count() < FEW {
+            if targets.tree.is_flat() || queries.points * targets.block_count() < MIN_BLOCKS {
                 continue;
             }
-            let tried: Vec<Query<'_>> = (0..queries.points)
-                .step_by(queries.points.div_ceil(TRIED))
+            let points = (0..queries.points).step_by(queries.points.div_ceil(TRIAL_QUERIES));
+            let trial: Vec<Query<'_>> = points
                 .map(|point| self.query(arm, point, !arm, self.matches()))
                 .collect();
             let admitted = |point, target| self.admitted(arm, point, target);
-            for found in self.search(targets, &admitted).run(&tried) {
-                by_tree += found.blocks as f64 * COST_OF_BLOCK + found.nodes as f64 * COST_OF_NODE;
+            for result in self.search(targets, &admitted).run(&trial) {
+                let (blocks, nodes) = (result.blocks as f64, result.nodes as f64);
+                by_tree += blocks * COST_OF_BLOCK + nodes * COST_OF_NODE;
                 by_force += targets.block_count() as f64;
             }
         }
@@ -155,10 +156,10 @@ impl Matcher {
     /// Asks for what the point of `arm` needs from the pool of `target`.
     pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
-        let known = self.given.get(&row).map_or(&[][..], Vec::as_slice);
-        let known = || {
-            known
-                .iter()
+        let fixed = self.fixed_distances.get(&row);
+        let fixed = || {
+            let pairs = fixed.into_iter().flatten();
+            pairs
                 .filter(|&&(other, _)| self.problem.treated[other] == target)
                 .map(|&(other, squared)| (self.position[other] as usize, squared))
         };
@@ -170,13 +171,13 @@ impl Matcher {
                 .collect()
         };
         Query {
-            asking: point,
+            number: point,
             point: self.points.of(row),
             fence: self.problem.caliper.as_ref().map_or_else(Vec::new, fence),
             needed: needed - 1e-10,
             slack: self.problem.reach(0.0),
-            given: known().filter(|&(_, squared)| squared >= 0.0).collect(),
-            forbidden: known()
+            fixed: fixed().filter(|&(_, squared)| squared >= 0.0).collect(),
+            forbidden: fixed()
                 .filter(|&(_, squared)| squared < 0.0)
                 .map(|(point, _)| point)
                 .collect(),
@@ -203,42 +204,42 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// The pairs; `None` if `progress`, told how many units are done of how many, stops the search.
+    /// Returns the pairs; `None` if `progress`, which gets the number of units that are done and of
+    /// all, stops the search.
     pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let asking = self.problem.estimand.arms();
-        let total: usize = asking.iter().map(|&arm| self.pool(arm).points).sum();
+        let queried = self.problem.estimand.arms();
+        let total: usize = queried.iter().map(|&arm| self.pool(arm).points).sum();
         let mut arms = [None, None];
         let mut before = 0;
-        for arm in asking {
-            let told = |done, _| progress(before + done, total);
+        for arm in queried {
+            let report = |done, _| progress(before + done, total);
             let admitted = |point, target| self.admitted(arm, point, target);
-            let found = self.neighbourhoods(arm, !arm, self.matches(), &told, &admitted)?;
-            arms[usize::from(arm)] = Some(found);
+            let neighbours = self.neighbourhoods(arm, !arm, self.matches(), &report, &admitted)?;
+            arms[usize::from(arm)] = Some(neighbours);
             before += self.pool(arm).points;
         }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
             let arm = self.problem.treated[row];
-            let Some(found) = &arms[usize::from(arm)] else {
+            let Some(neighbours) = &arms[usize::from(arm)] else {
                 continue;
             };
             let point = self.position[row] as usize;
             let targets = self.pool(!arm);
-            if !found.enough[point] && self.filtered() {
+            if !neighbours.enough[point] && self.filtered() {
                 pairs.dropped.push(row);
                 continue;
             }
             members.clear();
-            for &(squared, target) in found.of(point) {
-                for &member in targets.members(target as usize) {
-                    members.push((squared, member as usize));
-                }
+            for &(squared, target) in neighbours.of(point) {
+                let rows = targets.members(target as usize).iter();
+                members.extend(rows.map(|&member| (squared, member as usize)));
             }
-            self.add(&mut pairs, row, &mut members, found.last[point]);
+            self.add(&mut pairs, row, &mut members, neighbours.last[point]);
         }
         Some(pairs)
     }
@@ -252,13 +253,11 @@ impl Matcher {
         last: f64,
     ) {
         if !self.problem.ties && members.len() > self.problem.matches {
-            kept_by_lot(&self.problem, row, members, last);
+            draw_lots(&self.problem, row, members, last);
         }
         members.sort_unstable_by_key(|&(_, member)| member);
-        let weights = members
-            .iter()
-            .map(|&(_, member)| self.problem.weight(member));
-        let total: f64 = weights.sum();
+        let weight = |&(_, member): &(f64, usize)| self.problem.weight(member);
+        let total: f64 = members.iter().map(weight).sum();
         for &(_, member) in members.iter() {
             pairs.query.push(row);
             pairs.matched.push(member);
@@ -283,59 +282,59 @@ impl Matcher {
         let points = self.pool(arm).points;
         let search = self.search(self.pool(target), admitted);
         let threads = match points * search.pool.block_count() {
-            0..FEW => 1,
+            0..MIN_BLOCKS => 1,
             _ => self.problem.threads,
         };
         let chunks = in_parallel(threads, points, AT_ONCE, progress, |range| {
             let queries: Vec<Query<'_>> = range
                 .map(|point| self.query(arm, point, target, needed))
                 .collect();
-            let mut all = Vec::new();
-            let mut answers = Vec::with_capacity(queries.len());
-            for found in search.run(&queries) {
-                all.extend_from_slice(&found.neighbours);
-                answers.push((all.len(), found.last, found.enough));
+            let mut neighbours = Vec::new();
+            let mut ends = Vec::with_capacity(queries.len());
+            for result in search.run(&queries) {
+                neighbours.extend_from_slice(&result.neighbours);
+                ends.push((neighbours.len(), result.last, result.enough));
             }
-            (answers, all)
+            (ends, neighbours)
         })?;
-        let mut together = Neighbourhoods {
+        let mut all = Neighbourhoods {
             starts: vec![0],
-            found: Vec::with_capacity(chunks.iter().map(|(_, all)| all.len()).sum()),
+            neighbours: Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum()),
             last: Vec::with_capacity(points),
             enough: Vec::with_capacity(points),
         };
-        for (answers, all) in chunks {
-            let before = together.found.len();
-            together.found.extend(all);
-            for (end, last, enough) in answers {
-                together.starts.push(before + end);
-                together.last.push(last);
-                together.enough.push(enough);
+        for (ends, neighbours) in chunks {
+            let before = all.neighbours.len();
+            all.neighbours.extend(neighbours);
+            for (end, last, enough) in ends {
+                all.starts.push(before + end);
+                all.last.push(last);
+                all.enough.push(enough);
             }
         }
-        Some(together)
+        Some(all)
     }
 }
 
-/// By row, the rows to which a distance is given; the last restriction of a pair holds.
-fn given_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
-    let mut given: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
+/// Returns the rows to which each row has a fixed distance; the last restriction of a pair holds.
+fn fixed_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f64)>> {
+    let mut distances: HashMap<usize, Vec<(usize, f64)>> = HashMap::new();
     for restriction in restrictions {
         let (first, second) = (restriction.first, restriction.second);
         for (row, other) in [(first, second), (second, first)] {
-            let pairs = given.entry(row).or_default();
+            let pairs = distances.entry(row).or_default();
             pairs.retain(|&(known, _)| known != other);
             pairs.push((other, restriction.squared_distance));
         }
     }
-    given
+    distances
 }
 
-/// Leaves as many neighbours of the row as were asked for, drawn by lot.
+/// Drops all neighbours of the row but the requested number, drawn by lot.
 ///
 /// R drops at random from all of them. Correct is to drop only from those that tie for the last
-/// place: who is nearer than that is a match in any case.
-fn kept_by_lot(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
+/// place: a nearer unit is a match in any case.
+fn draw_lots(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
     let mut lots = Draws::of(problem.seed, row);
     members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
     let nearer = match problem.rules {
@@ -345,13 +344,10 @@ fn kept_by_lot(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, l
             .count(),
         Rules::AsInR => 0,
     };
-    let wanted = problem.matches;
-    if nearer < wanted {
-        // A partial shuffle of Fisher and Yates of those that tie.
-        for place in nearer..wanted {
-            let drawn = place + lots.below(members.len() - place);
-            members.swap(place, drawn);
-        }
+    // A partial shuffle of Fisher and Yates of those that tie.
+    for place in nearer..problem.matches {
+        let lot = place + lots.below(members.len() - place);
+        members.swap(place, lot);
     }
-    members.truncate(wanted);
+    members.truncate(problem.matches);
 }

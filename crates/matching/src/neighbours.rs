@@ -1,4 +1,4 @@
-//! The neighbours of one point that a search has found so far, with all that tie.
+//! The nearest neighbours of one point so far, with all that tie.
 
 use std::collections::BinaryHeap;
 
@@ -8,18 +8,18 @@ use crate::problem::small;
 
 /// A search for the neighbours of one point.
 pub struct Query<'a> {
-    /// The point that asks, as `Admitted` knows it.
-    pub asking: usize,
+    /// The querying point, as `Admitted` knows it.
+    pub number: usize,
     /// The coordinates.
     pub point: &'a [f64],
     /// The values in the fenced columns, and how far a neighbour's may lie from them.
     pub fence: Vec<(f64, f64)>,
-    /// The nearest of this weight in all are wanted (how many, if all weigh 1).
+    /// Weight of the nearest neighbours to find (their number, if all weigh 1).
     pub needed: f64,
     /// Squared distance beyond the last needed neighbour that still counts as a tie.
     pub slack: f64,
-    /// Points with a squared distance of their own.
-    pub given: Vec<(usize, f64)>,
+    /// Points with a fixed squared distance.
+    pub fixed: Vec<(usize, f64)>,
     /// Points that are not admitted.
     pub forbidden: Vec<usize>,
 }
@@ -71,7 +71,7 @@ impl Ord for Near {
 }
 
 impl SearchResult {
-    /// Forgets what was found before.
+    /// Begins the search of another query.
     pub fn begin(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
         self.neighbours.clear();
         self.alone = None;
@@ -82,8 +82,8 @@ impl SearchResult {
         self.needed = query.needed;
         self.slack = query.slack;
         self.last = f64::INFINITY;
-        for &(point, squared) in &query.given {
-            if let Some(weight) = admitted(query.asking, point) {
+        for &(point, squared) in &query.fixed {
+            if let Some(weight) = admitted(query.number, point) {
                 self.take(squared, point, weight);
             }
         }
@@ -108,19 +108,17 @@ impl SearchResult {
         let mut lane = nearest_of(squared, near);
         while near != 0 {
             near &= !(1 << lane);
-            let point = block * LANES + lane;
-            let here = lane;
+            let (point, distance) = (block * LANES + lane, squared[lane]);
             lane = near.trailing_zeros() as usize;
-            let distance = squared[here];
             if point >= pool.points
                 || distance > self.reach()
                 || distance == f64::INFINITY
                 || query.forbidden.contains(&point)
-                || query.given.iter().any(|&(other, _)| other == point)
+                || query.fixed.iter().any(|&(other, _)| other == point)
             {
                 continue;
             }
-            if let Some(weight) = admitted(query.asking, point) {
+            if let Some(weight) = admitted(query.number, point) {
                 self.take(distance, point, weight);
             }
         }
@@ -134,7 +132,7 @@ impl SearchResult {
         }
         let reach = self.reach();
         self.neighbours.retain(|&(squared, _)| squared <= reach);
-        // What is made of them must not depend on the way in which they were found.
+        // Results must not depend on the order of the search.
         self.neighbours.sort_unstable_by_key(|&(_, point)| point);
     }
 

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Told how much is done, of how much, and answers whether to go on; may be called by any thread.
+/// Takes how much is done and of how much, and returns whether to go on; any thread may call it.
 pub type Progress<'a> = dyn Fn(usize, usize) -> bool + Sync + 'a;
 
-/// As many threads as given, or one for each core if that is 0.
+/// Returns the number of threads, which is that of the cores for 0.
 pub fn how_many(threads: usize) -> usize {
     match threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        given => given,
+        _ => threads,
     }
 }
 

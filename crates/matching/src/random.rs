@@ -28,9 +28,9 @@ impl Draws {
         let unfair = u64::MAX - u64::MAX % bound;
         loop {
             self.counter = self.counter.wrapping_add(GOLDEN);
-            let drawn = mix(self.key.wrapping_add(self.counter));
-            if drawn < unfair {
-                return usize::try_from(drawn % bound).expect("below a usize");
+            let bits = mix(self.key.wrapping_add(self.counter));
+            if bits < unfair {
+                return usize::try_from(bits % bound).expect("below a usize");
             }
         }
     }

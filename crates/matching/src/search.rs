@@ -33,9 +33,9 @@ impl Search<'_> {
     /// # Panics
     /// If the processor lacks the instructions.
     pub fn run(&self, queries: &[Query<'_>]) -> Vec<SearchResult> {
-        let mut found = Vec::new();
-        found.resize_with(queries.len(), SearchResult::default);
-        let places = &mut found[..];
+        let mut results = Vec::new();
+        results.resize_with(queries.len(), SearchResult::default);
+        let places = &mut results[..];
         assert!(self.instructions.available());
         match self.instructions {
             // SAFETY: the processor has just said that it has these instructions.
@@ -47,25 +47,25 @@ impl Search<'_> {
             // SAFETY: nothing is needed.
             _ => unsafe { self.by::<Portable, 1>(queries, places) },
         }
-        found
+        results
     }
 
     /// # Safety
     /// The processor must have AVX-512F, AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx2,fma")]
-    unsafe fn by_avx512(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
+    unsafe fn by_avx512(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Sixteen sums, two parts of a block: 18 of 32 registers.
-        unsafe { self.by::<ByAvx512, 8>(queries, found) }
+        unsafe { self.by::<ByAvx512, 8>(queries, results) }
     }
 
     /// # Safety
     /// The processor must have AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn by_avx2(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
+    unsafe fn by_avx2(&self, queries: &[Query<'_>], results: &mut [SearchResult]) {
         // SAFETY: by the caller. Eight sums, four parts of a block: 12 of 16 registers.
-        unsafe { self.by::<ByAvx2, 2>(queries, found) }
+        unsafe { self.by::<ByAvx2, 2>(queries, results) }
     }
 
     #[inline(always)]
@@ -73,24 +73,22 @@ impl Search<'_> {
     unsafe fn by<W: Wide, const TOGETHER: usize>(
         &self,
         queries: &[Query<'_>],
-        found: &mut [SearchResult],
+        results: &mut [SearchResult],
     ) {
-        for (query, found) in queries.iter().zip(found.iter_mut()) {
-            found.begin(query, self.admitted);
+        for (query, result) in queries.iter().zip(results.iter_mut()) {
+            result.begin(query, self.admitted);
         }
         if self.by_tree {
             let mut waiting = Vec::new();
-            for (query, found) in queries.iter().zip(found.iter_mut()) {
+            for (query, result) in queries.iter().zip(results.iter_mut()) {
                 // SAFETY: by the caller.
-                unsafe { self.through_tree::<W>(query, found, &mut waiting) };
+                unsafe { self.through_tree::<W>(query, result, &mut waiting) };
             }
         } else {
             // SAFETY: by the caller.
-            unsafe { self.everywhere::<W, TOGETHER>(queries, found) };
+            unsafe { self.everywhere::<W, TOGETHER>(queries, results) };
         }
-        for (_, found) in queries.iter().zip(found) {
-            found.end();
-        }
+        results.iter_mut().for_each(SearchResult::end);
     }
 
     #[inline(always)]
@@ -98,26 +96,26 @@ impl Search<'_> {
     unsafe fn through_tree<W: Wide>(
         &self,
         query: &Query<'_>,
-        found: &mut SearchResult,
+        result: &mut SearchResult,
         waiting: &mut Vec<(f64, Child)>,
     ) {
         waiting.push((0.0, Child::Node(0)));
         while let Some((bound, child)) = waiting.pop() {
-            if bound > CAUTION * found.reach() {
+            if bound > CAUTION * result.reach() {
                 continue;
             }
             let node = match child {
                 Child::Block(block) => {
                     // SAFETY: by the caller.
-                    unsafe { self.look_into::<W>(query, found, block) };
+                    unsafe { self.look_into::<W>(query, result, block) };
                     continue;
                 }
                 Child::Node(node) => node,
             };
-            found.nodes += 1;
+            result.nodes += 1;
             let mut bounds = [0.0; LANES];
             // SAFETY: by the caller.
-            let mut near = unsafe { self.bounds::<W>(query, node, found.reach(), &mut bounds) };
+            let mut near = unsafe { self.bounds::<W>(query, node, result.reach(), &mut bounds) };
             let first = waiting.len();
             while near != 0 {
                 let lane = near.trailing_zeros() as usize;
@@ -171,8 +169,13 @@ impl Search<'_> {
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn look_into<W: Wide>(&self, query: &Query<'_>, found: &mut SearchResult, block: usize) {
-        found.blocks += 1;
+    unsafe fn look_into<W: Wide>(
+        &self,
+        query: &Query<'_>,
+        result: &mut SearchResult,
+        block: usize,
+    ) {
+        result.blocks += 1;
         // SAFETY: by the caller.
         let (squared, near) = unsafe {
             let mut squared = W::splat(0.0);
@@ -180,14 +183,14 @@ impl Search<'_> {
             for (axis, &centre) in axes.zip(query.point) {
                 squared = W::load(axis).minus(W::splat(centre)).squared_plus(squared);
             }
-            (squared, squared.at_most(W::splat(found.reach())))
+            (squared, squared.at_most(W::splat(result.reach())))
         };
         if near != 0 {
             let mut distances = [0.0; LANES];
             // SAFETY: by the caller.
             unsafe { squared.store(&mut distances) };
             let near = (&distances, near);
-            found.consider(self.pool, query, self.admitted, block, near);
+            result.consider(self.pool, query, self.admitted, block, near);
         }
     }
 
@@ -197,13 +200,13 @@ impl Search<'_> {
     unsafe fn everywhere<W: Wide, const TOGETHER: usize>(
         &self,
         queries: &[Query<'_>],
-        found: &mut [SearchResult],
+        results: &mut [SearchResult],
     ) {
         let mut tiles: Vec<Tile<TOGETHER>> = Vec::new();
-        for (queries, found) in queries.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+        for (queries, results) in queries.chunks(TOGETHER).zip(results.chunks_mut(TOGETHER)) {
             let mut tile = Tile::new(queries, self.pool.dimensions);
-            for (lane, (query, found)) in queries.iter().zip(found).enumerate() {
-                tile.reach[lane] = found.reach();
+            for (lane, (query, result)) in queries.iter().zip(results).enumerate() {
+                tile.reach[lane] = result.reach();
                 if self.pool.tree.is_flat() {
                     continue;
                 }
@@ -211,9 +214,9 @@ impl Search<'_> {
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };
                 // SAFETY: by the caller.
-                unsafe { self.look_into::<W>(query, found, block) };
+                unsafe { self.look_into::<W>(query, result, block) };
                 tile.first[lane] = block;
-                tile.reach[lane] = found.reach();
+                tile.reach[lane] = result.reach();
             }
             tiles.push(tile);
         }
@@ -221,18 +224,16 @@ impl Search<'_> {
         let at_once = (CACHED / size).max(1);
         for start in (0..self.pool.block_count()).step_by(at_once) {
             let end = (start + at_once).min(self.pool.block_count());
-            let found = found.chunks_mut(TOGETHER);
-            for ((tile, queries), found) in
-                tiles.iter_mut().zip(queries.chunks(TOGETHER)).zip(found)
-            {
+            let chunks = queries.chunks(TOGETHER).zip(results.chunks_mut(TOGETHER));
+            for (tile, (queries, results)) in tiles.iter_mut().zip(chunks) {
                 for block in start..end {
                     // SAFETY: by the caller.
-                    unsafe { self.tile_with::<W, TOGETHER>(tile, queries, found, block) };
+                    unsafe { self.tile_with::<W, TOGETHER>(tile, queries, results, block) };
                 }
             }
         }
-        for found in found {
-            found.blocks = self.pool.block_count();
+        for result in results {
+            result.blocks = self.pool.block_count();
         }
     }
 
@@ -242,7 +243,7 @@ impl Search<'_> {
         &self,
         tile: &mut Tile<TOGETHER>,
         queries: &[Query<'_>],
-        found: &mut [SearchResult],
+        results: &mut [SearchResult],
         block: usize,
     ) {
         // SAFETY: by the caller.
@@ -268,10 +269,10 @@ impl Search<'_> {
                 if near[lane] != 0 && tile.first[lane] != block {
                     let mut distances = [0.0; LANES];
                     sum.store(&mut distances);
-                    let found = &mut found[lane];
+                    let result = &mut results[lane];
                     let near = (&distances, near[lane]);
-                    found.consider(self.pool, &queries[lane], self.admitted, block, near);
-                    tile.reach[lane] = found.reach();
+                    result.consider(self.pool, &queries[lane], self.admitted, block, near);
+                    tile.reach[lane] = result.reach();
                 }
             }
         }

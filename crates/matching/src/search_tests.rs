@@ -33,12 +33,12 @@ fn problem(rows: usize) -> Problem {
 
 fn query(points: &Points, row: usize, needed: f64) -> Query<'_> {
     Query {
-        asking: row,
+        number: row,
         point: points.of(row),
         fence: Vec::new(),
         needed,
         slack: 0.0,
-        given: Vec::new(),
+        fixed: Vec::new(),
         forbidden: Vec::new(),
     }
 }
@@ -59,8 +59,8 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
         let points = embed(&problem);
         let served: Vec<u32> = (0..).take(rows).filter(|row| row % 3 > 0).collect();
         let pool = Pool::new(&problem, &points, &served, false);
-        let asking: Vec<usize> = (0..rows).step_by(3).take(29).collect();
-        let queries = asking.iter().map(|&row| query(&points, row, 2.0));
+        let query_rows: Vec<usize> = (0..rows).step_by(3).take(29).collect();
+        let queries = query_rows.iter().map(|&row| query(&points, row, 2.0));
         let queries: Vec<Query<'_>> = queries.collect();
         let kinds = Instructions::ALL
             .into_iter()
@@ -72,14 +72,13 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
                 by_tree,
                 instructions,
             };
-            let found = search.run(&queries);
-            for (&row, found) in asking.iter().zip(&found) {
-                let here = points.of(row);
+            let results = search.run(&queries);
+            for (&row, result) in query_rows.iter().zip(&results) {
                 let expected = two_nearest(&served, |other| {
-                    let pairs = here.iter().zip(points.of(other));
+                    let pairs = points.of(row).iter().zip(points.of(other));
                     pairs.map(|(left, right)| (left - right).powi(2)).sum()
                 });
-                let neighbours = found.neighbours.iter();
+                let neighbours = result.neighbours.iter();
                 let mut members: Vec<u32> = neighbours
                     .map(|&(_, point)| pool.members(point as usize)[0])
                     .collect();
@@ -96,17 +95,16 @@ fn a_point_that_was_removed_is_found_no_more() {
     let points = embed(&problem);
     let served: Vec<u32> = (0..400).filter(|row| row % 3 > 0).collect();
     let mut pool = Pool::new(&problem, &points, &served, false);
-    for left in (0..pool.points).rev() {
+    for rest in (0..pool.points).rev() {
         let search = Search {
             pool: &pool,
             admitted: &|_, _| Some(1.0),
             by_tree: true,
             instructions: Instructions::best(),
         };
-        let found = search.run(&[query(&points, 0, 1.0)]);
-        let before = found[0].last;
-        let (squared, point) = found[0].neighbours[0];
-        assert!(squared <= before && found[0].enough, "{left} are left");
+        let result = &search.run(&[query(&points, 0, 1.0)])[0];
+        let (squared, point) = result.neighbours[0];
+        assert!(squared <= result.last && result.enough, "{rest} are left");
         pool.remove(point as usize);
     }
     assert!((0..pool.block_count()).all(|block| pool.block(block)[0].is_infinite()));

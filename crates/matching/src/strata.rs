@@ -20,11 +20,11 @@ pub struct Strata<'a> {
     pub calipers: Option<&'a [f64]>,
 }
 
-/// Outcomes whose variances are wanted, from so many neighbours.
+/// Outcomes whose variances are estimated from neighbours.
 pub struct Outcomes<'a> {
     /// Outcome of each row.
     pub values: &'a [f64],
-    /// At most so many; no more than either arm of a stratum weighs.
+    /// Largest number of neighbours; no more than either arm of a stratum weighs.
     pub neighbours: f64,
 }
 
@@ -44,7 +44,8 @@ struct Part {
 
 impl Strata<'_> {
     /// Matches inside each stratum; columns are scaled in each for itself. The caliper of the
-    /// problem is not used. `None` if `progress`, told how many rows are done of how many, stops.
+    /// problem is not used. `None` if `progress`, which gets the number of rows that are done and of
+    /// all, stops.
     #[must_use]
     pub fn matched(
         &self,
@@ -65,8 +66,8 @@ impl Strata<'_> {
         let mut before = 0;
         for stratum in large {
             let size = rows[stratum].len();
-            let told = |done: usize, of: usize| progress(before + done * size / of.max(1), total);
-            parts.push(self.part(problem, outcomes, stratum, &rows[stratum], threads, &told)?);
+            let report = |done: usize, of: usize| progress(before + done * size / of.max(1), total);
+            parts.push(self.part(problem, outcomes, stratum, &rows[stratum], threads, &report)?);
             before += size;
         }
         let done = AtomicUsize::new(before);
@@ -109,16 +110,10 @@ impl Strata<'_> {
             return Some(Part { pairs, variances });
         }
         let served = whole.estimand.arms().into_iter();
-        let least = served
-            .map(|arm| units[usize::from(!arm)])
-            .min()
-            .unwrap_or(0);
+        let fewest = served.map(|arm| units[usize::from(!arm)]).min();
+        let row_of = |&row: &usize| &whole.x[row * whole.columns..(row + 1) * whole.columns];
         let problem = Problem {
-            x: rows
-                .iter()
-                .flat_map(|&row| &whole.x[row * whole.columns..(row + 1) * whole.columns])
-                .copied()
-                .collect(),
+            x: rows.iter().flat_map(row_of).copied().collect(),
             columns: whole.columns,
             treated: rows.iter().map(|&row| whole.treated[row]).collect(),
             weights: whole
@@ -126,7 +121,7 @@ impl Strata<'_> {
                 .as_ref()
                 .map(|weights| rows.iter().map(|&row| weights[row]).collect()),
             estimand: whole.estimand,
-            matches: whole.matches.min(least),
+            matches: whole.matches.min(fewest.unwrap_or(0)),
             metric: whole.metric.clone(),
             caliper: self.calipers.map(|calipers| {
                 calipers[stratum * whole.columns..(stratum + 1) * whole.columns].to_vec()
@@ -152,8 +147,8 @@ impl Strata<'_> {
         if let Some(outcomes) = outcomes {
             let values: Vec<f64> = rows.iter().map(|&row| outcomes.values[row]).collect();
             let neighbours = outcomes.neighbours.min(weighs[0]).min(weighs[1]);
-            let found = matcher.variances(&values, neighbours, &|_, of| progress(of, of))?;
-            variances = rows.iter().copied().zip(found).collect();
+            let estimates = matcher.variances(&values, neighbours, &|_, of| progress(of, of))?;
+            variances = rows.iter().copied().zip(estimates).collect();
         }
         Some(Part { pairs, variances })
     }
@@ -161,23 +156,23 @@ impl Strata<'_> {
 
 /// The parts as one, in the order of the rows.
 fn together(parts: Vec<Part>, rows_with_variances: usize) -> Matched {
-    let mut found = Vec::with_capacity(parts.iter().map(|part| part.pairs.query.len()).sum());
+    let mut pairs = Vec::with_capacity(parts.iter().map(|part| part.pairs.query.len()).sum());
     let mut dropped = Vec::new();
     let mut variances = vec![None; rows_with_variances];
     for part in parts {
-        found.extend(part.pairs.iter());
+        pairs.extend(part.pairs.iter());
         dropped.extend(part.pairs.dropped);
         for (row, variance) in part.variances {
             variances[row] = variance;
         }
     }
-    found.sort_unstable_by_key(|&(query, matched, _)| (query, matched));
+    pairs.sort_unstable_by_key(|&(query, matched, _)| (query, matched));
     dropped.sort_unstable();
     Matched {
         pairs: Pairs {
-            query: found.iter().map(|pair| pair.0).collect(),
-            matched: found.iter().map(|pair| pair.1).collect(),
-            weight: found.iter().map(|pair| pair.2).collect(),
+            query: pairs.iter().map(|pair| pair.0).collect(),
+            matched: pairs.iter().map(|pair| pair.1).collect(),
+            weight: pairs.iter().map(|pair| pair.2).collect(),
             dropped,
         },
         variances,

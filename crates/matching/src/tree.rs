@@ -144,13 +144,13 @@ impl Tree {
                 self.boxes[boxes + 2 * axis * LANES + place] = low;
                 self.boxes[boxes + (2 * axis + 1) * LANES + place] = high;
             }
-            let here = (small(node), lane);
+            let parent = (small(node), lane);
             if size <= LANES {
                 self.children[node][place] = small(block) | IS_BLOCK;
-                self.above_block[block] = here;
+                self.above_block[block] = parent;
             } else {
                 self.children[node][place] = small(self.children.len());
-                self.grow(layout, part, block, here, keys);
+                self.grow(layout, part, block, parent, keys);
             }
             block += size.div_ceil(LANES);
         }

@@ -18,44 +18,39 @@ impl Matcher {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
         let mut pools = self.pools.clone();
-        let mut left = [false, true].map(|arm| self.pool(arm).points);
+        let mut free_points = [false, true].map(|arm| self.pool(arm).points);
         let mut members = Vec::new();
         let queried = |row: &usize| self.problem.estimand.queries(self.problem.treated[*row]);
         let rows: Vec<usize> = (0..self.problem.rows()).filter(queried).collect();
         let total = rows.len();
         for (turn, rows) in rows.chunks(AHEAD).enumerate() {
-            let ahead = in_parallel(
-                self.problem.threads,
-                rows.len(),
-                AT_ONCE,
-                &|_, _| true,
-                |part| self.looked_ahead(&rows[part], &pools, &free),
-            )?;
-            for (&row, mut found) in rows.iter().zip(ahead.into_iter().flatten()) {
+            let threads = self.problem.threads;
+            let ahead = in_parallel(threads, rows.len(), AT_ONCE, &|_, _| true, |part| {
+                self.search_free(&rows[part], &pools, &free)
+            })?;
+            for (&row, mut result) in rows.iter().zip(ahead.into_iter().flatten()) {
                 let arm = self.problem.treated[row];
                 let targets = usize::from(!arm);
                 let member = |target: u32| self.pools[targets].members(target as usize)[0] as usize;
-                let taken = |found: &SearchResult| {
-                    let mut neighbours = found.neighbours.iter();
-                    neighbours.any(|&(_, target)| !free[member(target)])
-                };
-                if left[targets] > 0 && taken(&found) {
-                    let again = self.looked_ahead(&[row], &pools, &free).pop();
-                    found = again.unwrap_or_default();
+                let mut neighbours = result.neighbours.iter();
+                let is_stale = neighbours.any(|&(_, target)| !free[member(target)]);
+                if free_points[targets] > 0 && is_stale {
+                    let fresh = self.search_free(&[row], &pools, &free).pop();
+                    result = fresh.unwrap_or_default();
                 }
-                if left[targets] == 0 || !found.enough {
+                if free_points[targets] == 0 || !result.enough {
                     pairs.dropped.push(row);
                     continue;
                 }
                 members.clear();
-                let neighbours = found.neighbours.iter();
+                let neighbours = result.neighbours.iter();
                 members.extend(neighbours.map(|&(squared, target)| (squared, member(target))));
                 let first = pairs.matched.len();
-                self.add(&mut pairs, row, &mut members, found.last);
+                self.add(&mut pairs, row, &mut members, result.last);
                 for &member in &pairs.matched[first..] {
                     free[member] = false;
                     pools[targets].remove(self.position[member] as usize);
-                    left[targets] -= 1;
+                    free_points[targets] -= 1;
                 }
             }
             if !progress(turn * AHEAD + rows.len(), total) {
@@ -66,8 +61,9 @@ impl Matcher {
     }
 
     /// Finds the neighbours of each row among the units that are free.
-    fn looked_ahead(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
-        let mut found: Vec<SearchResult> = rows.iter().map(|_| SearchResult::default()).collect();
+    fn search_free(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
+        let results = rows.iter().map(|_| SearchResult::default());
+        let mut results: Vec<SearchResult> = results.collect();
         for arm in [false, true] {
             let admitted = |point: usize, target: usize| {
                 let other = self.pool(!arm).members(target)[0] as usize;
@@ -76,17 +72,17 @@ impl Matcher {
             };
             let search = self.search(&pools[usize::from(!arm)], &admitted);
             let (mut queries, mut places) = (Vec::new(), Vec::new());
-            for (&row, found) in rows.iter().zip(&mut found) {
+            for (&row, place) in rows.iter().zip(&mut results) {
                 if self.problem.treated[row] == arm {
                     let point = self.position[row] as usize;
                     queries.push(self.query(arm, point, !arm, self.matches()));
-                    places.push(found);
+                    places.push(place);
                 }
             }
-            for (place, answer) in places.into_iter().zip(search.run(&queries)) {
-                *place = answer;
+            for (place, result) in places.into_iter().zip(search.run(&queries)) {
+                *place = result;
             }
         }
-        found
+        results
     }
 }

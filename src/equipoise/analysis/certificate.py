@@ -52,7 +52,7 @@ def certify(
     Parameters
     ----------
     on_campaign
-        Told how many campaigns have ended, and of how many.
+        Function that is called with the number of campaigns that ended, and of all.
 
     Raises
     ------
@@ -76,16 +76,14 @@ def certify(
 
 def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
     program = str(native_programs() / "equipoise-workload")
-    more = 0.0 if equal else certifying.injected / 100.0
-
-    def spin(name: str, work: int) -> Condition:
-        return Condition(name, (program, "spin", "--work", str(work)))
-
+    more = (
+        certifying.work if equal else round(certifying.work * (1.0 + certifying.injected / 100.0))
+    )
+    works = {"spin": certifying.work, "spin again" if equal else "spin more": more}
     return Plan(
         study=CERTIFICATE_STUDY,
-        conditions=(
-            spin("spin", certifying.work),
-            spin("spin again" if equal else "spin more", round(certifying.work * (1.0 + more))),
+        conditions=tuple(
+            Condition(name, (program, "spin", "--work", str(work))) for name, work in works.items()
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(
@@ -104,7 +102,7 @@ def _certificate(
     made_at: float,
 ) -> Certificate:
     called_different = sum(_verdict(record) in CALLED_DIFFERENT for record in equal)
-    found = [record for record in injected if _verdict(record) == "slower"]
+    detected = [record for record in injected if _verdict(record) == "slower"]
     differences = np.concatenate([_differences(record) for record in equal])
     trial_s = statistics.median(
         trial.accounting.wall_s or 0.0 for record in equal for trial in record.trials
@@ -127,8 +125,10 @@ def _certificate(
         called_different=called_different,
         injected=certifying.injected,
         injected_campaigns=len(injected),
-        injected_found=len(found),
-        injected_blocks=statistics.median(len(_blocks(one)) for one in found) if found else 0.0,
+        injected_found=len(detected),
+        injected_blocks=statistics.median(len(_blocks(one)) for one in detected)
+        if detected
+        else 0.0,
         trial_s=trial_s,
         spread=float(100.0 * 1.4826 * np.median(deviations)),
         smallest_in_a_minute=smallest(MINUTE_S),

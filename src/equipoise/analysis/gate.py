@@ -85,8 +85,8 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
     match row.outcome:
         case "slower":
             low = row.equivalence_ci[0]
-            least = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
-            return f"{row.benchmark} is {limit}, {least}."
+            extent = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
+            return f"{row.benchmark} is {limit}, {extent}."
         case "passes":
             return f"{row.benchmark} is not {limit}."
         case "undecided":

@@ -41,7 +41,7 @@ def cost_by_level(
     trials
         The analysed trials of the condition.
     draws
-        Of each measured block, by its number.
+        Draw of each measured block, by its number.
 
     Returns
     -------
@@ -313,8 +313,8 @@ def _explanation(
         cause=name,
         kind=KIND,
         evidence={
-            "spread": change.free,
-            "spread_held": change.held,
+            "spread": change.varying,
+            "spread_held": change.fixed,
             "p_value": change.p_value if adjusted is None else adjusted,
             "blocks": change.blocks,
         },
@@ -326,7 +326,7 @@ def _explanation(
 
 
 def _summary(name: str, change: SpreadChange, status: Status) -> str:
-    spreads = f"{describe_spread(change.held)} instead of {describe_spread(change.free)}"
+    spreads = f"{describe_spread(change.fixed)} instead of {describe_spread(change.varying)}"
     match status:
         case "remainder":
             return (

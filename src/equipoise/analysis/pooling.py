@@ -50,14 +50,14 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         )
     read = [_read(record) for record in records]
     boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
-    hosts, numbered_boots = _numbered([one.host for one in read]), _numbered(boots)
-    places = list(zip(hosts, numbered_boots, strict=True))
-    metric = next(iter(metrics))
+    hosts = _numbered([one.host for one in read])
+    places = list(zip(hosts, _numbered(boots), strict=True))
     comparisons: list[PooledComparison] = []
-    for contrast in records[0].plan.contrasts:
-        baseline, candidate = _names(records[0].plan, contrast)
-        ratios = tuple(one.ratios.get(candidate) for one in read)
-        errors = [one.errors.get((baseline, candidate)) for one in read]
+    plan, metric = records[0].plan, metrics.pop()
+    for contrast in plan.contrasts:
+        names = _names(plan, contrast)
+        ratios = tuple(one.ratios.get(names[1]) for one in read)
+        errors = [one.errors.get(names) for one in read]
         known = [
             (math.log(ratio or math.nan), error, boot)
             for ratio, error, boot in zip(ratios, errors, boots, strict=True)
@@ -65,11 +65,11 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         ]
         if known:
             logs, known_errors, known_boots = zip(*known, strict=True)
-            found = pool(np.array(logs), np.array(known_errors), known_boots)
+            effect = pool(np.array(logs), np.array(known_errors), known_boots)
             levels = pooled_by_level(records, contrast, places)
-            comparisons.append(PooledComparison(baseline, candidate, metric, ratios, found, levels))
+            comparisons.append(PooledComparison(*names, metric, ratios, effect, levels))
     campaigns = tuple(one.campaign for one in read)
-    return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
+    return PooledCampaigns(POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons))
 
 
 class _Campaign(Struct, frozen=True):

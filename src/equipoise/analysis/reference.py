@@ -55,7 +55,7 @@ def compare_with_reference(
     Parameters
     ----------
     min_effect
-        In percent: a change up to it is none.
+        Percent up to which a change counts as none.
     alpha
         The false-discovery rate among the rows that are called changed.
 
@@ -81,23 +81,23 @@ def compare_with_reference(
     sessions = tuple([rows[name].session for name in both] for rows in (earlier, later))
     differences = document_differences(reference, result)
     between = 0.0 if differences else difference_between_sessions(*sessions)
-    found = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
-    changes = dict(zip(both, found.rows, strict=True))
+    changes = changes_between(*sessions, min_effect=min_effect, alpha=alpha, between=between)
+    by_name = dict(zip(both, changes.rows, strict=True))
     sides = {"there": (reference, earlier), "here": (result, later)}
     names = dict.fromkeys(one.name for one in (*result.conditions, *reference.conditions))
     return ReferenceComparison(
         run=reference.run.id,
         started=reference.run.started,
-        rows=tuple(_row(name, sides, changes.get(name), metrics) for name in names),
+        rows=tuple(_row(name, sides, by_name.get(name), metrics) for name in names),
         differences=differences,
-        geometric_mean=math.exp(found.mean),
-        geometric_mean_ci=_interval(found.mean_low, found.mean_high),
+        geometric_mean=math.exp(changes.mean),
+        geometric_mean_ci=_interval(changes.mean_low, changes.mean_high),
         geometric_mean_rows=len(both),
         min_effect=min_effect,
         alpha=alpha,
-        level=found.level,
+        level=changes.level,
         between_sessions=100.0 * math.expm1(between),
-        scope=_scope(found, between, alike=not differences),
+        scope=_scope(changes, between, same_environment=not differences),
     )
 
 
@@ -210,20 +210,20 @@ def _interval(low: float, high: float) -> Interval:
     return (math.exp(low), math.exp(high))
 
 
-def _scope(found: Changes, between: float, *, alike: bool) -> str:
+def _scope(changes: Changes, between: float, *, same_environment: bool) -> str:
     """Return the scope of the ratios, and what the intervals allow for."""
-    halves = max(found.later.halves, found.earlier.halves)
-    together = 100.0 * math.expm1(math.hypot(found.later.together, found.earlier.together))
+    halves = max(changes.later.halves, changes.earlier.halves)
+    together = 100.0 * math.expm1(math.hypot(changes.later.together, changes.earlier.together))
     scope = (
         "across processes, of these two sessions, which were not interleaved: whatever differs "
         "between them stands in the ratio. The intervals hold the spread between processes"
     )
-    if min(found.later.blocks, found.earlier.blocks) == 0:
+    if min(changes.later.blocks, changes.earlier.blocks) == 0:
         return f"{scope}; so few rows do not tell how sessions drift"
     if halves > 1.0:
         scope += f", its variance ×{halves:.2g} because halves of a session differ"
     scope += f", and ±{together:.2g} % for what moved all rows together"
-    if alike:
+    if same_environment:
         return (
             f"{scope}. Nothing known of the two environments differs, so that what half of the "
             "rows differ by is taken for what sessions differ by: "

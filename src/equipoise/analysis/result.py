@@ -161,7 +161,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
 def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
-    own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
+    reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     # A trial that was stopped for its time took unknown amounts of everything; one that could not
     # do its work here has no amount of it.
     ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
@@ -170,7 +170,7 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
     primary = plan.judgement.primary_metric
     compared = (primary, *plan.judgement.other_metrics)
     accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
-    described = dict.fromkeys((*accounted, *plan.measure.counters, *own))
+    described = dict.fromkeys((*accounted, *plan.measure.counters, *reported))
     for metric, values in known_values(ended, described).items():
         known = ~np.isnan(values)
         if not known.any():
@@ -217,7 +217,7 @@ def _rows(record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
 
 
 def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
-    own = trial.accounting
+    accounting = trial.accounting
     own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
     missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
@@ -229,17 +229,17 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         trial.phase,
         reason is None,
         reason,
-        own.wall_s,
-        own.user_s,
-        own.sys_s,
-        own.max_rss_bytes,
-        own.minor_faults,
-        own.major_faults,
-        own.voluntary_switches,
-        own.involuntary_switches,
+        accounting.wall_s,
+        accounting.user_s,
+        accounting.sys_s,
+        accounting.max_rss_bytes,
+        accounting.minor_faults,
+        accounting.major_faults,
+        accounting.voluntary_switches,
+        accounting.involuntary_switches,
         trial.exit,
         trial.failure,
-        {**own.unknown, **missing} if missing else own.unknown,
+        {**accounting.unknown, **missing} if missing else accounting.unknown,
         trial.covariates,
         own_values,
         {metric: [one.value for one in samples] for metric, samples in reported.items()},

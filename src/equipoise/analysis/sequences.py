@@ -13,56 +13,58 @@ from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, 
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence import SequencePoint
 
-MOST_LOOKS = 400
-"""A look costs more the more blocks there are; a picture shows no more of them."""
-
-
-def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
-    """Return the interval of each candidate after the blocks as they came.
-
-    All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always. An imported run
-    has none: no coin of ours ordered it.
-    """
-    if record.plan.imported is not None:
-        return {}
-    look = InterimAnalysis(record.plan, record.plan.stopping)
-    blocks = list(complete_blocks(record.draws, record.trials).values())
-    step = -(-len(blocks) // MOST_LOOKS) or 1
-    points: dict[str, list[SequencePoint]] = defaultdict(list)
-    for number, block in enumerate(blocks, start=1):
-        look.add(block)
-        for status in look.analyse() if (len(blocks) - number) % step == 0 else ():
-            point = SequencePoint(number, status.ratio, *status.ratio_ci)
-            points[status.candidate].append(point)
-    return {candidate: tuple(own) for candidate, own in points.items()}
+MOST_INTERIMS = 400
+"""An analysis takes as long as there are blocks; a picture shows no more of them."""
+TOLERANCE = 1e-9
+"""Relative difference of another machine's last digits."""
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
-TOLERANCE = 1e-9
-"""Another machine's last digits."""
+
+
+def sequences_of(record: RunRecord) -> Sequences:
+    """Return the interval of each candidate after the blocks as they came.
+
+    There is an analysis after every block, or after about ``MOST_INTERIMS`` of them, the last one
+    always. An imported run has none: no coin of ours ordered it.
+    """
+    if record.plan.imported is not None:
+        return {}
+    interim = InterimAnalysis(record.plan, record.plan.stopping)
+    blocks = list(complete_blocks(record.draws, record.trials).values())
+    step = -(-len(blocks) // MOST_INTERIMS) or 1
+    points: dict[str, list[SequencePoint]] = defaultdict(list)
+    for number, block in enumerate(blocks, start=1):
+        interim.add(block)
+        for status in interim.analyse() if (len(blocks) - number) % step == 0 else ():
+            point = SequencePoint(number, status.ratio, *status.ratio_ci)
+            points[status.candidate].append(point)
+    return {candidate: tuple(interims) for candidate, interims in points.items()}
 
 
 def sequences_of_document(document: ResultDocument) -> Sequences:
     """Return the interval of each candidate after the blocks as they came.
 
-    None if the trials of the document do not lead to where it stands.
+    There is none if the trials of the document do not lead to its result.
     """
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [one for one in document.comparisons if one.metric == metric]
     record = _record(document, primary) if primary else None
-    found = {} if record is None else sequences_of(record)
-    return found if all(_ends_at(found.get(one.candidate, ()), one) for one in primary) else {}
+    sequences = {} if record is None else sequences_of(record)
+    return (
+        sequences if all(_ends_at(sequences.get(one.candidate, ()), one) for one in primary) else {}
+    )
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
     if not points:
         return False
-    last = points[-1]
-    stands = (comparison.ratio, *comparison.ratio_ci)
+    ends = (points[-1].ratio, points[-1].low, points[-1].high)
     return all(
-        one is other
-        or (one is not None and other is not None and math.isclose(one, other, rel_tol=TOLERANCE))
-        for one, other in zip((last.ratio, last.low, last.high), stands, strict=True)
+        end == reported
+        if end is None or reported is None
+        else math.isclose(end, reported, rel_tol=TOLERANCE)
+        for end, reported in zip(ends, (comparison.ratio, *comparison.ratio_ci), strict=True)
     )
 
 

@@ -47,16 +47,16 @@ def shape_of(
     trials
         The n trials they are of.
     draws
-        Of each measured block, by its number.
+        Draw of each measured block, by its number.
     """
     resolution = QUANTA.get(metric, 0.0)
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
-        beside = observed_covariates(trials)
+        covariates = observed_covariates(trials)
         if plan.imported is None:
-            beside = [*_observed(trials), *_drawn(plan, trials, draws)]
-        summary = replace(summary, companions=companions(modes, beside))
+            covariates = [*_observed(trials), *_drawn(plan, trials, draws)]
+        summary = replace(summary, companions=companions(modes, covariates))
     if metric != plan.judgement.primary_metric:
         return summary
     changes = states(values) if len(values) >= LEAST_TRIALS else None
@@ -79,20 +79,19 @@ def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> It
     yield Covariate(POSITION, positions, named=True, drawn=True)
     yield _time(trials)
     of_trials = [draws.get(trial.block) for trial in trials]
-    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
-    if not plan.layouts:
-        yield Covariate(PADDING, sizes, named=False, drawn=True)
-        return
     numbers = [None if draw is None else draw.layout for draw in of_trials]
-    yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
-    layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
-    paths = _column([None if one is None else one.argument_bytes for one in layouts])
-    coins = _column([None if one is None else one.random_addresses for one in layouts])
+    if plan.layouts:
+        yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
     # Drawn once for each layout: so many draws there are to go by, not one for each trial.
-    units = len(set(numbers))
+    units = len(set(numbers)) if plan.layouts else None
+    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
     yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
-    yield Covariate(PATH, paths, named=False, drawn=True, units=units)
-    yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+    if plan.layouts:
+        layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
+        paths = _column([None if one is None else one.argument_bytes for one in layouts])
+        coins = _column([None if one is None else one.random_addresses for one in layouts])
+        yield Covariate(PATH, paths, named=False, drawn=True, units=units)
+        yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
 
 
 def _time(trials: Sequence[Trial]) -> Covariate:
@@ -111,22 +110,20 @@ WIDE = 0.10
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
     """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
-    if failures:
-        return failures.most_common(1)[0][0]
     unknown = (one.accounting.unknown for one in trials)
-    reasons = Counter(one[metric] for one in unknown if metric in one)
+    reasons = failures or Counter(one[metric] for one in unknown if metric in one)
     if reasons:
         return reasons.most_common(1)[0][0]
     return "its trials did not report it" if trials else "no trial of it is analysed"
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Return whether a metric spreads so much that the reader should be told why."""
+    """Return whether a metric spreads so much that the report should explain it."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Say where the spread of a metric lies, and what goes with it.
+    """Return where the spread of a metric lies, and what goes with it.
 
     Parameters
     ----------
@@ -135,19 +132,19 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     trials
         The n trials.
     seed
-        Of the resampling of the variance by level.
+        Seed of the resampling of the variance by level.
     """
-    found = strongest_association(values, observed_covariates(trials))
-    parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
+    association = strongest_association(values, observed_covariates(trials))
+    parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
     return "; ".join(part for part in parts if part)
 
 
 def _failure(trial: Trial) -> str:
-    words = (trial.failure or "").removeprefix(UNAVAILABLE)
+    failure = (trial.failure or "").removeprefix(UNAVAILABLE)
     if is_unavailable(trial):
-        return words
+        return failure
     lines = trial.error_tail.strip().splitlines()
-    return f"{words}: {lines[-1]}" if lines else words
+    return f"{failure}: {lines[-1]}" if lines else failure
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
@@ -162,10 +159,10 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
             units.extend([place] * len(batches))
     if len(set(units)) < 2:
         return ""
-    found = variance_by_level(
+    levels = variance_by_level(
         np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
     )
-    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in found.components)
+    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in levels.components)
     return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
 
 
@@ -173,13 +170,13 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
-def _association_phrase(found: Association | None) -> str:
+def _association_phrase(association: Association | None) -> str:
     """Return what a value is associated with."""
-    if found is None:
+    if association is None:
         return "no observed factor explains it"
-    how = "higher" if found.value is not None or found.correlation > 0 else "lower"
-    if found.covariate == TIME:
+    how = "higher" if association.value is not None or association.correlation > 0 else "lower"
+    if association.covariate == TIME:
         return f"{how} later in the campaign: it drifts"
-    if found.value is not None:
-        return f"{how} on {found.covariate} {found.value:g}"
-    return f"{how} with more {found.covariate}"
+    if association.value is not None:
+        return f"{how} on {association.covariate} {association.value:g}"
+    return f"{how} with more {association.covariate}"

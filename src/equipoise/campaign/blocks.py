@@ -83,8 +83,8 @@ def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> st
 
 def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:
     """Return the number of measured blocks that were drawn but never completed."""
-    drawn = {draw.block for draw in record.draws if draw.phase == "measured"}
-    return len(drawn) - len(complete)
+    numbers = {draw.block for draw in record.draws if draw.phase == "measured"}
+    return len(numbers) - len(complete)
 
 
 def is_unavailable(trial: Trial) -> bool:

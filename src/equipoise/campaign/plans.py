@@ -83,32 +83,34 @@ def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarni
     UnusableInput
         The limits contradict each other, or this host cannot draw the layouts.
     """
-    own = study.measure
+    measure = study.measure
     limits = limits.filled_from(
         CampaignLimits(
-            blocks=own.blocks,
-            min_blocks=own.min_blocks,
-            budget=own.budget_s,
-            precision=own.precision,
-            alpha=own.alpha,
-            min_effect=own.min_effect,
-            timeout=own.timeout_s,
-            warmup=own.warmup,
+            blocks=measure.blocks,
+            min_blocks=measure.min_blocks,
+            budget=measure.budget_s,
+            precision=measure.precision,
+            alpha=measure.alpha,
+            min_effect=measure.min_effect,
+            timeout=measure.timeout_s,
+            warmup=measure.warmup,
         )
     )
     plan = Plan(
         study=study.name,
         conditions=grid.conditions,
         measure=replace(
-            _measure(limits, own.metrics), washout=own.washout, ignore_failure=own.ignore_failure
+            _measure(limits, measure.metrics),
+            washout=measure.washout,
+            ignore_failure=measure.ignore_failure,
         ),
         stopping=limits.stopping(Stopping(blocks=STUDY_BLOCKS, leave_out_decided=True)),
-        judgement=limits.judgement(own.metrics),
+        judgement=limits.judgement(measure.metrics),
         seed=_seed(limits),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
     )
-    return over_layouts(plan, own.layouts, own.aslr)
+    return over_layouts(plan, measure.layouts, measure.aslr)
 
 
 def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:

@@ -40,7 +40,7 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
         # Only `env` and its like look at the arguments to find what they start.
         is_env = os.path.basename(launch.command[0]) == "env"
         arguments = launch.command if is_env else launch.command[:1]
-        key = (arguments, tuple(sorted(launch.own.items())), launch.folder)
+        key = (arguments, tuple(sorted(launch.variables.items())), launch.folder)
         if key not in known:
             known[key] = mapped_libraries(launch.command, launch.environment, launch.folder)
         mapped[condition.name] = known[key]
@@ -73,9 +73,12 @@ def check_that_each_took_effect(
         launch = _launch_of(condition, plan, environment)
         _check_process(condition)
         _check_preloads(launch, mapped[condition.name])
-        if any(launch.own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
+        if (
+            any(launch.variables.get(variable) for variable in CORE_VARIABLES)
+            or condition.tuned_for
+        ):
             _check_core_type(launch)
-        if launch.own.get(TUNABLES_VARIABLE):
+        if launch.variables.get(TUNABLES_VARIABLE):
             _check_tunables(launch)
         if condition.mapped_from:
             _check_libraries(launch, frozenset((mapped[condition.name].libraries or {}).values()))
@@ -87,7 +90,7 @@ class _Launch(Struct, frozen=True):
     condition: Condition
     command: tuple[str, ...]
     """Of programs that differ in layout alone, the first represents all."""
-    own: dict[str, str]
+    variables: dict[str, str]
     """Variables that the condition sets."""
     environment: dict[str, str]
     """All variables."""
@@ -102,16 +105,16 @@ def _launch_of(condition: Condition, plan: Plan, environment: Mapping[str, str])
         if isinstance(starts, Server)
         else starts.command_in(1 if plan.layouts else None)
     )
-    own, whole = starts.environment, {**environment, **starts.environment}
+    variables, whole = starts.environment, {**environment, **starts.environment}
     folder = starts.process.working_folder or plan.measure.working_folder
-    return _Launch(condition, command, own, whole, folder, plan.measure.timeout_s)
+    return _Launch(condition, command, variables, whole, folder, plan.measure.timeout_s)
 
 
 def _check_preloads(launch: _Launch, mapped: Mapped) -> None:
     if mapped.libraries is None:
         # A program that cannot be examined fails in its first trial, with its own message.
         return
-    for library in launch.own.get("LD_PRELOAD", "").replace(":", " ").split():
+    for library in launch.variables.get("LD_PRELOAD", "").replace(":", " ").split():
         if os.path.realpath(os.path.join(launch.folder, library)) in mapped.libraries.values():
             continue
         if "/" not in library and library in mapped.libraries:
@@ -160,14 +163,14 @@ def _check_tunables(launch: _Launch) -> None:
 
 def _check_core_type(launch: _Launch) -> None:
     """Ask the BLAS what it is tuned for; a server cannot be asked."""
-    condition, own = launch.condition, launch.own
+    condition, variables = launch.condition, launch.variables
     if condition.server is not None:
         return
-    variable = next((name for name in CORE_VARIABLES if own.get(name)), None)
+    variable = next((name for name in CORE_VARIABLES if variables.get(name)), None)
     hint = "try the command by hand"
     with _verifying(launch, "its core type", hint=hint, key="env", value=variable):
         tuned = blas_cores(condition.command, launch.environment, launch.folder, launch.timeout_s)
-    wrong = _wrong_core(condition, own, tuned)
+    wrong = _wrong_core(condition, variables, tuned)
     if wrong is not None:
         raise TookNoEffect(
             condition.name,
@@ -178,16 +181,16 @@ def _check_core_type(launch: _Launch) -> None:
         )
 
 
-def _wrong_core(condition: Condition, own: Mapping[str, str], tuned: BlasCores) -> str | None:
+def _wrong_core(condition: Condition, variables: Mapping[str, str], tuned: BlasCores) -> str | None:
     """Return how the core type of a BLAS differs from the requested one, or ``None``."""
     if not tuned.cores:
         return "no OpenBLAS and no BLIS that it uses says which core type it is tuned for"
-    requested = own.get(OPENBLAS_VARIABLE)
+    requested = variables.get(OPENBLAS_VARIABLE)
     for core in tuned.openblas if requested else ():
         if core.casefold() != str(requested).casefold():
             return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
     # The numbers of BLIS are its own; a level gives the name of the core type beside them.
-    requested = own.get(BLIS_VARIABLE)
+    requested = variables.get(BLIS_VARIABLE)
     for core in tuned.blis if requested else ():
         if not str(requested).isdecimal() and core != requested:
             return f"{BLIS_VARIABLE} is {requested}, and BLIS is tuned for {core}"

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from equipoise.cli import options
 from equipoise.cli.command_line import command_line
-from equipoise.cli.options import (
-    Option,
-    figures_option,
-    file_option,
-    names_option,
-    options_of,
-    report_option,
-)
 from equipoise.cli.output_files import check_folder
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.figures.save import require_figures
@@ -61,7 +54,7 @@ def _calipers(
     return tuple(number.convert(part, option, context) for part in value.split(","))
 
 
-def count_option(name: str, default: int, explanation: str, *, low: int = 0) -> Option:
+def count_option(name: str, default: int, explanation: str, *, low: int = 0) -> options.Option:
     """Return an option that takes a whole number from ``low`` up."""
     return click.option(
         name,
@@ -73,32 +66,30 @@ def count_option(name: str, default: int, explanation: str, *, low: int = 0) -> 
     )
 
 
-def ks_options(default_boot: int) -> Option:
+def ks_options(default_boot: int) -> options.Option:
     """Return the options of the Kolmogorov-Smirnov tests."""
-    return options_of(
+    return options.options_of(
         count_option("--boot", default_boot, "Bootstrap samples of the KS tests; 0 for none."),
         click.option("--no-ks", is_flag=True, help="Test no distribution, only means."),
     )
 
 
-def output_options(plot_help: str) -> Option:
+def output_options(plot_help: str) -> options.Option:
     """Return the options that name the files to write."""
-    return options_of(
-        report_option,
-        figures_option,
-        file_option(
+    return options.options_of(
+        options.report_option,
+        options.figures_option,
+        options.file_option(
             "--plot", "plot_file", metavar="FILE.html", help=f"{plot_help}; .svg and .png too."
         ),
-        click.option(
-            "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
-        ),
+        options.output_options,
     )
 
 
-table_options = options_of(
+table_options = options.options_of(
     click.argument("file", type=click.Path(path_type=Path)),
     click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
-    names_option("--covariates", metavar="A,B,C", help="What to compare."),
+    options.names_option("--covariates", metavar="A,B,C", help="What to compare."),
     click.option(
         "--formula",
         metavar="FORMULA",
@@ -110,12 +101,12 @@ table_options = options_of(
 outcome_option = click.option(
     "--outcome", metavar="COLUMN", help="What the treatment may have changed."
 )
-pairing_options = options_of(
+pairing_options = options.options_of(
     click.option(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
     ),
     count_option("--m", 1, "Controls for each treated.", low=1),
-    names_option("--exact", help="Covariates that must be equal."),
+    options.names_option("--exact", help="Covariates that must be equal."),
     click.option(
         "--caliper",
         metavar="SD[,SD…]",
@@ -128,18 +119,9 @@ pairing_options = options_of(
     click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"),
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
     click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
-    click.option("--quiet", is_flag=True, help="Print no progress and no table."),
-    click.option(
-        "--no-color",
-        "color",
-        is_flag=True,
-        flag_value=False,
-        default=True,
-        help="Draw without colour.",
-    ),
 )
 """The options that say who may be matched with whom."""
-matching_options = options_of(
+matching_options = options.options_of(
     pairing_options,
     click.option(
         "--propensity",
@@ -152,7 +134,7 @@ matching_options = options_of(
         default="inverse_variance",
         show_default=True,
     ),
-    names_option("--by", help="Match only among rows that agree in these columns."),
+    options.names_option("--by", help="Match only among rows that agree in these columns."),
 )
 """The options of a match by fixed weights."""
 
@@ -267,7 +249,7 @@ def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
         from equipoise.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
-    options = {
+    settings = {
         **pairing(arguments, names),
         "metric": arguments["metric"],
         "weights": table.weights,
@@ -280,11 +262,11 @@ def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
         if table.by is not None:
             from equipoise.matching.stratified import match_by
 
-            return match_by(*units, table.by, progress=progress, **options)
+            return match_by(*units, table.by, progress=progress, **settings)
         from equipoise.matching.match import match
 
         return match(
-            *units, progress=progress, common_support=arguments["common_support"], **options
+            *units, progress=progress, common_support=arguments["common_support"], **settings
         )
 
 

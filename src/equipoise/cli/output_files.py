@@ -36,7 +36,7 @@ Reported = tuple[ResultDocument, RunRecord | None]
 
 
 def check_folder(path: Path) -> None:
-    """Check that a file can stand there at all, before the work for it is done.
+    """Check that a file can be written at a path, before the work for it is done.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_folder(path: Path) -> None:
 
 
 def check_report(path: Path) -> None:
-    """Check that a report can be written there at all, before the work for it is done.
+    """Check that a report can be written at a path, before the work for it is done.
 
     Raises
     ------

@@ -167,16 +167,14 @@ def _evidence_request(arguments: dict[str, Any]) -> EvidenceRequest:
 
 def _experiment_request(arguments: dict[str, Any], explained: Plan) -> ExperimentRequest:
     """Return what is to be tried on this campaign's gap, as the options say."""
-    own = [user_variable(text) for text in arguments["tries"]]
-    if arguments["try_commands"]:
-        site = host_site()
-        own.extend(user_command(text, site) for text in arguments["try_commands"])
+    variables = [user_variable(text) for text in arguments["tries"]]
+    commands = [user_command(text, host_site()) for text in arguments["try_commands"]]
     default = default_experiment(explained)
     return ExperimentRequest(
         stopping=options.limits_of(arguments).stopping(default.stopping),
         alpha=default.alpha if arguments["alpha"] is None else arguments["alpha"],
         seed=default.seed if arguments["seed"] is None else arguments["seed"],
-        own=tuple(own),
+        own=(*variables, *commands),
         only=arguments["only"],
     )
 

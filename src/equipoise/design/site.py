@@ -130,10 +130,9 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
             yield Missing(f"folder {folder}", install, "library_path")
     if level.working_folder is not None and not os.path.isdir(level.working_folder):
         yield Missing(f"folder {level.working_folder}", install, "folder")
-    ours = os.sched_getaffinity(0)
     for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
-        if cpu not in ours:
-            hint = f"name CPUs of {', '.join(map(str, sorted(ours)))}"
+        if cpu not in site.cpus:
+            hint = f"name CPUs of {', '.join(map(str, site.cpus))}"
             yield Missing(f"CPU {cpu} that we may use", hint, "cpu")
     search = None
     if level.server is not None:

@@ -328,13 +328,13 @@ def _observations(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
 
 def _unpacked(document: bytes, room: int) -> bytes:
     """Decompress a document, but no more of it than any document has."""
-    most = min(MOST_DOCUMENT_BYTES, room)
+    limit = min(MOST_DOCUMENT_BYTES, room)
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(document, most + 1)
+        unpacked = inflater.decompress(document, limit + 1)
     except zlib.error as error:
         raise ValueError(f"a document of evidence: {error}") from error
-    if len(unpacked) > most:
+    if len(unpacked) > limit:
         raise ValueError(
             f"a document of evidence unpacks to more than {MOST_DOCUMENT_BYTES} bytes, "
             f"or those of the run to more than {MOST_EVIDENCE_BYTES}"

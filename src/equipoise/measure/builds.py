@@ -52,7 +52,7 @@ def build_levels(
         if status != 0:
             raise ConditionFailed(
                 f"{level} cannot be built: {describe_status(status)}: {line}"
-                + stderr_suffix(output).replace("stderr: ", ""),
+                + stderr_suffix(output, ""),
                 hint="try the line by hand; it runs through sh in the working folder",
             )
     return builds
@@ -75,7 +75,7 @@ def build_revision(
         hint = f"the disk of {home} is full: set TMPDIR to a folder of one with room"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)}: {line}"
-        + stderr_suffix(output).replace("; stderr: ", "; its output: "),
+        + stderr_suffix(output, "its output: "),
         hint=hint,
     )
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from equipoise.design.layouts import longer_path
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
-from equipoise.measure.untimed import Hook, describe_signal, run_hook, unavailable_reason
+from equipoise.measure.untimed import describe_signal, run_hook, unavailable_reason
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.record import UNAVAILABLE, Accounting, Draw, Trial
@@ -90,7 +90,7 @@ class TrialRunner:
         """Run the ``--cleanup`` of every condition whose ``--setup`` may have run."""
         for index in sorted(self._was_set_up):
             condition = self._plan.conditions[index]
-            self._run_hook("cleanup", condition, condition.hooks.cleanup)
+            self._run_hook("cleanup", condition)
         self._was_set_up.clear()
 
     def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> TrialReport:
@@ -98,8 +98,8 @@ class TrialRunner:
         condition = self._plan.conditions[index]
         if index not in self._was_set_up:
             self._was_set_up.add(index)
-            self._run_hook("setup", condition, condition.hooks.setup)
-        self._run_hook("prepare", condition, condition.hooks.prepare)
+            self._run_hook("setup", condition)
+        self._run_hook("prepare", condition)
         self._metrics_file.clear()
         with self._serving(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
@@ -111,7 +111,7 @@ class TrialRunner:
         accounting = accounting_of(report)
         if metrics.unreadable is not None:
             accounting = without_metrics(accounting, metrics.unreadable, self._plan, condition)
-        self._run_hook("conclude", condition, condition.hooks.conclude)
+        self._run_hook("conclude", condition)
         failure = failure_of(report, self._plan.measure.timeout_s)
         error_tail, samples = report.error_tail, metrics.samples
         if service is not None:
@@ -179,10 +179,13 @@ class TrialRunner:
             **environment,
         }
 
-    def _run_hook(self, option: str, condition: Condition, line: str | None) -> None:
+    def _run_hook(self, option: str, condition: Condition) -> None:
+        line = getattr(condition.hooks, option)
         if line is not None:
             run_hook(
-                Hook(option, condition.name, line),
+                option,
+                condition.name,
+                line,
                 {**self._environment, **condition.environment},
                 self._plan.measure.working_folder,
                 self._plan.measure.timeout_s,

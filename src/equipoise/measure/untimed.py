@@ -25,18 +25,15 @@ UNAVAILABLE_STATUS = 69
 """Exit status of a workload that this machine cannot run (``EX_UNAVAILABLE`` of sysexits.h)."""
 
 
-class Hook(Struct, frozen=True):
-    """One command line around the trials of a condition."""
-
-    option: str
-    condition: str
-    line: str
-
-
 def run_hook(
-    hook: Hook, environment: Mapping[str, str], working_folder: str, timeout_s: float
+    option: str,
+    condition: str,
+    line: str,
+    environment: Mapping[str, str],
+    working_folder: str,
+    timeout_s: float,
 ) -> None:
-    """Run one hook to its end, through a shell.
+    """Run the line of one hook (``--prepare`` and its like) of a condition, through a shell.
 
     Raise `ConditionFailed` if it exits non-zero, dies of a signal or takes longer than
     ``timeout_s`` seconds.
@@ -44,15 +41,14 @@ def run_hook(
     # A file, not a pipe: a server that the hook starts keeps the descriptor open for ever.
     with tempfile.TemporaryFile() as errors:
         try:
-            command = [SHELL, "-c", hook.line]
+            command = [SHELL, "-c", line]
             status = run_untimed(command, environment, working_folder, timeout_s, errors)
-            failure = f"{describe_status(status)}: {hook.line}"
-            failure += stderr_suffix(tail(errors.fileno()))
+            failure = f"{describe_status(status)}: {line}{stderr_suffix(tail(errors.fileno()))}"
         except subprocess.TimeoutExpired:
-            status, failure = None, f"timed out after {timeout_s:g} s: {hook.line}"
+            status, failure = None, f"timed out after {timeout_s:g} s: {line}"
     if status != 0:
         raise ConditionFailed(
-            f"--{hook.option} of {hook.condition} failed: {failure}",
+            f"--{option} of {condition} failed: {failure}",
             hint="append '|| true' to it if its failure does not matter",
         )
 
@@ -99,10 +95,10 @@ def tail(descriptor: int) -> str:
     return os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
 
 
-def stderr_suffix(error_tail: str) -> str:
+def stderr_suffix(error_tail: str, label: str = "stderr: ") -> str:
     """Return the last lines of standard error, in the form that ends a message."""
     lines = [line.strip() for line in error_tail.splitlines() if line.strip()]
-    return f"; stderr: {' / '.join(lines[-3:])}" if lines else ""
+    return f"; {label}{' / '.join(lines[-3:])}" if lines else ""
 
 
 def describe_status(status: int) -> str:

@@ -20,9 +20,9 @@ FIRST_ENGINE = 1
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 LAYOUT = "{layout}"
-"""Stands in a command for the number of the layout that its block has drawn."""
+"""Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"
-"""Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
+"""Unix socket of a server, for which Equipoise waits if no command tells that it is ready."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
@@ -66,7 +66,7 @@ class Layout(Struct, frozen=True):
 
 
 class Server(Struct, frozen=True):
-    """A server and how it is dealt with; the condition's command is its client.
+    """A server and the commands around its life; the condition's command is its client.
 
     In every command, and in the environment, ``{folder}`` is the server's own folder, new in each
     life, ``{port}`` a port of the loopback interface that nobody listens on, and
@@ -74,30 +74,30 @@ class Server(Struct, frozen=True):
     """
 
     start: tuple[str, ...]
-    """Runs in the foreground until it is stopped; the program comes first."""
+    """Command that runs in the foreground until the server is stopped; the program comes first."""
     environment: dict[str, str] = field(default_factory=dict)
     """Variables of the server and what prepares it, over the environment of the caller."""
     process: Process = Process()
     """Settings of the server; its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
-    """Run to its end once in each segment, in an empty folder; every life begins with a copy of
-    what is in it then. The levels of a study do not reach it."""
+    """Command that runs to its end once in each segment, in an empty folder. Every life begins
+    with a copy of that folder. The levels of a study do not change this command."""
     fill: tuple[str, ...] | None = None
     """Command that runs once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
     """Command that runs to its end before the server starts."""
     ready: tuple[str, ...] | None = None
-    """Asked again and again until it succeeds; without one, until the port
+    """Command that is repeated until it succeeds; without one, Equipoise waits until the port
     accepts, or ``SOCKET`` where the start command has no port."""
     stop: tuple[str, ...] | None = None
-    """Ends the server; without one, ``stop_signal`` does."""
+    """Command that ends the server; without one, ``stop_signal`` ends it."""
     stop_signal: str = "TERM"
     ready_s: float = 30.0
-    """Seconds that it may take to be ready, and to stop."""
+    """Seconds that the server may take to be ready, and to stop."""
     search_path: tuple[str, ...] = ()
-    """Folders behind those of ``PATH``, for it and for every command that deals with it."""
+    """Folders behind those of ``PATH``, for the server and for all of its commands."""
     unprivileged: bool = False
-    """It refuses to run as root: where we are root, it runs as another user."""
+    """Whether the server refuses to run as root; started by root, it runs as another user."""
     trial: ServerTrial = "life"
     """Length of a trial; the same for all servers of a plan."""
 
@@ -124,10 +124,10 @@ class Condition(Struct, frozen=True):
     server: Server | None = None
     """Server of the condition; ``command`` is its client then."""
     mapped_from: tuple[str, ...] = ()
-    """Folders and files: what it runs must map a library from each, or the campaign does not
+    """Folders and files: its process must map a library from each, or the campaign does not
     begin."""
     reports: tuple[str, ...] = ()
-    """The metrics that it is known to report itself: one that is missing is given a reason."""
+    """Metrics that its workload reports; a result gives the reason for each missing one."""
     tuned_for: tuple[str, ...] = ()
     """Core types of which the BLAS must report one."""
     output: Output | None = None
@@ -135,11 +135,11 @@ class Condition(Struct, frozen=True):
 
     @property
     def has_programs_by_layout(self) -> bool:
-        """Whether its command is another one in each layout."""
+        """Whether its command differs between layouts."""
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
-        """Return the command in the layout of this number, from 1; ``None`` without layouts."""
+        """Return the command in a layout, by its number from 1; ``None`` without layouts."""
         if layout is None:
             return self.command
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
@@ -243,8 +243,8 @@ class Plan(Struct, frozen=True):
     @property
     def warmup_blocks(self) -> int:
         """Blocks of warm-up: programs of their own in each layout are warmed up in each."""
-        own = any(condition.has_programs_by_layout for condition in self.conditions)
-        return self.measure.warmup * (len(self.layouts) if self.layouts and own else 1)
+        by_layout = any(condition.has_programs_by_layout for condition in self.conditions)
+        return self.measure.warmup * (len(self.layouts) if self.layouts and by_layout else 1)
 
     @property
     def described(self) -> tuple[int, ...]:
@@ -269,10 +269,10 @@ class PlannedIntervention(Struct, frozen=True):
     """The baseline itself, or with a sham of the intervention (verdict.md §7)."""
     candidate_without: int
     weight: float
-    """How often it is drawn beside others that are open: the seconds of its causes."""
+    """Its weight in the draw among open interventions: the seconds of its causes."""
     advice: str | None = None
     only_confirms: bool = False
-    """Whether that it closes nothing refutes no cause."""
+    """Whether it refutes no cause if it closes nothing of the gap."""
     asked_by: tuple[str, str] | None = None
     """The option and its value that asked for it; ``None`` if a cause did."""
 
@@ -288,7 +288,7 @@ class OmittedIntervention(Struct, frozen=True):
 
 
 class ExperimentPlan(Struct, frozen=True):
-    """Which gap, what evidence suggested of it, and what is tried.
+    """A gap, the causes that evidence suggests, and the interventions that test them.
 
     Conditions 0 and 1 of the plan are the baseline and the candidate.
     """
@@ -296,7 +296,7 @@ class ExperimentPlan(Struct, frozen=True):
     run: str
     """The campaign whose gap it is."""
     causes: tuple[Explanation, ...]
-    """All open."""
+    """Suggested causes; all are open."""
     attempts: tuple[PlannedIntervention, ...]
     not_tried: tuple[OmittedIntervention, ...] = field(default=())
     """Interventions that fit a cause and are not among the attempts."""

@@ -45,10 +45,10 @@ def quoted_but_for_placeholders(word: str, quote: Callable[[str], str]) -> str:
     quote
         Quotes a text for a shell.
     """
-    found = _placeholders_in(word)
-    if not found:
+    placeholders = _placeholders_in(word)
+    if not placeholders:
         return quote(word)
-    pieces = re.split(rf"(=(?:{'|'.join(map(re.escape, found))})(?![A-Za-z0-9_]))", word)
+    pieces = re.split(rf"(=(?:{'|'.join(map(re.escape, placeholders))})(?![A-Za-z0-9_]))", word)
     literal = "".join(pieces[::2])
     if literal.isprintable() and not _UNSAFE_BETWEEN_DOUBLE_QUOTES.search(literal):
         return f'"{word}"'
@@ -66,7 +66,9 @@ def _placeholders_in(word: str) -> tuple[str, ...]:
     except ValueError:
         parts = [word]
     matches = map(_OWN_PLACEHOLDER.fullmatch, parts)
-    return tuple(sorted({one["placeholder"] for one in matches if one}, key=len, reverse=True))
+    return tuple(
+        sorted({match["placeholder"] for match in matches if match}, key=len, reverse=True)
+    )
 
 
 TUNING_VARIABLES = frozenset(

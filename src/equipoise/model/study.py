@@ -126,7 +126,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class ServerWorkload:
-    """A server and how it is dealt with; see `equipoise.model.plan.Server`."""
+    """A server and the commands around its life; see `equipoise.model.plan.Server`."""
 
     start: Words
     install: Words | None = None
@@ -197,7 +197,7 @@ class StudyMeasure:
 
 
 Exclusion = dict[str, tuple[str, ...]]
-"""Levels by factor: it holds of a condition that has one of each."""
+"""Levels by factor; an exclusion holds of a condition that has one level of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class Study:
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
-    """A condition of which one of them holds is not run."""
+    """A condition is not run if one of them holds of it."""
     measure: StudyMeasure = StudyMeasure()
     compared: ComparedFactor | None = None
     """``None`` if nothing is compared: sizes alone are described."""

@@ -76,12 +76,7 @@ def repository_at(folder: Path) -> Repository:
 
 
 def revision_named(repository: Repository, name: str, option: str) -> Revision:
-    """Return the commit that the user names.
-
-    Parameters
-    ----------
-    option
-        Option that names it, for the error.
+    """Return the commit that the user names with an option.
 
     Raises
     ------
@@ -153,17 +148,9 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
 
 
 def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
-    """Check a revision out into a new folder of the repository's own name.
+    """Check a revision out into a new folder of the repository's own name; return that folder.
 
-    Parameters
-    ----------
-    side
-        An existing folder for this revision alone.
-
-    Returns
-    -------
-    Path
-        Root of the working tree.
+    ``side`` is an existing folder for this revision alone.
 
     Raises
     ------

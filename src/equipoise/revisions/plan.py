@@ -86,10 +86,7 @@ Pair = tuple[CheckedOut, CheckedOut]
 def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[str], None]) -> Pair:
     """Check both revisions out into the scratch folder and build them there.
 
-    Parameters
-    ----------
-    say
-        Called with a line on each step, for a user who waits.
+    ``say`` is called with a line on each step, for a user who waits.
 
     Raises
     ------
@@ -220,12 +217,8 @@ def conditions_of_gate(
 ) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
     """Return each benchmark of both revisions as a condition, and their contrasts.
 
-    Parameters
-    ----------
-    environment
-        Environment whose PATH finds programs without a slash in their name.
-    tool
-        Tool that reads the results of the benchmarks, if they report them in its form.
+    The PATH of the environment finds programs without a slash in their name. The tool reads the
+    results of the benchmarks, if they report them in its form.
 
     Raises
     ------

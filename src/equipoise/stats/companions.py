@@ -25,7 +25,7 @@ from equipoise.stats.spread import holm
 
 LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
-"""Trials in a mode, and trials with a value: fewer cannot be told from chance."""
+"""Trials in a mode, and trials with a value: fewer cannot be distinguished from chance."""
 LEAST_STRENGTH = 0.3
 """Least correlation that is worth reporting."""
 LEAST_FOR_AMOUNTS = 7
@@ -78,7 +78,7 @@ def strongest_association(
         return None
     tested = [
         Association(name, value, correlation, _of_few(correlation, trials))
-        for name, value, correlation, trials in _correlations(column, covariates, least=2)
+        for name, value, correlation, trials in _correlations(column, covariates, minimum=2)
     ]
     likely = [one for one in tested if one.value is None or one.correlation > 0]
     if not likely:
@@ -130,11 +130,11 @@ def companions(
 
 
 def _correlations(
-    column: FloatArray, covariates: Sequence[Covariate], least: int
+    column: FloatArray, covariates: Sequence[Covariate], minimum: int
 ) -> Iterator[tuple[str, float | None, float, float]]:
     """Yield name, value, correlation and number of independent trials of each column tested."""
     for covariate in covariates:
-        for value, other in _columns(covariate, least):
+        for value, other in _columns(covariate, minimum):
             # The correlation at every circular shift.
             spectrum = np.fft.rfft(column) * np.conj(np.fft.rfft(other))
             shifts = np.fft.irfft(spectrum, n=len(column))
@@ -143,7 +143,7 @@ def _correlations(
             yield covariate.name, value, float(shifts[0]), trials
 
 
-def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, FloatArray]]:
+def _columns(covariate: Covariate, minimum: int) -> Iterator[tuple[float | None, FloatArray]]:
     """Yield each column that the modes are held against, standardised."""
     values = covariate.values
     if np.isnan(values).any():
@@ -151,7 +151,7 @@ def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, F
     candidates: list[tuple[float | None, FloatArray, int]] = [(None, shared_ranks(values), 0)]
     if covariate.named:
         candidates = [
-            (float(value), (values == value).astype(np.float64), least)
+            (float(value), (values == value).astype(np.float64), minimum)
             for value in np.unique(values)
         ]
     for value, unscaled, fewest in candidates:
@@ -160,9 +160,9 @@ def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, F
             yield value, column
 
 
-def _standard(column: FloatArray, least: int) -> FloatArray | None:
+def _standard(column: FloatArray, minimum: int) -> FloatArray | None:
     """Scale to mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
-    if least and min(column.sum(), len(column) - column.sum()) < least:
+    if minimum and min(column.sum(), len(column) - column.sum()) < minimum:
         return None
     centred = column - column.mean()
     length = float(np.sqrt(np.sum(centred**2)))

@@ -1,4 +1,4 @@
-"""A gate's decision on which comparisons are too slow, valid however often one asks.
+"""A gate's decision on which comparisons are too slow, valid after any number of interim analyses.
 
 The null hypothesis of each comparison is that the candidate is slower by no more than the smallest
 effect that matters. A comparison fails where the whole interval lies beyond that effect. Of K

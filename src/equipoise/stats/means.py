@@ -61,7 +61,7 @@ def ratio_of_means(
     baseline, candidate
         Shape (n,): costs in the same n blocks, in the order in which they ran.
     seed
-        Of the resampling.
+        Seed of the resampling.
     level
         1 minus the nominal coverage.
     """

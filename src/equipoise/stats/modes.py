@@ -39,9 +39,10 @@ class Modes(Struct, frozen=True):
     cuts: tuple[float, ...]
     """The valleys between them: one fewer."""
     log_evidence: float | None
-    """Of the weakest split that was made, or of the strongest that was not: half the difference of
-    the BICs of one shape and of two normal laws, about the natural logarithm of the Bayes factor
-    for several modes. ``None`` where too few values say nothing, or no valley is there."""
+    """Evidence of the weakest split that was made, or of the strongest that was not.
+
+    Half the difference of the BICs of one shape and of two normal laws, about the natural logarithm
+    of the Bayes factor for several modes; ``None`` for too few values, or without a valley."""
 
     def of(self, values: FloatArray) -> IntArray:
         """Return to which mode each value belongs, from 0; shape (n,)."""
@@ -49,7 +50,7 @@ class Modes(Struct, frozen=True):
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
-    """Tell how many modes a sample has, where, and with what shares.
+    """Return how many modes a sample has, where, and with what shares.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     sample = ordered
     if count > MOST_VALUES:
         sample = np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
-    least = max(LEAST_SHARE * len(sample), LEAST_MEMBERS * len(sample) / count)
-    cuts, evidence = _cuts(_spread_ties(sample, step), least, step, LEAST_EVIDENCE)
+    members = max(LEAST_SHARE * len(sample), LEAST_MEMBERS * len(sample) / count)
+    cuts, evidence = _cuts(_spread_ties(sample, step), members, step, LEAST_EVIDENCE)
     # Ties were spread out to find the valleys: one may part no values.
     places = [0, *np.searchsorted(ordered, cuts).tolist()]
     cuts = [
@@ -88,31 +89,31 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 
 
 def _cuts(
-    ordered: FloatArray, least: float, step: float, evident: float
+    ordered: FloatArray, members: float, step: float, evident: float
 ) -> tuple[list[float], float | None]:
     """Return the valleys of a sample, lowest first, and the evidence of the weakest claim."""
-    cut, evidence = _split(ordered, least, step, evident)
+    cut, evidence = _split(ordered, members, step, evident)
     if cut is None:
         return [], evidence
     place = int(np.searchsorted(ordered, cut))
     below, above = (
-        _cuts(side, least, step, FURTHER_EVIDENCE) for side in (ordered[:place], ordered[place:])
+        _cuts(side, members, step, FURTHER_EVIDENCE) for side in (ordered[:place], ordered[place:])
     )
     evidences = [evidence, *(weakest for cuts, weakest in (below, above) if cuts)]
     return [*below[0], cut, *above[0]], min(one for one in evidences if one is not None)
 
 
 def _split(
-    ordered: FloatArray, least: float, step: float, evident: float
+    ordered: FloatArray, members: float, step: float, evident: float
 ) -> tuple[float | None, float | None]:
     """Return the valley, if it is evident, and the evidence, if there is a valley at all."""
     count = len(ordered)
-    if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
+    if count < max(LEAST_VALUES, 2 * members) or ordered[-1] - ordered[0] <= step:
         return None, None
     two = two_normals(ordered)
     below = int(np.searchsorted(ordered, two.valley_at))
     smallest = min(below, count - below, two.shares.min() * count)
-    if two.valley_depth > SHALLOWEST_VALLEY or smallest < least:
+    if two.valley_depth > SHALLOWEST_VALLEY or smallest < members:
         return None, None
     sides = (ordered[:below], ordered[below:])
     evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))

@@ -30,15 +30,15 @@ def smallest_effect(
     differences
         Shape (n,): ln(candidate) - ln(baseline) of blocks without an effect, finite.
     blocks
-        Of the campaign in question.
+        Number of blocks of the campaign.
     alpha
-        Of its verdict.
+        Alpha of its verdict.
     seed
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------
-    In log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
+    The effect in log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
     """
     simulated = min(blocks, MOST_SIMULATED)
     if simulated < 8 or len(differences) < 8:
@@ -52,20 +52,20 @@ def smallest_effect(
         for _ in range(CONTINUATIONS)
     ]
     low, high = 0.0, math.log1p(LARGEST_EFFECT)
-    if not _found(campaigns, high, alpha):
+    if not _is_seen(campaigns, high, alpha):
         return None
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
-        if _found(campaigns, middle, alpha):
+        if _is_seen(campaigns, middle, alpha):
             high = middle
         else:
             low = middle
     return high * math.sqrt(simulated / blocks)
 
 
-def _found(campaigns: list[tuple[FloatArray, OrderArray]], effect: float, alpha: float) -> bool:
-    found = 0
+def _is_seen(campaigns: list[tuple[FloatArray, OrderArray]], effect: float, alpha: float) -> bool:
+    detected = 0
     for noise, orders in campaigns:
         blocks = PairedBlocks(np.ones_like(noise), np.exp(noise + effect), orders)
-        found += blocks.engine.blocks_to_exclude(0.0, alpha) is not None
-    return found >= FOUND_IN * len(campaigns)
+        detected += blocks.engine.blocks_to_exclude(0.0, alpha) is not None
+    return detected >= FOUND_IN * len(campaigns)

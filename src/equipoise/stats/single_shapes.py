@@ -61,8 +61,8 @@ def best_single_bic(values: FloatArray) -> float:
         (3, _shifted_lognormal(right)),
         (4, _normal_with_spikes(right)),
     )
-    least = min(terms * math.log(count) - 2.0 * likelihood for terms, likelihood in likelihoods)
-    return least + 2.0 * count * math.log(spread)
+    bic = min(terms * math.log(count) - 2.0 * likelihood for terms, likelihood in likelihoods)
+    return bic + 2.0 * count * math.log(spread)
 
 
 def _beta(values: FloatArray) -> float:
@@ -106,16 +106,16 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
 
 def _gumbel(values: FloatArray) -> float:
     """Fit the law of the largest values: the likelihood equation for the scale, by bisection."""
-    mean, least = float(np.mean(values)), float(np.min(values))
+    mean, smallest = float(np.mean(values)), float(np.min(values))
     low, high = 1e-3, 10.0
     for _ in range(GUMBEL_ROUNDS):
         scale = math.sqrt(low * high)
-        weight = np.exp(-(values - least) / scale)
+        weight = np.exp(-(values - smallest) / scale)
         if scale - mean + float(np.sum(values * weight) / np.sum(weight)) > 0:
             high = scale
         else:
             low = scale
-    place = least - scale * math.log(float(np.mean(weight)))
+    place = smallest - scale * math.log(float(np.mean(weight)))
     standard = (values - place) / scale
     return float(np.sum(-standard - np.exp(-standard))) - len(values) * math.log(scale)
 
@@ -173,8 +173,8 @@ def _shifted_lognormal(values: FloatArray) -> float:
     The likelihood has no bound as the shift nears the smallest value; it stays a hundredth of the
     range, or the distance to the next, away from it.
     """
-    least, range_ = float(values[0]), float(values[-1] - values[0])
-    shifts = least - range_ * np.geomspace(0.01, 100.0, 60)
+    smallest, range_ = float(values[0]), float(values[-1] - values[0])
+    shifts = smallest - range_ * np.geomspace(0.01, 100.0, 60)
     logs = np.log(values[None, :] - shifts[:, None])
     likelihoods = -0.5 * len(values) * (np.log(2.0 * math.pi * np.var(logs, axis=1)) + 1.0)
     return float(np.max(likelihoods - logs.sum(axis=1)))

@@ -33,12 +33,12 @@ MIDDLE = (0.1, 0.9)
 class SpreadChange(Struct, frozen=True):
     """The spread of one condition beside that of another, in the same blocks."""
 
-    free: float
+    varying: float
     """Spread of the logarithmic times with nothing held: 0.1 is about ±10 %."""
-    held: float
+    fixed: float
     share: float | None
-    """Fraction of the variance that is gone when it is held: 1 - (held / free)². ``None`` if free
-    is 0, negative if it spreads more."""
+    """Fraction of the variance that is gone when it is held: 1 - (fixed / varying)². ``None`` if
+    ``varying`` is 0, negative if it spreads more."""
     share_ci: Interval
     """Bootstrap over blocks."""
     p_value: float
@@ -47,29 +47,29 @@ class SpreadChange(Struct, frozen=True):
 
 
 def spread(values: FloatArray) -> float:
-    """Half the range of the middle 80 % of the logarithms; values of shape (n,), positive."""
+    """Return half the range of the middle 80 % of the logarithms of n positive values."""
     low, high = np.quantile(np.log(values), MIDDLE)
     return float(high - low) / 2.0
 
 
 def describe_spread(log_spread: float) -> str:
-    """``±3.1 %``, or ``×÷2.6`` where plus and minus would not be alike any more."""
+    """Return ``±3.1 %``, or ``×÷2.6`` where plus and minus would no longer be equal."""
     if log_spread < _FACTOR_FROM:
         return f"±{100 * log_spread:.2g} %"
     return f"×÷{math.exp(log_spread):.3g}"
 
 
 def spread_change(
-    free: FloatArray, held: FloatArray, *, seed: int, level: float = 0.05
+    varying: FloatArray, fixed: FloatArray, *, seed: int, level: float = 0.05
 ) -> SpreadChange | None:
     """Compare the spread of two conditions.
 
     Parameters
     ----------
-    free, held
+    varying, fixed
         Shape (n,) each: costs of the same blocks; positive and finite.
     seed
-        Of the permutations and of the bootstrap.
+        Seed of the permutations and of the bootstrap.
     level
         1 minus the coverage of the interval.
 
@@ -77,16 +77,16 @@ def spread_change(
     -------
     ``None`` under ``LEAST_BLOCKS``.
     """
-    if len(free) < LEAST_BLOCKS:
+    if len(varying) < LEAST_BLOCKS:
         return None
-    of_free, of_held = spread(free), spread(held)
+    varying_spread, fixed_spread = spread(varying), spread(fixed)
     return SpreadChange(
-        free=of_free,
-        held=of_held,
-        share=None if of_free == 0.0 else 1.0 - (of_held / of_free) ** 2,
-        share_ci=_share_interval(free, held, seed, level),
-        p_value=_p_value(free, held, seed),
-        blocks=len(free),
+        varying=varying_spread,
+        fixed=fixed_spread,
+        share=None if varying_spread == 0.0 else 1.0 - (fixed_spread / varying_spread) ** 2,
+        share_ci=_share_interval(varying, fixed, seed, level),
+        p_value=_p_value(varying, fixed, seed),
+        blocks=len(varying),
     )
 
 
@@ -101,23 +101,24 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _p_value(free: FloatArray, held: FloatArray, seed: int) -> float:
-    away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (free, held)]
+def _p_value(varying: FloatArray, fixed: FloatArray, seed: int) -> float:
+    away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (varying, fixed)]
     scores = shared_ranks(np.concatenate(away))
-    differences = scores[len(free) :] - scores[: len(free)]
+    differences = scores[len(varying) :] - scores[: len(varying)]
     generator = np.random.default_rng(seed)
-    flips = generator.integers(0, 2, size=(FLIPS, len(free)), dtype=np.int8) * 2 - 1
+    flips = generator.integers(0, 2, size=(FLIPS, len(varying)), dtype=np.int8) * 2 - 1
     sums = flips @ differences
     # What is flipped back to itself counts too, so that the test never says 0.
     as_low = int(np.sum(sums <= differences.sum() + 1e-9))
     return (1 + as_low) / (1 + FLIPS)
 
 
-def _share_interval(free: FloatArray, held: FloatArray, seed: int, level: float) -> Interval:
+def _share_interval(varying: FloatArray, fixed: FloatArray, seed: int, level: float) -> Interval:
     generator = np.random.default_rng(seed)
-    chosen = circular_block_indices(len(free), RESAMPLES, generator)
+    chosen = circular_block_indices(len(varying), RESAMPLES, generator)
     ranges = [
-        np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1)) for one in (free, held)
+        np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1))
+        for one in (varying, fixed)
     ]
     if not (ranges[0] > 0.0).all():
         return (None, None)

@@ -1,4 +1,4 @@
-"""The verdict on one candidate or several, valid however often one looks (verdict.md §1, §3, §4).
+"""The verdict on candidates, valid after any number of interim analyses (verdict.md §1, §3, §4).
 
 Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
 ±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
@@ -166,11 +166,11 @@ def select_most(
     selected = tested
     while selected:
         judged = judged_at(alpha * selected / tested)
-        found = {place: one for place, one in enumerate(judged) if is_met(one)}
-        if len(found) >= selected:
-            return found
+        met = {place: one for place, one in enumerate(judged) if is_met(one)}
+        if len(met) >= selected:
+            return met
         # A lower level selects no more: none between the two can have as many as it needs.
-        selected = len(found)
+        selected = len(met)
     return {}
 
 
@@ -207,7 +207,7 @@ def blocks_to_go(
     min_effect, alpha
         As given to ``judge``.
     seed
-        Of the continuations, from 0 to 2^64 - 1.
+        Seed of the continuations, from 0 to 2^64 - 1.
     """
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)

@@ -118,12 +118,12 @@ def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
         return None
     counts = Counter(one.kind for one in shapes)
     commonest, agreeing = counts.most_common(1)[0]
-    most = DISSENTING_SHARE * len(shapes)
-    consistent = len(shapes) - agreeing <= most
+    dissenters = DISSENTING_SHARE * len(shapes)
+    consistent = len(shapes) - agreeing <= dissenters
     return WorkloadShape(
         kind=commonest if consistent else "inconsistent",
         trials=tuple(shapes),
-        has_steady_state=counts["no steady state"] <= most,
+        has_steady_state=counts["no steady state"] <= dissenters,
         summary=_summary(shapes, counts) if consistent else f"inconsistent: {_listed(counts)}",
     )
 

@@ -28,7 +28,7 @@ class Gap(Struct, frozen=True):
     trials: Runs[Trial]
     """Trials of the complete blocks in which both ran."""
     chosen_because: str | None = None
-    """Sentence that says why this gap of several."""
+    """Sentence that says why this gap was chosen among several."""
     judged_by: str = PRIMARY_METRIC
     """The campaign's own primary metric."""
 
@@ -59,8 +59,8 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     Raises
     ------
     UnusableInput
-        The campaign was imported, is a gate, compares nothing, has no complete block, or has no
-        such comparison, or several.
+        The campaign was imported, is a gate, compares nothing, has no complete block, or does not
+        compare the named conditions.
     """
     plan = record.plan
     if plan.imported is not None:
@@ -154,7 +154,7 @@ def nothing_to_explain(gap: Gap) -> str:
 
 
 def _largest(gaps: Sequence[Gap]) -> Gap:
-    """Return the largest gap that was called, or the largest; of several it says why."""
+    """Return the largest gap that was called, or else the largest; of several, with the reason."""
     if len(gaps) == 1:
         return gaps[0]
     called = [gap for gap in gaps if gap.is_called]

@@ -151,18 +151,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usable_size_is_at_least_what_was_asked_for_and_all_of_it_is_ours() {
+    fn the_usable_size_is_at_least_the_requested_one_and_all_of_it_is_ours() {
         for size in [0, 1, 8, 24, 25, 100, 4096, 35_840, 300_000, 5_000_000] {
             let block = malloc(size);
             assert_eq!(block as usize % 16, 0);
             // SAFETY: the block is live, and its usable size is what the library promises.
             unsafe {
                 let usable = malloc_usable_size(block);
-                let slack = if size < mapped::THRESHOLD {
-                    64
-                } else {
-                    2 * PAGE
-                };
+                let is_mapped = size >= mapped::THRESHOLD;
+                let slack = if is_mapped { 2 * PAGE } else { 64 };
                 assert!(size <= usable && usable <= size + slack, "{size}: {usable}");
                 block.cast::<u8>().write_bytes(0xA5, usable);
                 free(block);
@@ -221,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_null_with_its_errno() {
+    fn a_block_that_cannot_be_made_is_null_with_its_errno() {
         errno::set(0);
         assert!(malloc(usize::MAX).is_null());
         assert_eq!(errno::get(), libc::ENOMEM);

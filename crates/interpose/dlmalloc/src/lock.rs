@@ -59,7 +59,7 @@ impl Lock {
         }
     }
 
-    /// Gives it up; the caller holds it.
+    /// Releases the lock, which this thread holds.
     pub fn release(&self) {
         self.owner.store(NOBODY, Ordering::Relaxed);
         if self.state.swap(FREE, Ordering::Release) == HELD_WITH_WAITERS {
@@ -74,29 +74,18 @@ impl Lock {
     }
 
     fn sleep_while(&self, state: u32) {
-        let forever = std::ptr::null::<libc::timespec>();
-        // SAFETY: the word is valid and aligned; a null timeout waits until it is woken.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.state.as_ptr(),
-                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                state,
-                forever,
-            )
-        };
+        self.futex(libc::FUTEX_WAIT, state);
     }
 
     fn wake_one(&self) {
-        // SAFETY: the word is valid and aligned.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.state.as_ptr(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                1,
-            )
-        };
+        self.futex(libc::FUTEX_WAKE, 1);
+    }
+
+    fn futex(&self, operation: libc::c_int, number: u32) {
+        let (word, operation) = (self.state.as_ptr(), operation | libc::FUTEX_PRIVATE_FLAG);
+        let no_timeout = std::ptr::null::<libc::timespec>();
+        // SAFETY: the word is valid and aligned; without a timeout a thread waits to be woken.
+        unsafe { libc::syscall(libc::SYS_futex, word, operation, number, no_timeout) };
     }
 }
 
@@ -114,13 +103,14 @@ mod tests {
     fn one_thread_at_a_time_holds_it() {
         let lock = Lock::new();
         let inside = AtomicUsize::new(0);
-        let most = AtomicUsize::new(0);
+        let maximum = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..500 {
                         lock.acquire();
-                        most.fetch_max(1 + inside.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+                        let owners = 1 + inside.fetch_add(1, Ordering::SeqCst);
+                        maximum.fetch_max(owners, Ordering::SeqCst);
                         std::thread::yield_now();
                         inside.fetch_sub(1, Ordering::SeqCst);
                         lock.release();
@@ -128,7 +118,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(most.load(Ordering::SeqCst), 1);
+        assert_eq!(maximum.load(Ordering::SeqCst), 1);
     }
 
     #[test]

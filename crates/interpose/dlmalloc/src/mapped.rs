@@ -23,14 +23,9 @@ pub fn allocate(size: usize) -> *mut u8 {
     };
     // SAFETY: a new mapping, at an address that the kernel chooses.
     let start = unsafe {
-        libc::mmap(
-            null_mut(),
-            length,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        libc::mmap(null_mut(), length, access, flags, -1, 0)
     };
     // SAFETY: the mapping is `length` bytes long.
     unsafe { with_header(start, length) }
@@ -89,10 +84,8 @@ unsafe fn with_header(start: *mut libc::c_void, length: usize) -> *mut u8 {
     // SAFETY: a mapping is at least a page long and aligned to one.
     unsafe {
         let block = start.cast::<u8>().add(HEADER);
-        block
-            .sub(WORD)
-            .cast::<[u8; WORD]>()
-            .write(length.to_ne_bytes());
+        let head = block.sub(WORD).cast::<[u8; WORD]>();
+        head.write(length.to_ne_bytes());
         block
     }
 }

@@ -10,7 +10,6 @@
 mod listing;
 mod streams;
 
-use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_long};
 use std::ptr;
 
@@ -93,15 +92,7 @@ exports! {
 
 unsafe extern "C" fn by_name(left: *mut *const dirent64, right: *mut *const dirent64) -> c_int {
     // SAFETY: scandir(3) gives two places of entries, whose names end with NUL.
-    let (left, right) = unsafe {
-        (
-            CStr::from_ptr((**left).d_name.as_ptr()),
-            CStr::from_ptr((**right).d_name.as_ptr()),
-        )
-    };
-    match left.cmp(right) {
-        Ordering::Less => -1,
-        Ordering::Equal => 0,
-        Ordering::Greater => 1,
-    }
+    let name = |entry: *mut *const dirent64| unsafe { CStr::from_ptr((**entry).d_name.as_ptr()) };
+    // The variants of an order are -1, 0 and 1.
+    name(left).cmp(name(right)) as c_int
 }

@@ -68,9 +68,8 @@ fn slot_of(stream: *mut FILE) -> Option<usize> {
     if stream.is_null() || IN_USE.load(Ordering::Acquire) == 0 {
         return None;
     }
-    STREAMS
-        .iter()
-        .position(|slot| slot.load(Ordering::Acquire) == stream)
+    let mut slots = STREAMS.iter();
+    slots.position(|slot| slot.load(Ordering::Acquire) == stream)
 }
 
 /// Whether a stream has a large buffer.
@@ -96,29 +95,22 @@ mod tests {
     #[test]
     fn a_slot_is_one_streams_until_it_is_released() {
         let mut places = [0_u64; BUFFERS + 1];
-        let streams: Vec<*mut FILE> = places
-            .iter_mut()
-            .map(|place| ptr::from_mut(place).cast())
-            .collect();
-        let slots: Vec<_> = streams
-            .iter()
-            .filter_map(|stream| Slot::claim(*stream))
-            .collect();
+        let places = places.iter_mut();
+        let streams: Vec<*mut FILE> = places.map(|place| ptr::from_mut(place).cast()).collect();
+        let slots = streams.iter().filter_map(|stream| Slot::claim(*stream));
+        let slots: Vec<_> = slots.collect();
         assert_eq!(slots.len(), BUFFERS);
-        assert!(
-            has_buffer(streams[0]) && !has_buffer(streams[BUFFERS]) && !has_buffer(ptr::null_mut())
-        );
-        assert_eq!(
-            slots[1].buffer().addr() - slots[0].buffer().addr(),
-            BUFFER_BYTES
-        );
+        assert!(has_buffer(streams[0]) && !has_buffer(streams[BUFFERS]));
+        assert!(!has_buffer(ptr::null_mut()));
+        let distance = slots[1].buffer().addr() - slots[0].buffer().addr();
+        assert_eq!(distance, BUFFER_BYTES);
         let closing = Slot::closing(streams[3]).expect("it has a slot");
         assert!(!has_buffer(streams[3]));
         assert!(Slot::claim(streams[3]).is_none());
         closing.release();
         assert!(Slot::claim(streams[3]).is_some_and(|slot| slot.0 == 3));
-        let seen = std::cell::Cell::new(0);
-        for_each_stream(|_| seen.set(seen.get() + 1));
-        assert_eq!(seen.get(), BUFFERS);
+        let visits = std::cell::Cell::new(0);
+        for_each_stream(|_| visits.set(visits.get() + 1));
+        assert_eq!(visits.get(), BUFFERS);
     }
 }

@@ -19,29 +19,21 @@ pub enum Intervention {
     HugeMappings,
 }
 
-const ALL: [Intervention; 8] = [
-    Intervention::Nothing,
-    Intervention::QuickSync,
-    Intervention::NoSleep,
-    Intervention::LargeBuffers,
-    Intervention::LateFlush,
-    Intervention::KeepPages,
-    Intervention::KeepCache,
-    Intervention::HugeMappings,
+const NAMES: [(&[u8], Intervention); 8] = [
+    (b"nothing", Intervention::Nothing),
+    (b"quick_sync", Intervention::QuickSync),
+    (b"no_sleep", Intervention::NoSleep),
+    (b"large_buffers", Intervention::LargeBuffers),
+    (b"late_flush", Intervention::LateFlush),
+    (b"keep_pages", Intervention::KeepPages),
+    (b"keep_cache", Intervention::KeepCache),
+    (b"huge_mappings", Intervention::HugeMappings),
 ];
 
 impl Intervention {
     fn from_name(name: &[u8]) -> Self {
-        match name {
-            b"quick_sync" => Self::QuickSync,
-            b"no_sleep" => Self::NoSleep,
-            b"large_buffers" => Self::LargeBuffers,
-            b"late_flush" => Self::LateFlush,
-            b"keep_pages" => Self::KeepPages,
-            b"keep_cache" => Self::KeepCache,
-            b"huge_mappings" => Self::HugeMappings,
-            _ => Self::Nothing,
-        }
+        let known = NAMES.iter().find(|(known, _)| *known == name);
+        known.map_or(Self::Nothing, |(_, intervention)| *intervention)
     }
 
     /// Whether streams have large buffers.
@@ -55,8 +47,8 @@ impl Intervention {
 pub fn current() -> Intervention {
     static CURRENT: AtomicU8 = AtomicU8::new(0);
     let number = CURRENT.load(Ordering::Relaxed);
-    if let Some(known) = ALL.into_iter().find(|each| *each as u8 == number) {
-        return known;
+    if let Some((_, known)) = NAMES.iter().find(|(_, known)| *known as u8 == number) {
+        return *known;
     }
     let intervention = read();
     CURRENT.store(intervention as u8, Ordering::Relaxed);

@@ -26,17 +26,17 @@ static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 const HUGE_BYTES: usize = 2 << 20;
 /// Number of attempts to take the lock. Its owner may be a thread that does not exist in this child,
 /// or the code below a signal handler.
-const ATTEMPTS: usize = 10_000;
+const MAX_ATTEMPTS: usize = 10_000;
 
 fn watching() -> bool {
     current() == Intervention::KeepPages && !GIVEN_UP.load(Ordering::Acquire)
 }
 
 fn with_ranges<T>(work: impl FnOnce(&mut Ranges) -> T) -> Option<T> {
-    let mut left = ATTEMPTS;
+    let mut attempts = 0;
     while LOCKED.swap(true, Ordering::Acquire) {
-        left -= 1;
-        if left == 0 {
+        attempts += 1;
+        if attempts == MAX_ATTEMPTS {
             GIVEN_UP.store(true, Ordering::Release);
             return None;
         }
@@ -58,10 +58,8 @@ fn page_bytes() -> usize {
 fn pages(address: *mut c_void, bytes: size_t) -> (usize, usize) {
     let start = address.addr();
     let end = start.saturating_add(bytes);
-    (
-        start,
-        end.checked_next_multiple_of(page_bytes()).unwrap_or(end),
-    )
+    let end_of_page = end.checked_next_multiple_of(page_bytes());
+    (start, end_of_page.unwrap_or(end))
 }
 
 fn is_writable(protection: c_int) -> bool {

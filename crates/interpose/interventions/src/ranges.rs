@@ -49,19 +49,25 @@ impl Ranges {
     pub fn remove(&mut self, start: usize, end: usize) {
         let mut place = 0;
         while place < self.count {
-            let one = self.known[place];
-            if one.end <= start || end <= one.start {
+            let range = self.known[place];
+            if range.end <= start || end <= range.start {
                 place += 1;
                 continue;
             }
             self.count -= 1;
             self.known[place] = self.known[self.count];
             // The rest on either side goes to the end, where this loop passes over it.
-            if one.start < start {
-                self.push(Range { end: start, ..one });
+            if range.start < start {
+                self.push(Range {
+                    end: start,
+                    ..range
+                });
             }
-            if end < one.end {
-                self.push(Range { start: end, ..one });
+            if end < range.end {
+                self.push(Range {
+                    start: end,
+                    ..range
+                });
             }
         }
     }
@@ -83,10 +89,9 @@ impl Ranges {
     pub fn covers(&self, start: usize, end: usize, to_write: bool) -> bool {
         let mut at = start;
         while at < end {
-            let range = self.known[..self.count]
-                .iter()
-                .find(|one| one.start <= at && at < one.end && (one.writable || !to_write));
-            match range {
+            let holds = |range: &&Range| (range.start..range.end).contains(&at);
+            let range = self.known[..self.count].iter().find(holds);
+            match range.filter(|range| range.writable || !to_write) {
                 Some(range) => at = range.end,
                 None => return false,
             }

@@ -29,7 +29,8 @@ pub fn write_pending(descriptor: Option<c_int>) {
     buffers::for_each_stream(|stream| {
         // SAFETY: a stream with a large buffer is open.
         unsafe {
-            if __fpending(stream) > 0 && descriptor.is_none_or(|one| libc::fileno(stream) == one) {
+            let is_chosen = descriptor.is_none_or(|number| libc::fileno(stream) == number);
+            if __fpending(stream) > 0 && is_chosen {
                 next::fflush(stream);
             }
         }

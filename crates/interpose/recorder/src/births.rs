@@ -75,12 +75,11 @@ pub fn note(block: *mut c_void, birth: Birth) -> bool {
     true
 }
 
-/// Takes the birth of a block out, before the block itself is given back.
+/// Removes the birth of a block, before the block itself is freed.
 #[inline]
 pub fn take(block: *mut c_void) -> Option<Birth> {
-    let words = LEAVES
-        .get(block.addr() >> REGION_BITS)?
-        .load(Ordering::Acquire);
+    let leaf = LEAVES.get(block.addr() >> REGION_BITS)?;
+    let words = leaf.load(Ordering::Acquire);
     if words.is_null() || words == NONE {
         return None;
     }
@@ -130,10 +129,8 @@ mod tests {
 
     #[test]
     fn a_birth_is_taken_once() {
-        let birth = Birth {
-            class: 7,
-            ticks: 99,
-        };
+        let (class, ticks) = (7, 99);
+        let birth = Birth { class, ticks };
         assert!(take(block(0x7000_1000)).is_none());
         assert!(note(block(0x7000_1000), birth));
         let taken = take(block(0x7000_1000)).expect("it was noted");
@@ -151,14 +148,8 @@ mod tests {
 
     #[test]
     fn a_lifetime_outlives_the_wrap_of_the_clock() {
-        let birth = Birth::of(
-            Birth {
-                class: 0,
-                ticks: u64::MAX - 5,
-            }
-            .word(),
-        )
-        .expect("a word");
+        let (class, ticks) = (0, u64::MAX - 5);
+        let birth = Birth::of(Birth { class, ticks }.word()).expect("a word");
         assert_eq!(birth.until(4), 10);
         assert_eq!(Birth { class: 0, ticks: 9 }.until(4), -5);
     }

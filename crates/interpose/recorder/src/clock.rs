@@ -23,21 +23,17 @@ pub fn ticks() -> u64 {
 
 /// Reads the same moment by both clocks, ticks first.
 ///
-/// The thread may lose its turn between two readings; of several tries the closest is taken.
+/// The thread may lose its turn between two readings; the closest of several pairs counts.
 pub fn both() -> (u64, u64) {
     const TRIES: usize = 8;
-    let mut closest = u64::MAX;
-    let mut moment = (0, 0);
-    for _ in 0..TRIES {
+    let readings = (0..TRIES).map(|_| {
         let before = ticks();
         let now = monotonic_ns();
-        let apart = ticks().wrapping_sub(before);
-        if apart < closest {
-            closest = apart;
-            moment = (before.wrapping_add(apart / 2), now);
-        }
-    }
-    moment
+        let distance = ticks().wrapping_sub(before);
+        (distance, before.wrapping_add(distance / 2), now)
+    });
+    let closest = readings.min_by_key(|(distance, ..)| *distance);
+    closest.map_or((0, 0), |(_, ticks, now)| (ticks, now))
 }
 
 /// Whether ticks go on at one speed on every core and in every state of it.
@@ -70,11 +66,9 @@ mod tests {
             std::hint::spin_loop();
         }
         let (third_ticks, third_ns) = both();
-        let one = (second_ticks - first_ticks) as f64 / (second_ns - first_ns) as f64;
-        let other = (third_ticks - second_ticks) as f64 / (third_ns - second_ns) as f64;
-        assert!(
-            (one / other - 1.0).abs() < 0.01,
-            "{one} and {other} ticks a ns"
-        );
+        let early = (second_ticks - first_ticks) as f64 / (second_ns - first_ns) as f64;
+        let late = (third_ticks - second_ticks) as f64 / (third_ns - second_ns) as f64;
+        let difference = (early / late - 1.0).abs();
+        assert!(difference < 0.01, "{early} and {late} ticks a ns");
     }
 }

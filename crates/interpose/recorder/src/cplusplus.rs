@@ -36,8 +36,7 @@ macro_rules! new {
                 // SAFETY: the arguments are those of this call.
                 return unsafe { function(size $(, $extra)*) };
             }
-            made(block, size, if alignment.is_some() { Origin::Aligned } else { Origin::Plain });
-            block
+            made(block, size, if alignment.is_some() { Origin::Aligned } else { Origin::Plain })
         }
     )* };
 }

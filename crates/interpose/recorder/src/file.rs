@@ -228,11 +228,8 @@ mod tests {
         // SAFETY: all numbers may be zero.
         let row: Row = unsafe { std::mem::zeroed() };
         for index in 0..100 {
-            row.allocated(if index % 3 == 0 {
-                33_000 + index
-            } else {
-                35_600
-            });
+            let is_rare = index % 3 == 0;
+            row.allocated(if is_rare { 33_000 + index } else { 35_600 });
         }
         assert_eq!(row.majority.get(), 35_600);
         assert!(row.majority_seen.get() <= 66);
@@ -246,13 +243,8 @@ mod tests {
         for ticks in [0, 1, 2, 3, 1023, 1024, u64::MAX] {
             row.freed_after(ticks);
         }
-        let counted: Vec<(usize, u64)> = row
-            .lifetimes
-            .iter()
-            .map(Number::get)
-            .enumerate()
-            .filter(|(_, count)| *count > 0)
-            .collect();
+        let counts = row.lifetimes.iter().map(Number::get).enumerate();
+        let counted: Vec<(usize, u64)> = counts.filter(|(_, count)| *count > 0).collect();
         let expected = [(0, 1), (1, 1), (2, 2), (10, 1), (11, 1), (LIFETIMES - 1, 1)];
         assert_eq!(counted, expected);
     }

@@ -39,26 +39,20 @@ equipoise_interpose::at_exit!(recording::ended);
 equipoise_interpose::hooks! {
     /// C17 7.22.3.4.
     fn malloc(size: usize) -> *mut c_void, else { early::allocate(size) } {
-        let block = next::malloc(size);
-        made(block, size, Origin::Plain);
-        block
+        made(next::malloc(size), size, Origin::Plain)
     }
 
     /// C17 7.22.3.2.
     fn calloc(count: usize, size: usize) -> *mut c_void, else {
         count.checked_mul(size).map_or(ptr::null_mut(), early::allocate)
     } {
-        let block = next::calloc(count, size);
-        made(block, count.wrapping_mul(size), Origin::Zeroed);
-        block
+        made(next::calloc(count, size), count.wrapping_mul(size), Origin::Zeroed)
     }
 
     /// C17 7.22.3.5; recorded as the end of one block and the birth of another.
     fn realloc(block: *mut c_void, size: usize) -> *mut c_void, else { early::allocate(size) } {
         if block.is_null() {
-            let fresh = next::realloc(block, size);
-            made(fresh, size, Origin::Plain);
-            return fresh;
+            return made(next::realloc(block, size), size, Origin::Plain);
         }
         if let Some(early_size) = early::size_of_block(block) {
             let fresh = malloc(size);
@@ -71,12 +65,11 @@ equipoise_interpose::hooks! {
         let birth = record::about_to_free(block);
         let fresh = next::realloc(block, size);
         if fresh.is_null() && size != 0 {
-            record::kept(block, birth);
+            record::put_back(block, birth);
             return fresh;
         }
         record::freed(birth);
-        made(fresh, size, Origin::Resized);
-        fresh
+        made(fresh, size, Origin::Resized)
     }
 
     /// C17 7.22.3.3; leaves `errno` as it was if the allocator does.
@@ -92,16 +85,12 @@ equipoise_interpose::hooks! {
     fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void, else {
         early::out_of_memory()
     } {
-        let block = next::aligned_alloc(alignment, size);
-        made(block, size, Origin::Aligned);
-        block
+        made(next::aligned_alloc(alignment, size), size, Origin::Aligned)
     }
 
     /// GNU.
     fn memalign(alignment: usize, size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        let block = next::memalign(alignment, size);
-        made(block, size, Origin::Aligned);
-        block
+        made(next::memalign(alignment, size), size, Origin::Aligned)
     }
 
     /// POSIX.1-2017.
@@ -117,15 +106,11 @@ equipoise_interpose::hooks! {
 
     /// GNU.
     fn valloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        let block = next::valloc(size);
-        made(block, size, Origin::Aligned);
-        block
+        made(next::valloc(size), size, Origin::Aligned)
     }
 
     /// GNU.
     fn pvalloc(size: usize) -> *mut c_void, else { early::out_of_memory() } {
-        let block = next::pvalloc(size);
-        made(block, size, Origin::Aligned);
-        block
+        made(next::pvalloc(size), size, Origin::Aligned)
     }
 }

@@ -48,22 +48,19 @@ pub fn mapping_of(address: usize) -> (usize, usize) {
     };
     let mut ranges = Ranges::default();
     let mut buffer = [0_u8; 1024];
-    let found = loop {
+    let contains = |(low, high): &(usize, usize)| (*low..*high).contains(&address);
+    let range = loop {
         let length = system::read(descriptor, &mut buffer);
         if length == 0 {
             break (0, 0);
         }
-        let text = &buffer[..length.min(buffer.len())];
-        let around = |(low, high): &(usize, usize)| (*low..*high).contains(&address);
-        if let Some(range) = text
-            .iter()
-            .find_map(|byte| ranges.next(*byte).filter(around))
-        {
+        let mut text = buffer[..length.min(buffer.len())].iter();
+        if let Some(range) = text.find_map(|byte| ranges.next(*byte).filter(contains)) {
             break range;
         }
     };
     system::close(descriptor);
-    found
+    range
 }
 
 /// Reads `low-high …` lines byte by byte.
@@ -101,8 +98,8 @@ mod tests {
     fn ranges_are_read_from_lines() {
         let text = b"1000-2000 r-xp 00000000 08:01 12-34 /bin/a\nff00-ff80 rw-p\n";
         let mut ranges = Ranges::default();
-        let found: Vec<_> = text.iter().filter_map(|byte| ranges.next(*byte)).collect();
-        assert_eq!(found, [(0x1000, 0x2000), (0xff00, 0xff80)]);
+        let read: Vec<_> = text.iter().filter_map(|byte| ranges.next(*byte)).collect();
+        assert_eq!(read, [(0x1000, 0x2000), (0xff00, 0xff80)]);
     }
 
     fn header() -> &'static Header {
@@ -120,8 +117,8 @@ mod tests {
         text.lines()
             .map(|line| {
                 let mut ranges = Ranges::default();
-                let found = line.bytes().find_map(|byte| ranges.next(byte));
-                found.unwrap_or_else(|| panic!("no line of maps: {line}"))
+                let range = line.bytes().find_map(|byte| ranges.next(byte));
+                range.unwrap_or_else(|| panic!("no line of maps: {line}"))
             })
             .collect()
     }
@@ -150,8 +147,11 @@ mod tests {
         let maps = kept_maps(header);
         assert!(maps.iter().all(|(low, high)| low < high));
         assert!(maps.is_sorted());
-        let here = header.place::<u8>(0).addr();
-        assert!(maps.iter().any(|(low, high)| (*low..*high).contains(&here)));
+        let start = header.place::<u8>(0).addr();
+        assert!(
+            maps.iter()
+                .any(|(low, high)| (*low..*high).contains(&start))
+        );
     }
 
     #[test]

@@ -18,12 +18,17 @@ pub enum Origin {
     Resized,
 }
 
-/// Records that a block was allocated; does nothing for null.
+/// Records that a block was allocated, unless it is null; returns the block.
 #[inline]
-pub fn made(block: *mut c_void, size: usize, origin: Origin) {
-    if block.is_null() {
-        return;
+pub fn made(block: *mut c_void, size: usize, origin: Origin) -> *mut c_void {
+    if !block.is_null() {
+        record(block, size, origin);
     }
+    block
+}
+
+#[inline]
+fn record(block: *mut c_void, size: usize, origin: Origin) {
     let Some((thread, table)) = table() else {
         without_table();
         return;
@@ -82,7 +87,7 @@ pub fn freed(birth: Option<Birth>) {
 }
 
 /// Puts the birth of a block back, because the block was not freed after all.
-pub fn kept(block: *mut c_void, birth: Option<Birth>) {
+pub fn put_back(block: *mut c_void, birth: Option<Birth>) {
     if let Some(birth) = birth {
         births::note(block, birth);
     }

@@ -228,9 +228,9 @@ def _assigned(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, in
 
 def _parts(text: str) -> tuple[str, str, str]:
     """Return the name, the sign (``=`` or ``+=``) and the value of an assignment."""
-    found = _ASSIGNMENT.match(text)
-    assert found is not None, "only an assignment is taken apart"
-    return found["name"], found["sign"], text[found.end() :]
+    assignment = _ASSIGNMENT.match(text)
+    assert assignment is not None, "only an assignment is taken apart"
+    return assignment["name"], assignment["sign"], text[assignment.end() :]
 
 
 def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:

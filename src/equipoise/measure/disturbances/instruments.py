@@ -59,32 +59,23 @@ def coarse_clock(state: HostState) -> Iterator[Disturbance]:
 def counters(state: HostState) -> Iterator[Disturbance]:
     """Report counters that are forbidden or missing; only explanations need them."""
     if not state.host.has(PARANOID):
-        yield Disturbance(
-            "no_counters",
-            "lacks",
-            "the kernel has no performance counters",
-            "use a kernel with CONFIG_PERF_EVENTS; verdicts need none",
-        )
+        what = "the kernel has no performance counters"
+        hint = "use a kernel with CONFIG_PERF_EVENTS; verdicts need none"
+        yield Disturbance("no_counters", "lacks", what, hint)
         return
     if state.host.number(PARANOID) > OWN_PROCESSES and not state.we_are_root:
-        yield Disturbance(
-            "counters_forbidden",
-            "lacks",
-            "performance counters are forbidden to all but root",
-            f"sudo sysctl kernel.perf_event_paranoid={OWN_PROCESSES}",
-        )
+        what = "performance counters are forbidden to all but root"
+        hint = f"sudo sysctl kernel.perf_event_paranoid={OWN_PROCESSES}"
+        yield Disturbance("counters_forbidden", "lacks", what, hint)
     try:
         devices = state.host.names(DEVICES)
     except Unknown:
         # A kernel without the list has no devices to list.
         devices = []
     if not any(name.startswith(_HARDWARE) for name in devices):
-        yield Disturbance(
-            "no_hardware_counters",
-            "lacks",
-            "the processor's counters (cycles, cache misses) are not there",
-            "use real hardware, or a virtual machine that hands them on; verdicts need none",
-        )
+        what = "the processor's counters (cycles, cache misses) are not there"
+        hint = "use real hardware, or a virtual machine that hands them on; verdicts need none"
+        yield Disturbance("no_hardware_counters", "lacks", what, hint)
 
 
 def unread_covariates(state: HostState) -> Iterator[Disturbance]:
@@ -92,9 +83,6 @@ def unread_covariates(state: HostState) -> Iterator[Disturbance]:
     with CovariateReader(state.host) as reader:
         missing = dict(reader.reasons)
     for name, reason in missing.items():
-        yield Disturbance(
-            "no_covariate",
-            "lacks",
-            f"{name} will be unknown: {reason}",
-            _COVARIATE_HINTS.get(name, "use a host that shows it; verdicts need none"),
-        )
+        what = f"{name} will be unknown: {reason}"
+        hint = _COVARIATE_HINTS.get(name, "use a host that shows it; verdicts need none")
+        yield Disturbance("no_covariate", "lacks", what, hint)

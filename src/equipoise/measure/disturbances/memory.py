@@ -16,10 +16,6 @@ LEAST_BYTES = 256 << 20
 NEARLY_FULL_BYTES = 1 << 30
 FREE_DISK = 0.05
 LEAST_FILES = 1000
-_SWAP_HINT = (
-    "if there is memory enough: sudo swapoff -a && sudo swapon -a; else end what is not needed"
-)
-_FOLDER_HINT = "make room, or use another folder: export TMPDIR=/var/tmp"
 
 
 def full_memory(state: HostState) -> Iterator[Disturbance]:
@@ -27,12 +23,9 @@ def full_memory(state: HostState) -> Iterator[Disturbance]:
     available = meminfo(state.host, "MemAvailable")
     total = meminfo(state.host, "MemTotal")
     if available < FREE_MEMORY * total:
-        yield Disturbance(
-            "full_memory",
-            "disturbs",
-            f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available",
-            "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head",
-        )
+        what = f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available"
+        hint = "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head"
+        yield Disturbance("full_memory", "disturbs", what, hint)
     try:
         limit = memory_limit(state.host)
     except Unknown:
@@ -55,21 +48,16 @@ def swap(state: HostState) -> Iterator[Disturbance]:
     """Report pages that move to or from disk now, or that lie there."""
     moved = state.activity.change("pages_swapped")
     used = _swap_in_use(state.host)
+    hint = (
+        "if there is memory enough: sudo swapoff -a && sudo swapon -a; else end what is not needed"
+    )
     if moved > 0:
-        yield Disturbance(
-            "swapping",
-            "disturbs",
-            f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s",
-            _SWAP_HINT,
-        )
+        what = f"the host is swapping: {moved} pages in {state.activity.seconds:.1f} s"
+        yield Disturbance("swapping", "disturbs", what, hint)
     elif used > 0:
-        yield Disturbance(
-            "swap_in_use",
-            "weakens",
-            f"{used / 1e6:.0f} MB of memory lie in swap: a process that needs them waits "
-            "for the disk",
-            _SWAP_HINT,
-        )
+        effect = "a process that needs them waits for the disk"
+        what = f"{used / 1e6:.0f} MB of memory lie in swap: {effect}"
+        yield Disturbance("swap_in_use", "weakens", what, hint)
 
 
 def _swap_in_use(host: Host) -> int:
@@ -102,17 +90,10 @@ def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
     # What only root may use (f_bfree) is no room for a trial.
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     name = readable(str(state.scratch))
+    hint = "make room, or use another folder: export TMPDIR=/var/tmp"
     if free < LEAST_BYTES or (free < NEARLY_FULL_BYTES and free < FREE_DISK * total):
-        yield Disturbance(
-            "small_temporary_folder",
-            "disturbs",
-            f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB",
-            _FOLDER_HINT,
-        )
+        what = f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB"
+        yield Disturbance("small_temporary_folder", "disturbs", what, hint)
     elif 0 < space.f_files and space.f_favail < LEAST_FILES:
-        yield Disturbance(
-            "few_temporary_files",
-            "disturbs",
-            f"{name} can take only {space.f_favail} more files",
-            _FOLDER_HINT,
-        )
+        what = f"{name} can take only {space.f_favail} more files"
+        yield Disturbance("few_temporary_files", "disturbs", what, hint)

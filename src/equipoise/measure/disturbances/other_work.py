@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.measure.disturbances.host_state import (
-    BusyProcess,
     HostState,
     steal_since_boot,
 )
@@ -26,10 +25,6 @@ HIGH_SHARE = 0.5
 LEAST_LOAD = 0.75
 STEAL_NOW = 0.03
 STEAL_SINCE_BOOT = 0.02
-_STEAL_HINT = (
-    "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
-    "equipoise compare --budget 600 …"
-)
 
 
 def busy_processes(state: HostState) -> Iterator[Disturbance]:
@@ -41,17 +36,17 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
             "busy_process",
             "disturbs",
             f"process {process.number} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
-            _busy_hint(process),
+            "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
+            if process.of_the_kernel
+            else f"end it, or halt it meanwhile: kill -STOP {process.number}, "
+            f"afterwards kill -CONT {process.number}",
         )
     rest = sum(process.share for process in processes) - sum(process.share for process in named)
     if rest >= TOGETHER_SHARE:
         others = len(processes) - len(named)
-        yield Disturbance(
-            "busy_processes",
-            "disturbs",
-            f"{others} other processes together use {100 * rest:.0f} % of a CPU",
-            "end what is not needed; see: top -b -n 1 | head -30",
-        )
+        what = f"{others} other processes together use {100 * rest:.0f} % of a CPU"
+        hint = "end what is not needed; see: top -b -n 1 | head -30"
+        yield Disturbance("busy_processes", "disturbs", what, hint)
     unseen = state.activity.unseen_share()
     if unseen >= UNSEEN_SHARE:
         yield Disturbance(
@@ -63,15 +58,6 @@ def busy_processes(state: HostState) -> Iterator[Disturbance]:
         )
 
 
-def _busy_hint(process: BusyProcess) -> str:
-    if process.of_the_kernel:
-        return "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
-    return (
-        f"end it, or halt it meanwhile: kill -STOP {process.number}, "
-        f"afterwards kill -CONT {process.number}"
-    )
-
-
 def load(state: HostState) -> Iterator[Disturbance]:
     """Compare the load average of the last minute with the number of CPUs."""
     text = state.host.text("/proc/loadavg")
@@ -81,12 +67,9 @@ def load(state: HostState) -> Iterator[Disturbance]:
         raise Unknown(f"/proc/loadavg: {text[:40]!r} is no load") from None
     cpus = len(online(state.host))
     if average >= max(LEAST_LOAD, HIGH_SHARE * cpus):
-        yield Disturbance(
-            "high_load",
-            "disturbs" if average >= cpus else "weakens",
-            f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs",
-            "wait until it has gone down; see: uptime",
-        )
+        what = f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs"
+        hint = "wait until it has gone down; see: uptime"
+        yield Disturbance("high_load", "disturbs" if average >= cpus else "weakens", what, hint)
 
 
 def cpu_quota(state: HostState) -> Iterator[Disturbance]:
@@ -112,31 +95,24 @@ def cpu_quota(state: HostState) -> Iterator[Disturbance]:
 
 def steal(state: HostState) -> Iterator[Disturbance]:
     """Report CPU time that the hypervisor takes away now, or often took."""
+    hint = (
+        "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
+        "equipoise compare --budget 600 …"
+    )
     now = state.activity.steal_share()
     if now >= STEAL_NOW:
-        yield Disturbance(
-            "steal",
-            "disturbs",
-            f"the hypervisor takes away {100 * now:.0f} % of the CPU time for other machines",
-            _STEAL_HINT,
-        )
+        what = f"the hypervisor takes away {100 * now:.0f} % of the CPU time for other machines"
+        yield Disturbance("steal", "disturbs", what, hint)
         return
     before = steal_since_boot(state.host)
     if before >= STEAL_SINCE_BOOT:
-        yield Disturbance(
-            "steal",
-            "weakens",
-            f"since the boot the hypervisor took away {100 * before:.1f} % of the CPU time",
-            _STEAL_HINT,
-        )
+        what = f"since the boot the hypervisor took away {100 * before:.1f} % of the CPU time"
+        yield Disturbance("steal", "weakens", what, hint)
 
 
 def shared_cores(state: HostState) -> Iterator[Disturbance]:
     """Report two CPUs on one core (SMT): work on one slows the other."""
     if threads_share_cores(state.host):
-        yield Disturbance(
-            "shared_cores",
-            "weakens",
-            "two CPUs share a core (SMT): a trial slows down when its twin has work",
-            f"echo off | sudo tee {CPUS}/smt/control",
-        )
+        what = "two CPUs share a core (SMT): a trial slows down when its twin has work"
+        hint = f"echo off | sudo tee {CPUS}/smt/control"
+        yield Disturbance("shared_cores", "weakens", what, hint)

@@ -22,12 +22,9 @@ def battery(state: HostState) -> Iterator[Disturbance]:
         if host.text(f"{folder}/type") != "Battery" or of_a_device:
             continue
         if host.text(f"{folder}/status") == "Discharging":
-            yield Disturbance(
-                "battery",
-                "disturbs",
-                f"the machine runs on its battery ({name})",
-                f"plug it in; then cat {folder}/status says Charging or Full",
-            )
+            what = f"the machine runs on its battery ({name})"
+            hint = f"plug it in; then cat {folder}/status says Charging or Full"
+            yield Disturbance("battery", "disturbs", what, hint)
 
 
 def governor(state: HostState) -> Iterator[Disturbance]:
@@ -48,12 +45,7 @@ def turbo(state: HostState) -> Iterator[Disturbance]:
     if not hardware.turbo(state.host):
         return
     intel = f"{CPUS}/intel_pstate/no_turbo"
-    switch = (
-        f"1 | sudo tee {intel}" if state.host.has(intel) else f"0 | sudo tee {CPUS}/cpufreq/boost"
-    )
-    yield Disturbance(
-        "turbo",
-        "weakens",
-        "turbo is on: how fast a CPU runs depends on its temperature and its neighbours",
-        f"echo {switch}",
-    )
+    switch, value = (intel, 1) if state.host.has(intel) else (f"{CPUS}/cpufreq/boost", 0)
+    what = "turbo is on: how fast a CPU runs depends on its temperature and its neighbours"
+    hint = f"echo {value} | sudo tee {switch}"
+    yield Disturbance("turbo", "weakens", what, hint)

@@ -29,10 +29,6 @@ SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "U
 HARMLESS = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
 SHOWN = frozenset({"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"})
 """Variables whose values help and hold no secrets."""
-_FIXED = (
-    "addresses are not randomised{where}: all trials share one memory layout, "
-    "and a verdict may hold for that layout only"
-)
 
 
 def debug_variables(state: HostState) -> Iterator[Disturbance]:
@@ -42,35 +38,27 @@ def debug_variables(state: HostState) -> Iterator[Disturbance]:
         if value in HARMLESS.get(name, {""}):
             continue
         shown = f"{name}={readable(value)[:80]}" if name in SHOWN else name
-        yield Disturbance(
-            "debug_variable",
-            "disturbs",
-            f"{shown} is set: {effect}",
-            f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'",
-        )
+        what = f"{shown} is set: {effect}"
+        hint = f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'"
+        yield Disturbance("debug_variable", "disturbs", what, hint)
     for name in SANITIZERS:
         if state.environment.get(name):
-            yield Disturbance(
-                "debug_variable",
-                "weakens",
-                f"{name} is set: programs built with that sanitizer run slower by it",
-                f"unset {name}",
-            )
+            what = f"{name} is set: programs built with that sanitizer run slower by it"
+            hint = f"unset {name}"
+            yield Disturbance("debug_variable", "weakens", what, hint)
 
 
 def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
     """Report addresses that are not randomised, on the whole host or for what we start."""
     if state.host.number(RANDOMISATION) == 0:
-        yield Disturbance(
-            "fixed_addresses",
-            "weakens",
-            _FIXED.format(where=""),
-            "sudo sysctl kernel.randomize_va_space=2",
-        )
+        where, hint = "", "sudo sysctl kernel.randomize_va_space=2"
     elif randomisation_off_for_us(state.host):
-        yield Disturbance(
-            "fixed_addresses",
-            "weakens",
-            _FIXED.format(where=" for what we start"),
-            "start Equipoise without setarch -R and outside a debugger",
-        )
+        where = " for what we start"
+        hint = "start Equipoise without setarch -R and outside a debugger"
+    else:
+        return
+    what = (
+        f"addresses are not randomised{where}: all trials share one memory layout, "
+        "and a verdict may hold for that layout only"
+    )
+    yield Disturbance("fixed_addresses", "weakens", what, hint)

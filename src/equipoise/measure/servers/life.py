@@ -163,7 +163,7 @@ class Life(Struct, frozen=True):
         )
 
     def _log_suffix(self, report: Report) -> str:
-        return stderr_suffix(self.log_tail(report)).replace("stderr: ", "its log: ")
+        return stderr_suffix(self.log_tail(report), "its log: ")
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:

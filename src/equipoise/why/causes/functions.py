@@ -130,7 +130,7 @@ def _is_all_that_differs(difference: Difference, longer: Change) -> bool:
     counts = [calls.count for name, calls in difference.calls.items() if name != "futex"]
     if difference.allocations is not None:
         counts.append(difference.allocations.count)
-    # A program that was asked for more work would hardly ask the kernel for just as much.
+    # A program with more work to do would hardly make just as many calls.
     is_same = all(abs(count.extra) <= max(2.0, 0.01 * count.baseline) for count in counts)
     return is_same and work is not None and longer.extra >= _MOSTLY * work.extra
 
@@ -138,7 +138,7 @@ def _is_all_that_differs(difference: Difference, longer: Change) -> bool:
 def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
     """Find a BLAS library of which each condition uses another function for the same work.
 
-    The library was told of another processor, or takes this one for another.
+    The library is set to another processor, or takes this one for another.
     """
     for module in dict.fromkeys(function.module for function in remaining.functions):
         if _BLAS.fullmatch(module):

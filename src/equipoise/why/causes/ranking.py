@@ -43,8 +43,8 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 for no later one."""
 
 LEAST_FRACTION = 0.05
-"""Least fraction of the gap that a cause accounts for: the sources themselves cost a few per cent,
-so less cannot be told from what observing did, and changing it would gain nothing that matters."""
+"""Least fraction of the gap that a cause accounts for. The sources themselves cost a few per cent:
+a smaller cause may be their doing, and to remove it would gain nothing that matters."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """End of the sentence about a cause until something was changed because of it."""

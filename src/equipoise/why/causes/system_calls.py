@@ -113,7 +113,7 @@ def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
 def _in_tiny_pieces(
     remaining: Remaining, syscalls: Sequence[str], field: str, participle: str
 ) -> Iterator[Cause]:
-    """Find such calls; ``field`` is that of `FileChange` which counts them."""
+    """Find calls that transfer little; ``field`` of `FileChange` counts them."""
     difference = remaining.difference
     calls_of, bytes_of = attrgetter(field), attrgetter(f"bytes_{participle}")
     syscall = most_more(difference, syscalls)

@@ -72,8 +72,8 @@ def largest(changes: Mapping[Function, Change]) -> Function | None:
 def caller(difference: Difference, function: Function, seconds: float) -> Function | None:
     """Return the nearest named caller through which a function got these extra seconds.
 
-    Only seconds tell: a caller has all of them, and of several callers the nearest has the fewest
-    others. Of equal callers it is the last, as stacks are read inwards.
+    A caller has all seconds of the function; the nearest of several callers has the fewest other
+    seconds. Of equal callers it is the last, as stacks are read inwards.
     """
     callers = {
         one: change

@@ -194,7 +194,7 @@ class Difference(Struct, frozen=True):
     faults: FaultsChange | None = None
     allocations: AllocationsChange | None = None
     instructions: Mapping[str, Change] = field(default_factory=dict)
-    """Instructions outside the kernel, by function; empty unless they were asked for."""
+    """Instructions outside the kernel, by function; empty unless a source counted them."""
     processes: Change | None = None
     threads: Change | None = None
     programs: Change | None = None

@@ -34,7 +34,7 @@ WHOLE_KERNEL = "kernel"
 where no frame of the kernel was seen, because threads wait nowhere else."""
 
 LEAST_AGREEMENT, MOST_AGREEMENT = 0.8, 1.25
-"""Usual range of the profile's seconds over the accounted ones; a remark says if it is left."""
+"""Usual range of the profile's seconds over the accounted ones; beyond it there is a remark."""
 
 
 def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:

@@ -6,8 +6,10 @@ Seconds are sums over all threads, and hold what observing a call costs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.why.differences.changes import (
@@ -23,8 +25,7 @@ from equipoise.why.differences.changes import (
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.system_calls import SystemCalls
 
-Items = Callable[[SystemCalls], Iterable[tuple[str, object]]]
-"""The named items of one run: its calls, its files or its locks."""
+Kind = TypeVar("Kind", bound=Struct)
 
 
 def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
@@ -38,46 +39,46 @@ def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Differ
     return replace(
         difference,
         calls=_calls(runs, slower),
-        files={
-            name: FileChange(**fields)
-            for name, fields in _fields(
-                runs,
-                slower,
-                lambda run: ((use.name, use) for use in run.files),
-                ("reads", "bytes_read", "writes", "bytes_written", "syncs"),
-            ).items()
-        },
-        locks={
-            place: LockChange(**fields)
-            for place, fields in _fields(
-                runs, slower, lambda run: ((lock.place, lock) for lock in run.locks), ("waits",)
-            ).items()
-        },
+        files=_by_name(runs, slower, FileChange, "files", key="name"),
+        locks=_by_name(runs, slower, LockChange, "locks", key="place"),
         processes=counted(runs.map(lambda run: run.processes), slower),
         threads=counted(runs.map(lambda run: run.threads), slower),
         programs=counted(runs.map(lambda run: run.programs), slower),
     )
 
 
-def _fields(
-    runs: Runs[SystemCalls], slower: Side, items: Items, counts: Sequence[str]
-) -> dict[str, dict[str, Change]]:
-    """Return by item the change of each of its counts and of its seconds."""
+def _by_name(
+    runs: Runs[SystemCalls], slower: Side, kind: type[Kind], items: str, *, key: str
+) -> dict[str, Kind]:
+    """Return by item the change of its seconds and of its counts, the other fields of ``kind``."""
 
     def values(field: str) -> Runs[Mapping[str, float]]:
-        return runs.map(lambda run: _sums((name, getattr(one, field)) for name, one in items(run)))
+        def sums(run: SystemCalls) -> Mapping[str, float]:
+            # Several descriptors may have the same name.
+            total: dict[str, float] = defaultdict(float)
+            for item in getattr(run, items):
+                total[getattr(item, key)] += getattr(item, field)
+            return total
 
-    by_count = {field: changes(values(field), slower, counted) for field in counts}
+        return runs.map(sums)
+
+    by_field = {
+        field: changes(values(field), slower, measured if field == "seconds" else counted)
+        for field in kind.__struct_fields__
+    }
     return {
-        name: {**{field: by_count[field][name] for field in counts}, "seconds": seconds}
-        for name, seconds in changes(values("seconds"), slower, measured).items()
+        name: kind(**{field: change[name] for field, change in by_field.items()})
+        for name in by_field["seconds"]
     }
 
 
+class _Calls(Struct):
+    count: Change
+    seconds: Change
+
+
 def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
-    fields = _fields(
-        runs, slower, lambda run: ((calls.name, calls) for calls in run.calls), ("count",)
-    )
+    totals = _by_name(runs, slower, _Calls, "calls", key="name")
     errors = changes(
         runs.map(
             lambda run: {
@@ -92,13 +93,13 @@ def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
     waiting = {calls.name for run in runs.every for calls in run.calls if calls.waits}
     return {
         name: CallsChange(
-            count=change["count"],
-            seconds=change["seconds"],
+            count=total.count,
+            seconds=total.seconds,
             errors={error: of_error for (call, error), of_error in errors.items() if call == name},
             typical_bytes=_typical_bytes(runs.of(slower), name),
             waits=name in waiting,
         )
-        for name, change in fields.items()
+        for name, total in totals.items()
     }
 
 
@@ -109,11 +110,3 @@ def _typical_bytes(runs: Sequence[SystemCalls], name: str) -> int | None:
             if calls.name == name:
                 sizes.update({size.value: size.count for size in calls.sizes})
     return max(sizes, key=lambda size: (sizes[size], -size)) if sizes else None
-
-
-def _sums(pairs: Iterable[tuple[str, float]]) -> Mapping[str, float]:
-    """Return the sum for each name: several descriptors may have the same name."""
-    sums: dict[str, float] = defaultdict(float)
-    for name, value in pairs:
-        sums[name] += value
-    return sums

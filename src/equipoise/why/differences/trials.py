@@ -112,7 +112,7 @@ def split(
     """Split the wall time of one trial.
 
     Where threads or processes ran at the same time, they used more than the time that passed, and
-    nobody can tell how long all of them waited. ``run_delay_s`` is how long the main thread waited
+    it is unknown how long all of them waited. ``run_delay_s`` is how long the main thread waited
     for a processor; while it waits for another thread, that thread's delay is waiting time.
     """
     if user_s is None or system_s is None:

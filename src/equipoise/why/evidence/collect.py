@@ -46,7 +46,7 @@ LARGEST_SLOWDOWN = 200
 LEAST_TIMEOUT_S = 60.0
 
 OBSERVER = "equipoise-evidence: "
-"""Beginning of what the native observer says of itself."""
+"""Beginning of each message of the native observer."""
 
 StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
 """Makes what runs trials; the folder is private, and is removed at the end."""

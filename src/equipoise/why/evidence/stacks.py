@@ -15,7 +15,7 @@ from equipoise.why.evidence.process import End, Process, read_document, under_ob
 FREQUENCY_HZ = 999
 
 KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
-"""Beginning of what the observer says where it may not look into the kernel."""
+"""Beginning of the observer's remark where it may not look into the kernel."""
 
 Kind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
 SampledSource = Literal["profile", "page_faults", "waits"]
@@ -91,7 +91,7 @@ class _Document(StacksDocument, frozen=True):
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
     """Return the process under the observer, which writes into the folder.
 
-    CPython is asked to tell where its functions lie, if it can.
+    CPython publishes where its functions lie, if its version can.
 
     Raises
     ------

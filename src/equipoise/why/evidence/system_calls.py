@@ -35,7 +35,7 @@ class Calls(Struct, frozen=True):
     """Seconds from entry to return, over the calls that returned, of all threads."""
     longest_s: float
     waits: bool
-    """Whether the call mostly waits for somebody else."""
+    """Whether the call mostly waits for another thread, process or device."""
     errors: Mapping[str, int]
     """Number of errors by name: ``ENOENT``."""
     unfinished: int

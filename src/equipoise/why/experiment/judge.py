@@ -32,7 +32,8 @@ FOR_THE_FIRST = 0.5
 over all, the blocks of a short campaign would decide none."""
 
 SPREAD_EVENLY = 0.25
-"""Part of the blocks for all open attempts alike; the rest goes by the seconds of their causes."""
+"""Part of the blocks that all open attempts share equally; the seconds of their causes divide the
+rest."""
 
 
 class Experiment:
@@ -73,10 +74,10 @@ class Experiment:
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All open attempts warm up. A measured block tries one open attempt: a function of the seed,
-        the number of the block and the blocks so far, drawn before and apart from the order of the
-        block. So the order stays a fair coin given all of that, and a campaign that is read back
-        goes on alike.
+        All open attempts warm up. A measured block tries one open attempt. The draw depends on the
+        seed, the number of the block and the blocks so far. It comes before the order of the block
+        and apart from it, so the order stays a fair coin, and a campaign that is read back
+        continues with the same draws.
         """
         attempts = self._open()
         if phase == "measured" and attempts:

@@ -42,8 +42,8 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     Returns
     -------
     The causes of its plan in their order, then the interventions of the user's own. A cause is
-    ``confirmed`` if one of its interventions is, ``refuted`` if all that were tried are and one
-    of them would have taken it away, else ``open``. Nothing for a campaign that explains none.
+    ``confirmed`` if one of its interventions is. It is ``refuted`` if all that were tried are, and
+    one of these removes the cause. Else it is ``open``. A campaign that explains no gap has none.
     """
     plan = record.plan
     if plan.explains is None:

@@ -123,7 +123,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
 
 
 def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
-    """Return every intervention for these two by its name; evidence makes no other names."""
+    """Return every intervention for the two conditions, by its name."""
     case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
     return {one.name: one for one in offered(case)}
 
@@ -138,7 +138,7 @@ def effective_plan(
     Raises
     ------
     TookNoEffect
-        One of the two conditions of the gap itself is not what its name says.
+        One of the two conditions of the gap itself takes no effect.
     NothingToTry
         No intervention is left.
     """
@@ -261,7 +261,7 @@ def _altered(condition: Condition, level: str, alter: Alter) -> Condition:
     return replace(
         changed,
         name=f"{condition.name}, with {level}",
-        # What tells it from the others where conditions are checked level by level.
+        # Conditions with levels must differ in one.
         levels={**changed.levels, INTERVENTION: level},
     )
 

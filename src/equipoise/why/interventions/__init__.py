@@ -10,6 +10,6 @@ of a helper in ``intervention.py``: a preloaded library and its sham, or glibc t
 - ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps; hash seeds, the size of the environment, addresses
-- ``blas.py``: another BLAS library, or one that is told its processor
+- ``blas.py``: another BLAS library, or another processor that a library is set to
 - ``own.py``: the user's own, from the command line
 """

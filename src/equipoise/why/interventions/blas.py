@@ -1,4 +1,4 @@
-"""Interventions in BLAS: another library, or one that is told its processor (design/blas.py)."""
+"""Interventions in BLAS: another library, or another processor that a library is set to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDERS = {os.path.realpath(library.folder): library for library in BLAS_LIBRARI
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
-    """Return the libraries that are tuned for processors, told of this one and by themselves."""
+    """Return the libraries that are tuned for processors: set to this processor, then unset."""
     tuned = [library for library in BLAS_LIBRARIES if library.core_types]
     best = [(library, _best(library, case.site)) for library in tuned]
     return (

@@ -17,7 +17,7 @@ _WRITES = frozenset({"tiny_writes"})
 _COLD = frozenset({"cold_file"})
 _UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
 _LAUNCHER_OPENS_IT = (
-    "the launcher opens it for each trial; a command that redirects its output goes its own way"
+    "the launcher opens it for each trial; a command may redirect its output elsewhere"
 )
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
 _NO_FILE = "the evidence names no file that is there: give one as an argument of the commands"

@@ -44,8 +44,8 @@ class Intervention(Struct, frozen=True):
     verified: str
     """Sentence that says how its effect is proved."""
     sham: Alter | None = None
-    """The same machinery changing nothing, if there is such a thing; the altered conditions are
-    compared with it."""
+    """The same machinery without the change, if it can be had: what the altered conditions are
+    compared with."""
     impossible_because: str | None = None
     """Why it cannot be tried here, with the hint: ``libjemalloc2 is not installed``."""
     only_confirms: bool = False
@@ -65,7 +65,7 @@ class Case(Struct, frozen=True):
     site: Site
     causes: Sequence[Explanation] = ()
     output: Output = Output()
-    """Standard output of a condition that says nothing of it, by the plan."""
+    """The plan's standard output, for a condition without an output of its own."""
     host: Host = field(default_factory=Host)
 
     def evidence(self, causes: frozenset[str], key: str) -> Iterator[str]:

@@ -26,8 +26,8 @@ _TOO_FEW = frozenset({"one_thread"})
 _TOO_MANY = frozenset({"lock_waits", "memory_contention"})
 _NOT_SEEN = "not seen: the variables reach the process, and a program may read none of them"
 _LAUNCHER_SETS_IT = (
-    "the launcher starts no trial on other CPUs, and a server that is ready is looked at; a "
-    "program that chooses its CPUs itself goes its own way"
+    "the launcher starts no trial on other CPUs, and it checks a server that is ready; a program "
+    "that chooses its CPUs itself may run on others"
 )
 _FIXED_SEEDS = {name: value for seed in SEEDS for name, value in seed.environment.items()}
 _FUNCTION = frozenset({"more_time_in_function"})
