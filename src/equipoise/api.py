@@ -109,6 +109,7 @@ def compare(
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
+    ranking: bool = True,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -131,6 +132,8 @@ def compare(
         Variables that are set for one condition, by its position from 1.
     control
         Run the baseline a second time, to check the tool.
+    ranking
+        Also ask which command is the fastest, not only how each compares with the baseline.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -175,6 +178,7 @@ def compare(
             washout=washout,
             ignore_failure=ignore_failure,
             control=control,
+            ranking=ranking,
             layouts=layouts,
             aslr=aslr,
             limits=CampaignLimits(

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from equipoise.campaign.blocks import QUANTA, add_block, read_block
+from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, read_block
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
+from equipoise.model.result import Verdict
 from equipoise.stats.gate import judge_gate
+from equipoise.stats.ranking import (
+    Pair,
+    RankedGroup,
+    contenders_of,
+    judge_candidates,
+    open_pairs,
+    pair_of,
+)
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -50,12 +62,15 @@ class InterimAnalysis:
         self._analysed_at = 0
         self._latest: tuple[_Interim, ...] = ()
         self._known: VerdictCache = {}
+        # A gate compares several metrics, and ranks nothing.
+        self._race = _Race(plan, stopping, self._pairs)
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
         for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
             add_block(pairs, read[metric], contrast, self._plan)
+        self._race.add(read)
         self._blocks += 1
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
@@ -96,28 +111,44 @@ class InterimAnalysis:
         """Return why no further block is needed; ``None`` while one is."""
         if not self._latest or not all(self._is_answered(one) for one in self._latest):
             return None
+        if self._open_race():
+            return None
         return "verdict" if self._stopping.precision is None else "precision"
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """Return the conditions that the next block needs.
 
-        All of them, unless decided comparisons are left out. The choice depends on the earlier
-        blocks alone. So the end of a pair is a stopping time of that pair, at which its interval
-        and its e-value hold as at any other, and a campaign that is read back continues alike. A
-        pair keeps its verdict: it gets no more blocks, and the pairs selected with it can only
-        become more (docs/statistics.md).
+        All of them, unless decided ones are left out. A condition is left out where its
+        comparisons with the baseline are decided and, if a ranking is asked, no open pair of
+        contenders for the fastest needs it. The choice depends on the earlier blocks alone. So each
+        pair's coin stays fair given the past, its interval and its e-value hold, and a campaign
+        that is read back continues alike (docs/statistics.md).
         """
         everything = tuple(range(len(self._plan.conditions)))
         if not self._stopping.leave_out_decided or not self._latest:
             return everything
         compared: set[int] = set()
-        needed: set[int] = set() if self._plan.control is None else {self._plan.control}
+        needed: set[int] = {member for pair in self._open_race() for member in pair}
         for (contrast, _), one in zip(self._compared, self._latest, strict=True):
             pair = {contrast.baseline, contrast.candidate}
             compared |= pair
             if not self._is_answered(one):
                 needed |= pair
+        control = self._plan.control
+        if control is not None and compared:
+            # It runs beside the baseline, and only there.
+            compared.add(control)
+            needed |= {control} if self._compared[0][0].baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
+
+    def _open_race(self) -> tuple[Pair, ...]:
+        """Return the open pairs of contenders for the fastest, as of the latest analysis."""
+        return self._race.open_pairs(
+            {
+                (contrast.baseline, contrast.candidate): one.judged.verdict
+                for (contrast, _), one in zip(self._compared, self._latest, strict=True)
+            }
+        )
 
     def tolerates(self, trial: Trial) -> bool:
         """Return ``False``: without a condition there is no comparison."""
@@ -132,3 +163,67 @@ class InterimAnalysis:
         if one.judged.blocks < stopping.min_blocks or not one.answered:
             return False
         return stopping.precision is None or is_precise(one.judged, stopping.precision)
+
+
+class _Race:
+    """The pairs of each group of conditions among which the fastest is asked.
+
+    Parameters
+    ----------
+    with_baseline
+        Blocks of each contrast of the plan, in their order.
+    """
+
+    def __init__(
+        self, plan: Plan, stopping: Stopping, with_baseline: Sequence[PairedBlocks]
+    ) -> None:
+        self._judgement = plan.judgement
+        self._min_blocks = stopping.min_blocks
+        # The twin of the baseline says nothing of two candidates.
+        self._without_control = replace(plan, control=None)
+        blocks = dict(zip(map(pair_of, plan.contrasts), with_baseline, strict=False))
+        quantum, engine = QUANTA.get(plan.judgement.primary_metric), plan.judgement.engine
+        self._groups = tuple(
+            RankedGroup(
+                {pair_of(one): blocks[pair_of(one)] for one in contrasts},
+                {
+                    pair: PairedBlocks(quantum=quantum, engine=engine)
+                    for pair in itertools.combinations((one.candidate for one in contrasts), 2)
+                },
+            )
+            for contrasts in plan.ranked_groups
+        )
+        self._known: VerdictCache = {}
+        self._blocks = 0
+        self._judged_at = -1
+        self._open: tuple[Pair, ...] = ()
+
+    def add(self, read: Mapping[str, BlockRead]) -> None:
+        """Add one complete block to every pair of candidates."""
+        for group in self._groups:
+            block = read[self._judgement.primary_metric]
+            for (baseline, candidate), pairs in group.among_candidates.items():
+                add_block(pairs, block, Contrast(baseline, candidate), self._without_control)
+        self._blocks += 1
+
+    def open_pairs(self, with_baseline: Mapping[Pair, Verdict]) -> tuple[Pair, ...]:
+        """Return the open pairs of contenders in all groups, given the claims with the baseline."""
+        if self._judged_at != self._blocks:
+            self._open = tuple(self._judged(with_baseline))
+            self._judged_at = self._blocks
+        return self._open
+
+    def _judged(self, with_baseline: Mapping[Pair, Verdict]) -> Iterator[Pair]:
+        effect, alpha = self._judgement.min_effect, self._judgement.alpha
+        races = [
+            (group, contenders_of(group, effect, alpha, min_blocks=self._min_blocks))
+            for group in self._groups
+        ]
+        if all(len(contenders) < 2 for _, contenders in races):
+            return
+        judged = judge_candidates(self._groups, effect, alpha, cache=self._known)
+        among = {
+            pair: one.verdict for pair, one in judged.items() if one.blocks >= self._min_blocks
+        }
+        for group, contenders in races:
+            yield from open_pairs(group, contenders, {**with_baseline, **among})

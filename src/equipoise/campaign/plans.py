@@ -56,10 +56,11 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             washout=options.washout,
             ignore_failure=options.ignore_failure,
         ),
-        stopping=limits.stopping(),
+        stopping=limits.stopping(Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
+        ranking=options.ranking,
     )
     if not options.what_varies:
         return over_layouts(plan, options.layouts, options.aslr)
@@ -73,10 +74,17 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     return hold_sources_of_chance(plan)
 
 
-def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarnings:
+def study_plan(
+    study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool = True
+) -> PlanAndWarnings:
     """Return the plan of a study, whose conditions and contrasts stand in the grid.
 
     A limit that is given comes before the study's own.
+
+    Parameters
+    ----------
+    ranking
+        Also ask which condition is the fastest.
 
     Raises
     ------
@@ -109,6 +117,7 @@ def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarni
         seed=_seed(limits),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
+        ranking=ranking,
     )
     return over_layouts(plan, measure.layouts, measure.aslr)
 

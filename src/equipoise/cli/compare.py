@@ -71,6 +71,7 @@ DEFAULT_SHELL = "/bin/sh"
     is_flag=True,
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
+@options.ranking_option
 @options.layout_options
 @options.stopping_options()
 @options.judging_options()
@@ -86,7 +87,8 @@ def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
-    it stops as soon as it knows. A command is split into words and run without a shell.
+    it stops as soon as it knows. A command that is decided, and cannot be the fastest, gets no
+    more trials. A command is split into words and run without a shell.
     """
     output = OutputOptions.from_options(arguments)
     plan, warnings = compare_plan(compare_options(arguments))
@@ -123,5 +125,6 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
         shell=DEFAULT_SHELL if arguments["shell"] == "default" else arguments["shell"],
         input=arguments["input_file"],
         output=arguments["output_kind"],
+        ranking=arguments["ranking"] == "on",
         limits=options.limits_of(arguments),
     )

@@ -176,6 +176,13 @@ hyperfine_exports = options_of(
         for form in ("json", "csv", "markdown")
     )
 )
+ranking_option = click.option(
+    "--ranking",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="Ask which condition is the fastest, or ask about the baseline alone.",
+)
 layout_options = options_of(
     number_option(
         "--layouts",

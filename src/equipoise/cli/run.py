@@ -66,6 +66,7 @@ BUILDS = "builds"
     show_default="the study's, or 600",
     help="End a trial after so long; it counts as slowest.",
 )
+@options.ranking_option
 @options.layout_options
 @options.stopping_options(
     f"the study's, or {STUDY_BLOCKS}", "the study's, or 5", "the study's, or 60"
@@ -89,9 +90,9 @@ BUILDS = "builds"
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.
 
-    Each block runs every condition once in random order. A comparison that is decided gets no
-    more trials, so that the open ones get the budget. `equipoise list studies` lists the
-    built-in ones; the form of a file is in docs/studies.md.
+    Each block runs every condition once in random order. A condition that is decided, and cannot
+    be the fastest of its group, gets no more trials, so that the open ones get the budget.
+    `equipoise list studies` lists the built-in ones; the form of a file is in docs/studies.md.
     """
     output, site = OutputOptions.from_options(arguments), host_site()
     limits = options.limits_of(arguments)
@@ -102,12 +103,13 @@ def command(**arguments: Any) -> int:
             say(warning.summary, warning.hint)
     lines = build_lines(study)
     # A study without builds is checked before this campaign waits for another one.
-    planned = None if lines else _plan(study, site, {}, limits)
+    ranking = arguments["ranking"] == "on"
+    planned = None if lines else _plan(study, site, {}, limits, ranking=ranking)
     with measuring(output, about_s=study.measure.about_s) as (ledger, listener):
         if planned is None:
             home = output.ledger.parent / BUILDS
             builds = build_levels(lines, home, own_environment(), os.getcwd())
-            planned = _plan(study, site, builds, limits)
+            planned = _plan(study, site, builds, limits, ranking=ranking)
         plan, more = planned
         with _errors_at_settings(study, plan):
             run_id = conduct.start(plan, ledger, listener, warnings=(*warnings, *more))
@@ -139,9 +141,9 @@ def _fitted(study: Study, site: Site, ledger: Path) -> tuple[Study, tuple[Campai
 
 
 def _plan(
-    study: Study, site: Site, builds: Mapping[str, str], limits: CampaignLimits
+    study: Study, site: Site, builds: Mapping[str, str], limits: CampaignLimits, *, ranking: bool
 ) -> PlanAndWarnings:
-    return study_plan(study, grid_of(study, site, builds), limits)
+    return study_plan(study, grid_of(study, site, builds), limits, ranking=ranking)
 
 
 @contextmanager

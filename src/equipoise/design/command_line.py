@@ -9,7 +9,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.model.plan import WHY_STUDY, Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import (
+    FEWEST_RANKED,
+    WHY_STUDY,
+    Condition,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
@@ -150,6 +158,8 @@ def _options(plan: Plan) -> Iterator[str]:
     )
     if plan.control is not None:
         yield "--control"
+    if not plan.ranking and len(conditions) >= FEWEST_RANKED:
+        yield from ("--ranking", "off")
 
 
 def _without_control(plan: Plan) -> list[Condition]:

@@ -347,9 +347,11 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def _plan(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, and no version of the engine.
+    It wrote ``words`` for ``summary``, and no version of the engine, and it asked for no ranking.
     """
     stored = from_text(text)
+    if isinstance(stored, dict):
+        stored.setdefault("ranking", False)
     match stored:
         case {"judgement": dict() as judgement}:
             judgement.setdefault("engine", FIRST_ENGINE)

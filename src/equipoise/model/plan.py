@@ -19,6 +19,11 @@ FIRST_ENGINE = 1
 """Engine of a ledger that names none."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
+MOST_RANKED = 20
+"""Largest number of conditions, the baseline among them, of which the fastest is asked: the pairs
+grow with its square."""
+FEWEST_RANKED = 3
+"""With one candidate, its verdict is the ranking."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"
@@ -189,7 +194,7 @@ class Stopping(Struct, frozen=True):
     precision: float | None = None
     """Go on until the interval is at most this wide, in percent."""
     leave_out_decided: bool = False
-    """Whether only conditions with open comparisons run on, so that these get the budget."""
+    """Whether only conditions that an open question needs run on, so that these get the budget."""
 
 
 class Judgement(Struct, frozen=True):
@@ -232,6 +237,22 @@ class Plan(Struct, frozen=True):
     """The gap that it explains, if it is a campaign of interventions."""
     gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
+    ranking: bool = True
+    """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
+
+    @property
+    def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Groups of contrasts with one baseline: it is asked which condition of each is fastest."""
+        if not self.ranking or self.gated or self.explains or self.imported:
+            return ()
+        groups: dict[tuple[int, str | None], list[Contrast]] = {}
+        for contrast in self.contrasts:
+            groups.setdefault((contrast.baseline, contrast.factor), []).append(contrast)
+        return tuple(
+            tuple(group)
+            for group in groups.values()
+            if FEWEST_RANKED <= len(group) + 1 <= MOST_RANKED
+        )
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -1,0 +1,115 @@
+"""Which of several conditions is the fastest, valid after any number of interim analyses.
+
+Two families of claims, each at alpha. The comparisons with the baseline are the first one
+(`equipoise.stats.verdict.judge`). All pairs of candidates are the second one, by the same e-BH, so
+that a ranking costs the comparisons with the baseline no power.
+
+A third statement says which conditions may still be the fastest. A condition is out of the race
+where it is slower than another one at the level of the race: 2·alpha over the number of its rivals.
+Only the side "slower" counts, so each rival has alpha over their number (Ville 1939; Bonferroni):
+the chance that the fastest condition is ever out of the race is at most alpha, however many
+conditions are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+from equipoise.model.plan import Contrast
+from equipoise.model.result import Verdict
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    VerdictCache,
+    judge,
+    judge_cached,
+    margin_of,
+)
+
+Pair = tuple[int, int]
+"""Two conditions: the one that is the baseline of their ratio, and the candidate."""
+
+
+class RankedGroup(Struct, frozen=True):
+    """Conditions among which the fastest is asked, with the blocks of all their pairs."""
+
+    with_baseline: dict[Pair, PairedBlocks]
+    among_candidates: dict[Pair, PairedBlocks]
+    cache: VerdictCache = field(default_factory=dict)
+    """Earlier verdicts of the race."""
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """Conditions of the group, the baseline first."""
+        return tuple(dict.fromkeys(member for pair in self.with_baseline for member in pair))
+
+    def race_level(self, alpha: float) -> float:
+        """Return the two-sided level at which a condition leaves the race."""
+        return 2.0 * alpha / max(2, len(self.with_baseline))
+
+
+def pair_of(contrast: Contrast) -> Pair:
+    """Return the two conditions of a contrast."""
+    return (contrast.baseline, contrast.candidate)
+
+
+def contenders_of(
+    group: RankedGroup, min_effect: float, alpha: float, *, min_blocks: int = 0
+) -> tuple[int, ...]:
+    """Return the members that may still be the fastest, or tied with it, in their order.
+
+    Parameters
+    ----------
+    min_effect
+        Smallest effect that matters, in percent: a member that takes less than that longer is tied.
+    alpha
+        Largest chance that the fastest member is ever missing.
+    min_blocks
+        Number of blocks that a pair needs before it counts.
+    """
+    pairs = {**group.with_baseline, **group.among_candidates}
+    margin = margin_of(min_effect)
+    judged = judge_cached(list(pairs.values()), margin, group.race_level(alpha), group.cache)
+    beaten = {
+        candidate if one.verdict == "slower" else baseline
+        for (baseline, candidate), one in zip(pairs, judged, strict=True)
+        if one.verdict in ("slower", "faster") and one.blocks >= min_blocks
+    }
+    return tuple(member for member in group.members if member not in beaten)
+
+
+def judge_candidates(
+    groups: Sequence[RankedGroup],
+    min_effect: float,
+    alpha: float,
+    *,
+    cache: VerdictCache | None = None,
+) -> dict[Pair, ComparisonVerdict]:
+    """Judge all pairs of candidates of all groups, which share alpha.
+
+    Parameters and errors as for `equipoise.stats.verdict.judge`.
+    """
+    pairs = {pair: blocks for group in groups for pair, blocks in group.among_candidates.items()}
+    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha, cache=cache)
+    return dict(zip(pairs, judged, strict=True))
+
+
+def open_pairs(
+    group: RankedGroup, contenders: Sequence[int], verdicts: Mapping[Pair, Verdict]
+) -> tuple[Pair, ...]:
+    """Return the pairs of contenders that must be decided before the fastest is known.
+
+    Contenders are tied where they are equivalent; where they are mixed, no order is right.
+
+    Parameters
+    ----------
+    verdicts
+        Verdict on each pair in its family; a pair without one is open.
+    """
+    return tuple(
+        pair
+        for pair in (*group.with_baseline, *group.among_candidates)
+        if set(pair) <= set(contenders) and verdicts.get(pair) not in ("equivalent", "mixed")
+    )
