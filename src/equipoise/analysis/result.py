@@ -31,6 +31,7 @@ from equipoise.analysis.iterations import (
     steady_comparisons,
 )
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
+from equipoise.analysis.ranking import rankings
 from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
@@ -102,6 +103,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         more_is_better=tuple(
             dict.fromkeys(one.metric for one in samples if one.better == "higher")
         ),
+        ranking=rankings(plan, blocks, primary),
     )
 
 

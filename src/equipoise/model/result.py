@@ -463,6 +463,55 @@ class TrialRow(Struct, frozen=True):
         return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
 
 
+class RankedPair(Struct, frozen=True):
+    """Two candidates against each other on the primary metric; ratios of a cost."""
+
+    baseline: str
+    candidate: str
+    ratio: float | None
+    ratio_ci: Interval
+    e_value: float
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    verdict: Verdict
+    blocks: int
+
+
+class RankedCondition(Struct, frozen=True):
+    """One condition in a ranking."""
+
+    name: str
+    ratio: float | None
+    """Its cost over that of the baseline; 1 for the baseline."""
+    may_be_fastest: bool
+    """Whether it may be the fastest, or tied with it."""
+    slower_than: tuple[str, ...]
+    """Conditions that are certainly faster."""
+    faster_than: tuple[str, ...]
+    """Conditions that are certainly slower."""
+    tied_with: tuple[str, ...]
+    """Conditions that are equivalent."""
+    undecided: tuple[str, ...]
+    """Conditions to which its order is open, or differs between typical and many runs."""
+
+
+class Ranking(Struct, frozen=True):
+    """Which of a baseline and its candidates has the lowest cost, on the primary metric."""
+
+    baseline: str
+    conditions: tuple[RankedCondition, ...]
+    """In the order of the ranking: the one with the lowest cost comes first."""
+    pairs: tuple[RankedPair, ...]
+    """All pairs of candidates. Their claims share alpha over all rankings, apart from the
+    comparisons with the baseline."""
+    alpha: float
+    """Largest false-discovery rate among the pairs, and largest chance that the fastest one is not
+    among those that may be the fastest."""
+    summary: str
+    stratum: dict[str, str] = field(default_factory=dict)
+    """Levels that all conditions share."""
+
+
 class ResultDocument(Struct, frozen=True):
     """The whole document, in the order in which it is written."""
 
@@ -489,6 +538,8 @@ class ResultDocument(Struct, frozen=True):
     """Null for what is no gate."""
     more_is_better: tuple[str, ...] = ()
     """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
+    ranking: tuple[Ranking, ...] = ()
+    """Rankings of each baseline with its candidates; empty where none was asked."""
 
     @property
     def primary_metric(self) -> str:

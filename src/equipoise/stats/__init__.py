@@ -4,6 +4,7 @@ Verdicts, in reading order:
 
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
 - ``verdict``: the verdict on each comparison, and how many more blocks it would take.
+- ``ranking``: which of several conditions is the fastest.
 - ``gate``: which comparisons are too slow, valid however often one asks.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``sensitivity``: the smallest effect that a host can see in a given time.

@@ -5,8 +5,10 @@ Two families of claims, each at alpha. The comparisons with the baseline are the
 that a ranking costs the comparisons with the baseline no power.
 
 A third statement says which conditions may still be the fastest. A condition is out of the race
-where it is slower than another one at the level of the race: 2·alpha over the number of its rivals.
-Only the side "slower" counts, so each rival has alpha over their number (Ville 1939; Bonferroni):
+where it is slower than another one, at a level that splits alpha among its rivals (Ville 1939;
+Bonferroni). Only the side "slower" counts, so a two-sided level has half of itself on it. A
+candidate has alpha/2 for the baseline, so that a verdict "slower" takes it out of the race, and
+alpha/2 for all other candidates together; the baseline has alpha for all candidates together. So
 the chance that the fastest condition is ever out of the race is at most alpha, however many
 conditions are alike.
 """
@@ -24,7 +26,7 @@ from equipoise.stats.verdict import (
     ComparisonVerdict,
     VerdictCache,
     judge,
-    judge_cached,
+    judge_again,
     margin_of,
 )
 
@@ -41,13 +43,14 @@ class RankedGroup(Struct, frozen=True):
     """Earlier verdicts of the race."""
 
     @property
+    def pairs(self) -> dict[Pair, PairedBlocks]:
+        """Blocks of all pairs."""
+        return {**self.with_baseline, **self.among_candidates}
+
+    @property
     def members(self) -> tuple[int, ...]:
         """Conditions of the group, the baseline first."""
         return tuple(dict.fromkeys(member for pair in self.with_baseline for member in pair))
-
-    def race_level(self, alpha: float) -> float:
-        """Return the two-sided level at which a condition leaves the race."""
-        return 2.0 * alpha / max(2, len(self.with_baseline))
 
 
 def pair_of(contrast: Contrast) -> Pair:
@@ -69,14 +72,26 @@ def contenders_of(
     min_blocks
         Number of blocks that a pair needs before it counts.
     """
-    pairs = {**group.with_baseline, **group.among_candidates}
-    margin = margin_of(min_effect)
-    judged = judge_cached(list(pairs.values()), margin, group.race_level(alpha), group.cache)
-    beaten = {
-        candidate if one.verdict == "slower" else baseline
-        for (baseline, candidate), one in zip(pairs, judged, strict=True)
-        if one.verdict in ("slower", "faster") and one.blocks >= min_blocks
-    }
+    margin, rivals = margin_of(min_effect), len(group.with_baseline)
+    places = {pair: place for place, pair in enumerate(group.pairs)}
+
+    def verdict(pair: Pair, level: float) -> Verdict:
+        judged = judge_again(group.pairs[pair], margin, level, places[pair], group.cache)
+        return judged.verdict if judged.blocks >= min_blocks else "undecided"
+
+    beaten: set[int] = set()
+    for baseline, candidate in group.with_baseline:
+        match verdict((baseline, candidate), alpha):
+            case "slower":
+                beaten.add(candidate)
+            case "faster" if verdict((baseline, candidate), 2.0 * alpha / rivals) == "faster":
+                beaten.add(baseline)
+    for first, second in group.among_candidates:
+        match verdict((first, second), alpha / (rivals - 1)):
+            case "slower":
+                beaten.add(second)
+            case "faster":
+                beaten.add(first)
     return tuple(member for member in group.members if member not in beaten)
 
 
@@ -110,6 +125,6 @@ def open_pairs(
     """
     return tuple(
         pair
-        for pair in (*group.with_baseline, *group.among_candidates)
+        for pair in group.pairs
         if set(pair) <= set(contenders) and verdicts.get(pair) not in ("equivalent", "mixed")
     )

@@ -286,19 +286,28 @@ def judge_cached(
     comparisons: Sequence[PairedBlocks], margin: float, level: float, cache: VerdictCache
 ) -> list[ComparisonVerdict]:
     """Judge several comparisons by their intervals at the stop, or take them from the cache."""
-    for place, blocks in enumerate(comparisons):
-        before = cache.get((place, level))
-        if before is None or before.blocks != len(blocks):
-            # An interval without 0 implies an e-value of at least 1/level: no second test needed.
-            engine = blocks.engine
-            cache[place, level] = _judge_by(
-                blocks,
-                margin,
-                level,
-                engine.interval_at_stop(level),
-                engine.interval_at_stop(_equivalence_level(blocks, level)),
-            )
-    return [cache[place, level] for place in range(len(comparisons))]
+    return [
+        judge_again(blocks, margin, level, place, cache) for place, blocks in enumerate(comparisons)
+    ]
+
+
+def judge_again(
+    blocks: PairedBlocks, margin: float, level: float, place: int, cache: VerdictCache
+) -> ComparisonVerdict:
+    """Judge one comparison by its interval at the stop, or take it from the cache."""
+    before = cache.get((place, level))
+    if before is not None and before.blocks == len(blocks):
+        return before
+    # An interval without 0 implies an e-value of at least 1/level: no second test needed.
+    engine = blocks.engine
+    cache[place, level] = _judge_by(
+        blocks,
+        margin,
+        level,
+        engine.interval_at_stop(level),
+        engine.interval_at_stop(_equivalence_level(blocks, level)),
+    )
+    return cache[place, level]
 
 
 def _judge_by(

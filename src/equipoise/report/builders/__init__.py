@@ -2,6 +2,7 @@
 
 result: a campaign of any kind, from the parts that the next files build.
 claims: the answer, and one claim for each comparison.
+ranking: which condition is the fastest, and what is certain.
 conditions: tables with a row for each condition, also of a study in groups.
 primitives: rows of operating system primitives.
 shape: modes, changes of state, drift, iterations, and the variance by level.

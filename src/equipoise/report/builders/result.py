@@ -38,6 +38,7 @@ from equipoise.report.builders.conditions import (
     written_table,
 )
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
+from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
 from equipoise.report.builders.shape import (
     level_parts,
@@ -142,6 +143,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         *_screen_tables(document, primary),
         answer,
         *_written_tables(document, primary),
+        *ranking_parts(document),
         first,
         *_findings(document),
         *([Section("Comparisons", (Claims(claims),), forms=PAGE)] if not answer.claims else []),
