@@ -41,8 +41,23 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     """
     if not blocks or not plan.ranked_groups:
         return ()
+    groups = ranked_groups(plan, blocks)
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    judged = judge_candidates(groups, effect, alpha)
+    with_baseline = dict(zip(map(pair_of, plan.contrasts), comparisons, strict=True))
+    metric = plan.judgement.primary_metric
+    best = _superlative(metric, more_is_better=is_more_better(blocks, metric))
+    return tuple(
+        _ranking(plan, contrasts[0], group, with_baseline, judged, best)
+        for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
+    )
+
+
+def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
+    """Return the blocks of all pairs of each group among which the fastest is asked."""
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
+    # The twin of the baseline says nothing of two candidates.
     without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
@@ -51,7 +66,7 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     def blocks_of_candidates(pair: Pair) -> PairedBlocks:
         return pairing_of(without_control, metric, costs, Contrast(*pair)).pairs
 
-    groups = [
+    return [
         RankedGroup(
             {pair_of(one): blocks_of(one) for one in contrasts},
             {
@@ -61,14 +76,6 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
         )
         for contrasts in plan.ranked_groups
     ]
-    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    judged = judge_candidates(groups, effect, alpha)
-    with_baseline = dict(zip(map(pair_of, plan.contrasts), comparisons, strict=True))
-    best = _superlative(metric, more_is_better=is_more_better(blocks, metric))
-    return tuple(
-        _ranking(plan, contrasts[0], group, with_baseline, judged, best)
-        for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
-    )
 
 
 def _ranking(
