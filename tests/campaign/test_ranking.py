@@ -26,7 +26,7 @@ from tests.plans import plan_of, trial_of
 from tests.schema import validated
 from tests.stats.simulated import at_most
 
-LEAVING = Stopping(leave_out_decided=True)
+LEAVING = Stopping(leave_out_decided=True, min_seconds=0.0)
 
 
 class Simulated(Struct):
@@ -89,7 +89,7 @@ def test_what_is_decided_and_cannot_be_the_fastest_leaves_a_comparison() -> None
     trials = {}
     for leaves in (False, True):
         plans = [plan_with(ONE_EQUAL, seed) for seed in range(8)]
-        stopping = Stopping(leave_out_decided=leaves)
+        stopping = replace(LEAVING, leave_out_decided=leaves)
         runs = [simulated(replace(plan, stopping=stopping), ONE_EQUAL, 0.01, 300) for plan in plans]
         trials[leaves] = sum(len(one.trials) for one in runs)
     assert trials[True] < 0.6 * trials[False]
@@ -180,7 +180,7 @@ def test_a_campaign_that_is_read_back_needs_the_same_conditions() -> None:
 def rankings_of_a_study(folder: Path) -> Iterator[Ranking]:
     """Two tasks with three levels each."""
     stage = Stage(folder, medians=(0.01, 0.02, 0.03, 0.02, 0.01, 0.01), noise=0.01)
-    plan = plan_of(*"abcdef", stopping=Stopping(blocks=120, budget_s=1e9, leave_out_decided=True))
+    plan = plan_of(*"abcdef", stopping=replace(LEAVING, blocks=120, budget_s=1e9))
     conditions = tuple(
         replace(one, levels={"level": one.name.upper(), "task": str(place // 3)})
         for place, one in enumerate(plan.conditions)

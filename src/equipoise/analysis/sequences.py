@@ -6,6 +6,8 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
@@ -30,7 +32,9 @@ def sequences_of(record: RunRecord) -> Sequences:
     """
     if record.plan.imported is not None:
         return {}
-    interim = InterimAnalysis(record.plan, record.plan.stopping)
+    # Only the intervals are asked for.
+    plan = replace(record.plan, ranking=False)
+    interim = InterimAnalysis(plan, plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_INTERIMS) or 1
     points: dict[str, list[SequencePoint]] = defaultdict(list)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, read_block
+from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
@@ -24,7 +24,7 @@ from equipoise.stats.ranking import (
     pair_of,
 )
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
+from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 
@@ -36,11 +36,22 @@ class _Interim(Struct, frozen=True):
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which a gate is analysed after each. From then on it is analysed whenever
-the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use up the
-budget of a gate of thousands of short trials. When it happens depends on the number of blocks
-alone, and an answer that was known in between stays known."""
+"""Number of blocks up to which a campaign is analysed after each. From then on it is analysed
+whenever the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use
+up the budget of a campaign of thousands of short trials."""
 GROWTH = 64
+
+
+def latest_analysed(block: int) -> int:
+    """Return the last block, up to this one, after which a campaign is analysed.
+
+    It depends on the number of blocks alone, so a campaign that is read back is analysed after the
+    same blocks as one that ran on.
+    """
+    latest = min(block, ANALYSE_EVERY_BLOCK)
+    while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH <= block:
+        latest += latest // GROWTH
+    return latest
 
 
 class InterimAnalysis:
@@ -59,11 +70,12 @@ class InterimAnalysis:
             for _, metric in self._compared
         )
         self._blocks = 0
-        self._analysed_at = 0
+        self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
         self._known: VerdictCache = {}
         # A gate compares several metrics, and ranks nothing.
         self._race = _Race(plan, stopping, self._pairs)
+        self._open_race: tuple[Pair, ...] = ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
@@ -72,12 +84,18 @@ class InterimAnalysis:
             add_block(pairs, read[metric], contrast, self._plan)
         self._race.add(read)
         self._blocks += 1
+        self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse the blocks anew if that is due."""
-        if self._is_due():
+        if not self._latest or self._blocks == latest_analysed(self._blocks):
             self._latest = self._judged()
-            self._analysed_at = self._blocks
+            self._open_race = self._race.open_pairs(
+                {
+                    (contrast.baseline, contrast.candidate): one.judged.verdict
+                    for (contrast, _), one in zip(self._compared, self._latest, strict=True)
+                }
+            )
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             ComparisonStatus(
@@ -102,16 +120,16 @@ class InterimAnalysis:
         gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
 
-    def _is_due(self) -> bool:
-        if self._plan.gated is None or self._blocks <= ANALYSE_EVERY_BLOCK:
-            return True
-        return self._blocks >= self._analysed_at + self._analysed_at // GROWTH
+    @property
+    def has_measured_enough(self) -> bool:
+        """Whether the blocks have taken the least time before a verdict."""
+        return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why no further block is needed; ``None`` while one is."""
         if not self._latest or not all(self._is_answered(one) for one in self._latest):
             return None
-        if self._open_race():
+        if self._open_race:
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
@@ -128,7 +146,7 @@ class InterimAnalysis:
         if not self._stopping.leave_out_decided or not self._latest:
             return everything
         compared: set[int] = set()
-        needed: set[int] = {member for pair in self._open_race() for member in pair}
+        needed: set[int] = {member for pair in self._open_race for member in pair}
         for (contrast, _), one in zip(self._compared, self._latest, strict=True):
             pair = {contrast.baseline, contrast.candidate}
             compared |= pair
@@ -141,15 +159,6 @@ class InterimAnalysis:
             needed |= {control} if self._compared[0][0].baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
 
-    def _open_race(self) -> tuple[Pair, ...]:
-        """Return the open pairs of contenders for the fastest, as of the latest analysis."""
-        return self._race.open_pairs(
-            {
-                (contrast.baseline, contrast.candidate): one.judged.verdict
-                for (contrast, _), one in zip(self._compared, self._latest, strict=True)
-            }
-        )
-
     def tolerates(self, trial: Trial) -> bool:
         """Return ``False``: without a condition there is no comparison."""
         return False
@@ -158,9 +167,26 @@ class InterimAnalysis:
         """Return the number of the first block after which a verdict is possible."""
         return earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
 
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Forecast how many more blocks would decide each open comparison.
+
+        Comparisons without a forecast, and those at a gate, are left out.
+        """
+        judgement = self._plan.judgement
+        effect, alpha = judgement.min_effect, judgement.alpha
+        if self._plan.gated is not None:
+            return ()
+        judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        forecasts = blocks_to_go(
+            self._pairs, judged, min_effect=effect, alpha=alpha, seed=self._plan.seed
+        )
+        return tuple(one for one in forecasts if one is not None)
+
     def _is_answered(self, one: _Interim) -> bool:
         stopping = self._stopping
         if one.judged.blocks < stopping.min_blocks or not one.answered:
+            return False
+        if not self.has_measured_enough:
             return False
         return stopping.precision is None or is_precise(one.judged, stopping.precision)
 
@@ -194,9 +220,6 @@ class _Race:
             for contrasts in plan.ranked_groups
         )
         self._known: VerdictCache = {}
-        self._blocks = 0
-        self._judged_at = -1
-        self._open: tuple[Pair, ...] = ()
 
     def add(self, read: Mapping[str, BlockRead]) -> None:
         """Add one complete block to every pair of candidates."""
@@ -204,26 +227,21 @@ class _Race:
             block = read[self._judgement.primary_metric]
             for (baseline, candidate), pairs in group.among_candidates.items():
                 add_block(pairs, block, Contrast(baseline, candidate), self._without_control)
-        self._blocks += 1
 
     def open_pairs(self, with_baseline: Mapping[Pair, Verdict]) -> tuple[Pair, ...]:
         """Return the open pairs of contenders in all groups, given the claims with the baseline."""
-        if self._judged_at != self._blocks:
-            self._open = tuple(self._judged(with_baseline))
-            self._judged_at = self._blocks
-        return self._open
-
-    def _judged(self, with_baseline: Mapping[Pair, Verdict]) -> Iterator[Pair]:
         effect, alpha = self._judgement.min_effect, self._judgement.alpha
         races = [
             (group, contenders_of(group, effect, alpha, min_blocks=self._min_blocks))
             for group in self._groups
         ]
         if all(len(contenders) < 2 for _, contenders in races):
-            return
+            return ()
         judged = judge_candidates(self._groups, effect, alpha, cache=self._known)
         among = {
             pair: one.verdict for pair, one in judged.items() if one.blocks >= self._min_blocks
         }
-        for group, contenders in races:
-            yield from open_pairs(group, contenders, {**with_baseline, **among})
+        verdicts = {**with_baseline, **among}
+        return tuple(
+            pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
+        )
