@@ -28,6 +28,7 @@ from equipoise.model.record import (
     Sample,
     Trial,
 )
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
 
@@ -83,7 +84,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
     complete = complete_blocks(draws_of(trials), trials)
     pairs = block_costs(plan_of(), complete, "wall_s").paired(
-        Contrast(0, 1), quantum=0.0, engine=LATEST_ENGINE
+        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE
     )
     again = PairedBlocks()
     for block in complete.values():
@@ -131,7 +132,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
     pooled = block_costs(plan, complete, "wall_s").paired(
-        Contrast(0, 1), quantum=0.0, engine=LATEST_ENGINE, control=2
+        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE, control=2
     )
     grown = PairedBlocks()
     for block in complete.values():

@@ -11,6 +11,7 @@ from equipoise.campaign.progress import ComparisonStatus
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -46,6 +47,7 @@ class InterimAnalysis:
             PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
+        self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._analysed_at = 0
         self._latest: tuple[_Interim, ...] = ()
@@ -54,7 +56,12 @@ class InterimAnalysis:
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
+        for metric, one in read.items():
+            if one.resolution is not None:
+                self._resolutions.setdefault(metric, one.resolution)
         for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
+            if metric in self._resolutions:
+                pairs.set_resolution(self._resolutions[metric])
             add_block(pairs, read[metric], contrast, self._plan)
         self._blocks += 1
 
