@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, rows, untrusted
+from equipoise.ledger.schema import VERSION
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Observation
