@@ -39,12 +39,13 @@ def test_the_effect_that_it_names_is_found_as_often_as_it_says(blocks: int, camp
     assert found(0.02, blocks, effect, campaigns) >= at_least(campaigns, share)
 
 
-def test_a_difference_of_three_hundredths_of_the_spread_is_found_and_was_not() -> None:
+def test_a_difference_of_three_hundredths_of_the_spread_is_found_and_less_was_not() -> None:
     # White noise of 1 / sqrt(2) gives block differences a spread of 1.
     spread = 1.0 / math.sqrt(2.0)
     assert found(spread, 20_000, 0.03, 40) >= 20
-    assert found(spread, 40_000, 0.025, 8) >= 4
-    assert found(spread, 40_000, 0.025, 8, engine=1) == 0
+    # Just below the first engine's floor, where it finds hardly one.
+    assert found(spread, 40_000, 0.025, 8) >= 7
+    assert found(spread, 40_000, 0.025, 8, engine=1) <= 3
 
 
 def test_no_figure_lies_below_what_the_engine_can_tell() -> None:
