@@ -21,6 +21,8 @@ PROSE = frozenset(
     {"summary", "hint", "schema", "scope", "estimand", "disagreement", "advice_summary", "these"}
     | {"across", "notes", "paragraphs", "title", "answer", "headings", "spread_because"}
 )
+ADDED = frozenset({"engine", "equivalence_ci"})
+"""Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})
 MOVED = (".extra_time", ".imported", "carry_over.", ".these_ci", ".across_ci")
 """Parts whose intervals rest on Student's t."""
@@ -41,7 +43,7 @@ def renamed(part: Any) -> Any:
 def differences(old: Any, new: Any, place: str = "") -> list[str]:
     """Return the places where two documents differ."""
     if isinstance(old, dict) and isinstance(new, dict):
-        keys = [key for key in {**old, **new} if key not in PROSE]
+        keys = [key for key in {**old, **new} if key not in PROSE | ADDED]
         return [
             line
             for key in keys

@@ -24,12 +24,15 @@ class BettingSequence:
         Shape (n,): 1 where the baseline ran first, -1 where the candidate did.
     tolerances
         Shape (n,), log units: differences below it cannot be told from none.
+    engine
+        Version of the rules of the bets: 1 (first release) or 2.
 
     Raises
     ------
     ValueError
-        The lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
-        a level does not lie between 0 and 1, or a margin is not a finite number from 0 up.
+        There is no such engine, the lengths differ, an order is neither 1 nor -1, a tolerance is
+        negative or not finite, a level does not lie between 0 and 1, or a margin is not a finite
+        number from 0 up.
     BufferError
         An array is of another type.
     """
@@ -39,6 +42,7 @@ class BettingSequence:
         differences: NDArray[np.float64],
         orders: NDArray[np.int8],
         tolerances: NDArray[np.float64],
+        engine: int,
     ) -> BettingSequence: ...
     def push(self, difference: float, order: int, tolerance: float) -> None:
         """Add the next block."""
@@ -81,6 +85,26 @@ class BettingSequence:
         """Return the median number of further blocks to a verdict by the interval at the stop."""
 
 @final
+class VerdictRules:
+    """How a verdict follows from the intervals, in one version of the engine."""
+
+    equivalence_levels: float
+    """Multiple of the level that the interval within the margin has."""
+    equivalence_blocks: int
+    """Blocks before ``equivalent`` can be said."""
+    means_veto_equivalence: bool
+    """Whether a ratio of means beyond the margin forbids ``equivalent``."""
+    mixed_without_extreme_block: bool
+    """Whether ``mixed`` needs the means to contradict also without the most extreme block."""
+    resolution_from_past: bool
+    """Whether the clock's resolution is set against the costs of past blocks."""
+    estimate_within_interval: bool
+    """Whether the estimate is moved to the nearest point of its interval."""
+
+def verdict_rules(engine: int) -> VerdictRules:
+    """Return the rules of a version; raises ``ValueError`` if there is none."""
+
+@final
 class FractionSequence:
     """Blocks of one intervention, and the bets against each fraction of the gap explained.
 
@@ -88,14 +112,16 @@ class FractionSequence:
     ----------
     level
         1 minus the coverage of the whole sequence of confidence sets.
+    engine
+        Version of the rules of the bets.
 
     Raises
     ------
     ValueError
-        The level does not lie between 0 and 1.
+        The level does not lie between 0 and 1, or there is no such engine.
     """
 
-    def __new__(cls, level: float) -> FractionSequence: ...
+    def __new__(cls, level: float, engine: int) -> FractionSequence: ...
     def push(self, without: float, with_it: float) -> None:
         """Add the gaps of the next block, without and with the intervention.
 

@@ -62,7 +62,7 @@ def test_a_revision_that_is_much_slower_fails_soon(tmp_path: Path) -> None:
     found = result(stage, gate_of())
     assert not found.passed
     assert found.rows[0].blocks < 20
-    low, _ = found.rows[0].ratio_ci
+    low, _ = found.rows[0].equivalence_ci
     assert low is not None
     assert low > 1.02
     assert found.summary == (
@@ -86,7 +86,7 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
 
 def test_where_the_question_is_open_nothing_is_said_to_be_overstated(tmp_path: Path) -> None:
     plan = gate_of(blocks=12)
-    stage = Stage(tmp_path, medians=(0.010, 0.0103), noise=0.02)
+    stage = Stage(tmp_path, medians=(0.010, 0.0102), noise=0.02)
     assert outcomes(result(stage, plan)) == ["undecided"]
     document = analyse_campaign(stage.ledger.read_run("last"))
     assert document.comparisons[0].verdict == "slower"
@@ -104,12 +104,13 @@ def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
 
 def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path: Path) -> None:
     plan = gate_of(blocks=100_000)
-    stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.15)
+    stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.18)
     found = result(stage, plan)
     record = stage.ledger.read_run("last")
     costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
-    pairs = costs.paired(plan.contrasts[0], QUANTA["wall_s"])
-    known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), plan.judgement.alpha)
+    judgement = plan.judgement
+    pairs = costs.paired(plan.contrasts[0], quantum=QUANTA["wall_s"], engine=judgement.engine)
+    known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), 2 * judgement.alpha)
     assert known_after is not None
     assert known_after > ANALYSE_EVERY_BLOCK
     assert outcomes(found) == ["slower"]

@@ -57,7 +57,7 @@ def wall_of(record: RunRecord) -> MetricSummary:
     return analyse_campaign(record).conditions[0].metrics["wall_s"]
 
 
-def drawn(seed: int) -> tuple[np.random.Generator, FloatArray, FloatArray]:
+def generator_and_times(seed: int) -> tuple[np.random.Generator, FloatArray, FloatArray]:
     """A generator, CPUs and paddings."""
     generator = np.random.default_rng(seed)
     cpus = generator.integers(0, 2, BLOCKS).astype(np.float64)
@@ -65,7 +65,7 @@ def drawn(seed: int) -> tuple[np.random.Generator, FloatArray, FloatArray]:
 
 
 def test_the_slow_mode_goes_with_the_cpu_it_ran_on() -> None:
-    generator, cpus, paddings = drawn(1)
+    generator, cpus, paddings = generator_and_times(1)
     times = np.where(cpus == 1.0, 0.0096, 0.0081) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert [one.at for one in wall.modes] == pytest.approx([0.0081, 0.0096], rel=0.02)
@@ -75,7 +75,7 @@ def test_the_slow_mode_goes_with_the_cpu_it_ran_on() -> None:
 
 
 def test_the_slow_mode_goes_with_a_large_environment() -> None:
-    generator, cpus, paddings = drawn(2)
+    generator, cpus, paddings = generator_and_times(2)
     times = np.where(paddings > 2048, 1.2, 1.0) * np.exp(generator.normal(0.0, 0.01, BLOCKS))
     (one,) = wall_of(synthetic_record(times, cpus, paddings)).companions
     assert (one.covariate, one.value) == ("environment_bytes", None)
@@ -83,7 +83,7 @@ def test_the_slow_mode_goes_with_a_large_environment() -> None:
 
 
 def test_one_mode_goes_with_nothing() -> None:
-    generator, cpus, paddings = drawn(3)
+    generator, cpus, paddings = generator_and_times(3)
     wall = wall_of(synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings))
     assert len(wall.modes) == 1
     assert wall.companions == ()
@@ -92,7 +92,7 @@ def test_one_mode_goes_with_nothing() -> None:
 
 
 def test_a_change_of_state_is_told_by_its_first_trial() -> None:
-    generator, cpus, paddings = drawn(4)
+    generator, cpus, paddings = generator_and_times(4)
     times = np.exp(generator.normal(0.0, 0.01, BLOCKS)) * (1.0 + 0.2 * (np.arange(BLOCKS) >= 40))
     wall = wall_of(synthetic_record(times, cpus, paddings))
     assert wall.states is not None
@@ -101,7 +101,7 @@ def test_a_change_of_state_is_told_by_its_first_trial() -> None:
 
 
 def test_every_comparison_says_what_each_statistic_would_have_said() -> None:
-    generator, cpus, paddings = drawn(6)
+    generator, cpus, paddings = generator_and_times(6)
     record = synthetic_record(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings)
     (comparison,) = analyse_campaign(record).comparisons
     assert [one.statistic for one in comparison.answers][::10] == ["minimum", "mean"]

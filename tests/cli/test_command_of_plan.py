@@ -17,8 +17,8 @@ from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedInterve
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    given = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(given))[0]
+    parameters = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(parameters))[0]
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
 )
 def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     def plan(line: list[str]) -> Plan:
-        given = os.command.make_context("os", line).params
-        names = os.probe_names(given["only"])
-        return primitives_plan(names, limits_of(given), quick=given["quick"])
+        parameters = os.command.make_context("os", line).params
+        names = os.probe_names(parameters["only"])
+        return primitives_plan(names, limits_of(parameters), quick=parameters["quick"])
 
     first = plan([*options, "--seed", "11"])
-    again = shlex.split(str(command_of_plan(first)))
-    assert again[:2] == ["equipoise", "os"]
-    assert plan(again[2:]) == first
+    repeated = shlex.split(str(command_of_plan(first)))
+    assert repeated[:2] == ["equipoise", "os"]
+    assert plan(repeated[2:]) == first
 
 
 def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
@@ -101,9 +101,18 @@ def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
         explains=ExperimentPlan("20260301-101500-ab12", (), attempts),
     )
     program, *words = shlex.split(str(command_of_plan(plan)))
-    given = why.command.make_context("why", words[1:]).params
-    assert (program, words[0], given["run"]) == ("equipoise", "why", "20260301-101500-ab12")
-    assert (given["baseline"], given["candidate"], given["again"]) == ("a b", "c", True)
-    assert (given["only"], given["tries"]) == (("jemalloc",), ("mine:KEY=a value",))
-    assert given["try_commands"] == ("near=numactl --localalloc",)
-    assert (given["blocks"], given["budget"], given["alpha"], given["seed"]) == (40, 60.0, 0.05, 5)
+    parameters = why.command.make_context("why", words[1:]).params
+    assert (program, words[0], parameters["run"]) == ("equipoise", "why", "20260301-101500-ab12")
+    assert (parameters["baseline"], parameters["candidate"], parameters["again"]) == (
+        "a b",
+        "c",
+        True,
+    )
+    assert (parameters["only"], parameters["tries"]) == (("jemalloc",), ("mine:KEY=a value",))
+    assert parameters["try_commands"] == ("near=numactl --localalloc",)
+    assert (
+        parameters["blocks"],
+        parameters["budget"],
+        parameters["alpha"],
+        parameters["seed"],
+    ) == (40, 60.0, 0.05, 5)

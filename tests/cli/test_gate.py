@@ -117,13 +117,13 @@ def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_it
     made.commit()
     made.git("checkout", "--quiet", "feature")
     words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
-    told = document(gate(made, "--baseline", "main", *words))["gate"]
-    assert told["baseline"] == {
+    verdict = document(gate(made, "--baseline", "main", *words))["gate"]
+    assert verdict["baseline"] == {
         "asked": "the fork point from main",
         "commit": left,
         "uncommitted": False,
     }
-    assert shlex.split(told["again"])[:4] == ["equipoise", "gate", "--baseline", left]
+    assert shlex.split(verdict["again"])[:4] == ["equipoise", "gate", "--baseline", left]
 
 
 def test_changes_in_submodules_are_said_to_be_in_neither_revision(
@@ -147,20 +147,20 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
 ) -> None:
     words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
     result = document(gate(made, *words))
-    told = result["gate"]
-    assert told["passed"] is False
-    assert told["baseline"]["asked"] == "fast"
-    assert told["baseline"]["commit"] == made.git("rev-parse", "fast").strip()
-    (row,) = told["rows"]
+    verdict = result["gate"]
+    assert verdict["passed"] is False
+    assert verdict["baseline"]["asked"] == "fast"
+    assert verdict["baseline"]["commit"] == made.git("rev-parse", "fast").strip()
+    (row,) = verdict["rows"]
     assert row["outcome"] == "slower"
-    assert row["ratio_ci"][0] > 1 + told["min_effect"] / 100
+    assert row["ratio_ci"][0] > 1 + verdict["min_effect"] / 100
     folders = [Path(one["command"][0]).parent for one in result["conditions"]]
     assert len(str(folders[0])) == len(str(folders[1]))
     assert folders[0] != folders[1]
-    again = subprocess.run(
+    repeated = subprocess.run(
         [*ENTRY, "show", "last", "--json", "-"], cwd=made.path, capture_output=True, check=True
     )
-    assert json.loads(again.stdout)["gate"] == told
+    assert json.loads(repeated.stdout)["gate"] == verdict
 
 
 def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
@@ -168,9 +168,9 @@ def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
     words = shlex.split(first["again"])
     assert words[:4] == ["equipoise", "gate", "--baseline", first["baseline"]["commit"]]
-    again = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
-    assert again["gate"]["again"] == first["again"]
-    assert str(again["run"]["seed"]) in words
+    repeated = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
+    assert repeated["gate"]["again"] == first["again"]
+    assert str(repeated["run"]["seed"]) in words
 
 
 def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository) -> None:

@@ -80,9 +80,9 @@ def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
     (row,) = document(answer)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
     assert row["ratio"] == pytest.approx(1.3005)
-    told = [one["summary"] for one in document(answer)["warnings"]]
-    assert "only here1,000 is only in the baseline, and was not compared" in told
-    assert "only here1,300.5 is only in the candidate, and was not compared" in told
+    warnings = [one["summary"] for one in document(answer)["warnings"]]
+    assert "only here1,000 is only in the baseline, and was not compared" in warnings
+    assert "only here1,300.5 is only in the candidate, and was not compared" in warnings
 
 
 def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:

@@ -19,7 +19,7 @@ from tests.cli.conftest import ENTRY, Equipoise, document
 from tests.clusters import local_cluster
 from tests.matching.golden import GOLDEN
 
-ASKED = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
+ARGUMENTS = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
 QUICK = ("--population", "20", "--generations", "3", "--hard-limit")
 
 
@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> str:
 def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     equipoise: Equipoise, table: str
 ) -> None:
-    answer = equipoise("genmatch", table, "--outcome", "y", *ASKED, *QUICK)
+    answer = equipoise("genmatch", table, "--outcome", "y", *ARGUMENTS, *QUICK)
     assert answer.status == 0, answer.err
     assert answer.err == ""
     assert re.search(
@@ -46,7 +46,7 @@ def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
 def test_quiet_prints_nothing_and_writes_the_document(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    answer = equipoise("genmatch", table, *ASKED, *QUICK, "--quiet", "--json", "found.json")
+    answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--quiet", "--json", "found.json")
     assert (answer.status, answer.out, answer.err) == (0, "", "")
     assert json.loads((tmp_path / "found.json").read_text())["weights"]
 
@@ -80,7 +80,7 @@ def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
     )
     result = document(
         equipoise(
-            *("genmatch", table, *ASKED, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
+            *("genmatch", table, *ARGUMENTS, "--outcome", "y", "--estimand", "ATE", "--m", "2"),
             *("--exact", "b", "--caliper", "2", "--weights", "w", "--r-compatible"),
             *("--balance", "a + b + a:b", "--population", "14", "--generations", "2"),
             *("--wait", "1", "--hard-limit", "--loss", "2", "--boot", "12", "--json", "-"),
@@ -103,15 +103,15 @@ def test_a_formula_names_covariates_and_a_seed_gives_one_document(
 ) -> None:
     by_formula = ("--formula", "treat ~ a + b + c + d", "--seed", "3")
     one, two, other = (
-        equipoise("genmatch", table, *asked, *QUICK, "--json", "-").out
-        for asked in (ASKED, by_formula, (*by_formula[:2], "--seed", "4"))
+        equipoise("genmatch", table, *arguments, *QUICK, "--json", "-").out
+        for arguments in (ARGUMENTS, by_formula, (*by_formula[:2], "--seed", "4"))
     )
     assert one == two != ""
     assert json.loads(other)["weights"] != json.loads(one)["weights"]
 
 
 def test_without_an_outcome_there_is_no_effect(equipoise: Equipoise, table: str) -> None:
-    result = document(equipoise("genmatch", table, *ASKED, *QUICK, "--json", "-"))
+    result = document(equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-"))
     assert result["effect"] is None
     assert result["pairs"]
 
@@ -119,7 +119,7 @@ def test_without_an_outcome_there_is_no_effect(equipoise: Equipoise, table: str)
 def test_the_course_of_the_search_is_drawn(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    answer = equipoise("genmatch", table, *ASKED, *QUICK, "--plot", "course.svg")
+    answer = equipoise("genmatch", table, *ARGUMENTS, *QUICK, "--plot", "course.svg")
     assert answer.status == 0, answer.err
     assert "Balance along the search" in (tmp_path / "course.svg").read_text()
 
@@ -127,18 +127,18 @@ def test_the_course_of_the_search_is_drawn(
 def test_a_scheduler_evaluates_and_changes_nothing(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    asked = ("genmatch", table, *ASKED, *QUICK, "--json", "-")
+    arguments = ("genmatch", table, *ARGUMENTS, *QUICK, "--json", "-")
     with local_cluster(1, tmp_path / "dask") as address:
-        there = equipoise(*asked, "--scheduler", address)
+        there = equipoise(*arguments, "--scheduler", address)
     assert there.status == 0, there.err
-    assert there.out == equipoise(*asked).out
+    assert there.out == equipoise(*arguments).out
 
 
 def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        answer = equipoise("genmatch", table, *ASKED, "--scheduler", address)
+        answer = equipoise("genmatch", table, *ARGUMENTS, "--scheduler", address)
     assert answer.status == 2
     assert f"the scheduler at {address} cannot be reached" in answer.err
     assert "hint: start one with `dask scheduler`" in answer.err
@@ -168,7 +168,7 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
 def test_what_cannot_be_used_is_named(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], told: str
 ) -> None:
-    answer = equipoise("genmatch", table, *ASKED, *arguments)
+    answer = equipoise("genmatch", table, *ARGUMENTS, *arguments)
     assert answer.status == 2
     assert told in answer.err
     assert answer.out == ""
@@ -184,7 +184,7 @@ def endless(tmp_path: Path) -> Any:
     limits = ("--population", "500", "--generations", "100000", "--wait", "100000")
     terminal = pexpect.spawn(
         ENTRY[0],
-        [*ENTRY[1:], "genmatch", "many.csv", *ASKED, *limits],
+        [*ENTRY[1:], "genmatch", "many.csv", *ARGUMENTS, *limits],
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
         dimensions=(40, 120),

@@ -88,14 +88,14 @@ def doors() -> Plan:
 def gate() -> Plan:
     """A gate whose build and whose benchmark were given the secret."""
     revision = Revision("main", "1" * 40)
-    again = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
+    repeated = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     command = ("/usr/bin/env", f"PASSWORD={CANARY} it's", "./bench")
     benchmark = {BENCHMARK: shlex.join(("env", *command[1:]))}
     changes = {
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=repeated),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -273,8 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    given = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(given))[0]
+    parameters = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(parameters))[0]
 
 
 def planned(plan: Plan) -> RunRecord:

@@ -103,16 +103,18 @@ def assert_again(folder: Path, markdown: str) -> None:
     done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
     assert done.returncode == 0, done.stderr
     words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
-    again = compare.command.make_context("compare", words[1:]).params
-    assert again["names"] == EVERY
-    assert again["environments"] == tuple(
+    repeated = compare.command.make_context("compare", words[1:]).params
+    assert repeated["names"] == EVERY
+    assert repeated["environments"] == tuple(
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )
-    assert [shlex.split(one)[1:] for one in again["commands"]] == [["say.sh", one] for one in EVERY]
+    assert [shlex.split(one)[1:] for one in repeated["commands"]] == [
+        ["say.sh", one] for one in EVERY
+    ]
 
 
 OBSERVE = ("observe", "table.csv")
-ASKED: dict[str, Callable[[str], list[str]]] = {
+ARGUMENTS: dict[str, Callable[[str], list[str]]] = {
     "a command": lambda one: [one],
     "a run": lambda one: ["show", one],
     "a run to report": lambda one: ["report", one, "-o", "page.md"],
@@ -139,7 +141,7 @@ ASKED: dict[str, Callable[[str], list[str]]] = {
 """Where a name is asked for, and none of ours will do."""
 
 
-@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("what", ARGUMENTS)
 def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,7 +152,7 @@ def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
     (folder / "table.csv").write_text("treat,x,y\n0,1.5,2\n1,1.2,3\n0,1.1,2\n1,1.9,4\n")
     refused = 0
     for name in (*EVERY, "/dev/null/x", ""):
-        status = run(ASKED[what](name))
+        status = run(ARGUMENTS[what](name))
         answer = capsys.readouterr()
         assert [
             line for line in (answer.out + answer.err).split("\n") if not line.isprintable()

@@ -41,8 +41,8 @@ def test_layouts_do_the_same_and_stand_elsewhere(equipoise: Equipoise, source: P
     assert len({one.read_bytes() for one in programs}) > 1
     assert "lld shuffled" in answer.err
     before = [one.read_bytes() for one in programs]
-    again = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
-    assert again.status == 0
+    repeated = equipoise("layouts", "--count", "4", "--", "cc", "-O1", source.name, "-o", "program")
+    assert repeated.status == 0
     # The same seeds give the same layouts.
     assert [one.read_bytes() for one in programs] == before
 

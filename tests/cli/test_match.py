@@ -34,11 +34,11 @@ def table(tmp_path: Path) -> str:
 def test_a_process_of_its_own_says_what_this_one_says(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    asked = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
+    arguments = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
     own = subprocess.run(
-        [*ENTRY, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
-    assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*asked)
+    assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
@@ -107,8 +107,8 @@ def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) 
     frame = pandas.read_csv(GOLDEN / "data_disc.csv")
     score = propensity_score("treat ~ a + b + c + d", frame).score
     expected = match(frame["y"].to_numpy(), frame["treat"].to_numpy(), score[:, None])
-    asked = ("match", table, *COLUMNS, "--outcome", "y", "--propensity", "--json", "-")
-    assert document(equipoise(*asked))["estimate"] == pytest.approx(expected.estimate, rel=1e-9)
+    arguments = ("match", table, *COLUMNS, "--outcome", "y", "--propensity", "--json", "-")
+    assert document(equipoise(*arguments))["estimate"] == pytest.approx(expected.estimate, rel=1e-9)
 
 
 def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table: str) -> None:
@@ -118,24 +118,24 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     expected = match_by(
         frame["y"], frame["treat"], frame[["a", "c"]], frame[["b", "d"]], estimand="ATE"
     )
-    asked = (
+    arguments = (
         *("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y"),
         *("--by", "b,d", "--estimand", "ATE"),
     )
-    result = document(equipoise(*asked, "--json", "-"))
+    result = document(equipoise(*arguments, "--json", "-"))
     assert result["estimate"] == expected.estimate
     assert result["se"] == expected.se
     assert result["by"] == ["b", "d"]
     strata = result["strata"]
     assert isinstance(strata, list)
     assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
-    assert f"{len(strata)} of b, d" in equipoise(*asked).out
+    assert f"{len(strata)} of b, d" in equipoise(*arguments).out
 
 
 def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: str) -> None:
-    asked = (table, *COLUMNS, "--by", "b", "--json", "-")
-    matched = document(equipoise("match", *asked))
-    balanced = document(equipoise("balance", *asked, "--no-ks"))
+    arguments = (table, *COLUMNS, "--by", "b", "--json", "-")
+    matched = document(equipoise("match", *arguments))
+    balanced = document(equipoise("balance", *arguments, "--no-ks"))
     after = [
         [row["sdiff"] for row in found["balance"] if row["when"] == "after"]
         for found in (matched, balanced)
@@ -168,10 +168,10 @@ def long_match(folder: Path) -> tuple[str, ...]:
 def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_told(
     tmp_path: Path,
 ) -> None:
-    asked = long_match(tmp_path)
+    arguments = long_match(tmp_path)
     terminal = pexpect.spawn(
         ENTRY[0],
-        [*ENTRY[1:], *asked, "--threads", "1", "--estimand", "ATE"],
+        [*ENTRY[1:], *arguments, "--threads", "1", "--estimand", "ATE"],
         cwd=str(tmp_path),
         env={**os.environ, "TERM": "xterm"},
         dimensions=(40, 100),
@@ -186,9 +186,9 @@ def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_t
 
 
 def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
-    asked = long_match(tmp_path)
+    arguments = long_match(tmp_path)
     running = subprocess.Popen(
-        [*ENTRY, *asked, "--estimand", "ATE", "--no-replace", "--threads", "1"],
+        [*ENTRY, *arguments, "--estimand", "ATE", "--no-replace", "--threads", "1"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -203,8 +203,8 @@ def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
 
 
 def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) -> None:
-    asked = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
-    result = document(equipoise(*asked))
+    arguments = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
+    result = document(equipoise(*arguments))
     assert result["schema"] == "equipoise.balance/1"
     assert result["smallest_p_after"] is None
     rows = result["balance"]
@@ -214,8 +214,8 @@ def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) 
 
 
 def test_one_seed_gives_one_balance(equipoise: Equipoise, table: str) -> None:
-    asked = ("balance", table, *COLUMNS, "--boot", "50", "--seed", "7", "--json", "-")
-    assert equipoise(*asked).out == equipoise(*asked).out != ""
+    arguments = ("balance", table, *COLUMNS, "--boot", "50", "--seed", "7", "--json", "-")
+    assert equipoise(*arguments).out == equipoise(*arguments).out != ""
 
 
 def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Path) -> None:

@@ -50,10 +50,10 @@ def test_the_command_at_the_end_of_a_report_gives_the_same_numbers_again(
     shutil.copy(tmp_path / "disc.csv", tmp_path / "-disc.csv")
     first = equipoise(words[0], "--report", "first.md", "--json", "first.json", *words[1:])
     assert first.status == 0, first.err
-    program, *again = again_in(tmp_path / "first.md")
+    program, *repeated = again_in(tmp_path / "first.md")
     assert program == "equipoise"
-    assert "first.json" not in again
-    second = equipoise(again[0], "--json", "second.json", *again[1:])
+    assert "first.json" not in repeated
+    second = equipoise(repeated[0], "--json", "second.json", *repeated[1:])
     assert second.status == 0, second.err
     documents = [
         json.loads((tmp_path / f"{name}.json").read_text()) for name in ("first", "second")
@@ -62,8 +62,10 @@ def test_the_command_at_the_end_of_a_report_gives_the_same_numbers_again(
 
 
 def test_match_says_in_markdown_how_it_matched(equipoise: Equipoise, tmp_path: Path) -> None:
-    asked = ("match", "disc.csv", *COLUMNS, "--outcome", "y", "--by", "d", "--estimand", "ATE")
-    answer = equipoise(*asked, "--no-replace", "--weights", "w", "--quiet", "--report", "found.md")
+    arguments = ("match", "disc.csv", *COLUMNS, "--outcome", "y", "--by", "d", "--estimand", "ATE")
+    answer = equipoise(
+        *arguments, "--no-replace", "--weights", "w", "--quiet", "--report", "found.md"
+    )
     assert answer.status == 0, answer.err
     text = (tmp_path / "found.md").read_text(encoding="utf-8")
     for words in (
@@ -80,8 +82,8 @@ def test_match_says_in_markdown_how_it_matched(equipoise: Equipoise, tmp_path: P
 def test_the_numbers_are_a_table_with_the_effect_the_covariates_and_the_weights(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    asked = ("genmatch", "disc.csv", *COLUMNS, "--outcome", "y", *QUICK, "--seed", "1")
-    result = json.loads(equipoise(*asked, "--json", "-", "--report", "found.csv").out)
+    arguments = ("genmatch", "disc.csv", *COLUMNS, "--outcome", "y", *QUICK, "--seed", "1")
+    result = json.loads(equipoise(*arguments, "--json", "-", "--report", "found.csv").out)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "found.csv").read_text(encoding="utf-8"))))
     by_kind = {kind: [row for row in rows if row["kind"] == kind] for kind in ("effect", "weight")}
     assert float(by_kind["effect"][1]["estimate"]) == result["effect"]["estimate"]
@@ -92,8 +94,8 @@ def test_the_numbers_are_a_table_with_the_effect_the_covariates_and_the_weights(
 
 
 def test_figures_are_written_each_in_three_forms(equipoise: Equipoise, tmp_path: Path) -> None:
-    asked = ("--treatment", "treat", "--covariates", "a", "--outcome", "y", "--quiet")
-    assert equipoise("match", "disc.csv", *asked, "--figures", "drawn").status == 0
+    arguments = ("--treatment", "treat", "--covariates", "a", "--outcome", "y", "--quiet")
+    assert equipoise("match", "disc.csv", *arguments, "--figures", "drawn").status == 0
     drawn = {path.name for path in (tmp_path / "drawn").iterdir()}
     assert drawn == {
         f"{name}.{ending}"

@@ -18,8 +18,8 @@ from tests.cli.conftest import Answer, Equipoise
 from tests.observation.logs import Log, loaded_log
 from tests.plans import plan_of, trial_of
 
-ASKED = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
-LOAD = (*ASKED, "--covariates", "load")
+ARGUMENTS = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
+LOAD = (*ARGUMENTS, "--covariates", "load")
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def test_versions_that_look_like_numbers_stay_apart(equipoise: Equipoise, tmp_pa
     log = loaded_log()
     log["version"] = (log["version"] == "2.0").choose(["1.1", "1.10"]).astype(object)
     write(tmp_path / "ci.csv", log)
-    asked = ("--treatment", "version=1.10:1.1", "--outcome", "wall_s", "--covariates", "load")
-    answer = equipoise("observe", "ci.csv", *asked, "--json", "-")
+    arguments = ("--treatment", "version=1.10:1.1", "--outcome", "wall_s", "--covariates", "load")
+    answer = equipoise("observe", "ci.csv", *arguments, "--json", "-")
     assert json.loads(answer.out)["question"]["candidate"] == "1.10"
 
 
@@ -128,9 +128,9 @@ def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(
     log["<b>load"] = log.pop("load")
     log["version"] = (log["version"] == "2.0").choose(["old", "\x1b[31m<script>"]).astype(object)
     write(tmp_path / "ci.csv", log)
-    asked = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
+    arguments = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
     answer = equipoise(
-        "observe", "ci.csv", *asked, "--covariates", "<b>load", "--report", "page.html"
+        "observe", "ci.csv", *arguments, "--covariates", "<b>load", "--report", "page.html"
     )
     assert answer.status == 0, answer.err
     assert "\x1b[31m<" not in answer.out
@@ -201,12 +201,12 @@ def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
 def test_what_differs_may_be_matched_on_or_allowed_by_name(
     equipoise: Equipoise, two_kernels: str
 ) -> None:
-    asked = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
-    matched = json.loads(equipoise(*asked, "--exact", "environment_kernel").out)
+    arguments = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
+    matched = json.loads(equipoise(*arguments, "--exact", "environment_kernel").out)
     assert matched["question"]["exact"] == ["environment_kernel"]
-    allowed = json.loads(equipoise(*asked, "--allow", "kernel").out)
+    allowed = json.loads(equipoise(*arguments, "--allow", "kernel").out)
     assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["summary"]
-    answer = equipoise(*asked, "--allow", "cpu_model")
+    answer = equipoise(*arguments, "--allow", "cpu_model")
     assert answer.status == 2
     assert "these differ: kernel" in answer.err
 
@@ -225,8 +225,8 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD[2:], "--treatment", "version=3.0:1.0"), "no row has 3.0"),
         (("ci.csv", *LOAD[2:], "--treatment", "release=2.0:1.0"), "there is no column release"),
         (("ci.csv", *LOAD[2:], "--treatment", "day=1:0"), "day has 40 values"),
-        (("ci.csv", *ASKED, "--covariates", "load,wall_s"), "named by --outcome"),
-        (("ci.csv", *ASKED, "--covariates", "load,"), "an empty name"),
+        (("ci.csv", *ARGUMENTS, "--covariates", "load,wall_s"), "named by --outcome"),
+        (("ci.csv", *ARGUMENTS, "--covariates", "load,"), "an empty name"),
         (("ci.csv", *LOAD, "--cluster", "day,host_type"), "overlap"),
         (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
         (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
@@ -291,8 +291,8 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     )
     categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})
     categories.to_parquet(tmp_path / "kinds.parquet")
-    again = json.loads(equipoise("observe", "kinds.parquet", *by_host, "--json", "-").out)
-    assert again["matched"] == document["matched"]
+    repeated = json.loads(equipoise("observe", "kinds.parquet", *by_host, "--json", "-").out)
+    assert repeated["matched"] == document["matched"]
     refused = equipoise("observe", table, *by_host)
     assert refused.status == 2
     assert "save it as Parquet" in refused.err

@@ -340,8 +340,8 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
         f"{name}.{ending}" for name in ("figure_1", "ratios") for ending in ("html", "svg", "png")
     }
-    again = equipoise("show", "last").out
-    assert "Table 1" in again and "figure:" not in again
+    repeated = equipoise("show", "last").out
+    assert "Table 1" in repeated and "figure:" not in repeated
     result = document(equipoise("show", "last", "--json", "-"))
     searches = [one["iterations"]["search_s"] for one in result["trials"]]
     assert {len(one) for one in searches} == {3}

@@ -89,11 +89,11 @@ def test_a_stored_result_is_listed_with_what_differs_and_refused_only_when_asked
     there = record(ledger, plan_of("a", "b"), "6.1")
     (tmp_path / "there.json").write_text(json.dumps(shown(equipoise, there)), encoding="utf-8")
     record(ledger, plan_of("a", "b"), "6.8")
-    asked = ("last", "--against", "there.json")
-    document = shown(equipoise, *asked)
+    arguments = ("last", "--against", "there.json")
+    document = shown(equipoise, *arguments)
     assert [one["name"] for one in document["against"]["differences"]] == ["kernel"]
     assert "environment" not in [one["code"] for one in document["warnings"]]
-    refused = equipoise("show", *asked, "--allow", "cpu_model", "--ledger", "ledger.db")
+    refused = equipoise("show", *arguments, "--allow", "cpu_model", "--ledger", "ledger.db")
     assert refused.status == 2
     assert "--allow kernel" in refused.err
 

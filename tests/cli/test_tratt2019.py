@@ -26,12 +26,12 @@ def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path:
     comparison = result["comparisons"][0]
     assert (comparison["metric"], comparison["verdict"]) == ("search_s", "faster")
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
-        again = analyse_campaign(ledger.read_run(result["run"]["id"]))
-    words = "\n".join(findings(again).paragraphs)
+        repeated = analyse_campaign(ledger.read_run(result["run"]["id"]))
+    words = "\n".join(findings(repeated).paragraphs)
     jsonschema.validate(result, schema())
-    assert result["findings"]["paragraphs"] == list(findings(again).paragraphs)
+    assert result["findings"]["paragraphs"] == list(findings(repeated).paragraphs)
     titles = [one["title"] for one in result["findings"]["tables"]]
-    assert titles == [one.title for one in findings(again).tables]
+    assert titles == [one.title for one in findings(repeated).tables]
     assert "The verdict is for binary search" in words
     says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
     assert says in words

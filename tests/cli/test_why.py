@@ -73,8 +73,8 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     # The screen may break the sentence where the page does not.
     assert sentence in page
     # It is known now: nothing is observed again, and whoever asks gets the same.
-    again = equipoise("why", "last", "--no-test")
-    assert (again.status, again.out, again.err) == (0, first.out, "")
+    repeated = equipoise("why", "last", "--no-test")
+    assert (repeated.status, repeated.out, repeated.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
     assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
     extra = document(shown)["extra_time"]
@@ -215,7 +215,7 @@ def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path
         assert any("perf_event_paranoid" in words for words in extra["unseen"]["waits"])
     # As in a container that forbids ptrace, too.
     forbidden = (sys.executable, "-c", FORBIDS, "101", *ENTRY)
-    again = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
-    assert "system_calls" not in again["observed"]
-    assert "a container has to allow it" in again["unseen"]["system_calls"][0]
-    assert again["observed"]["allocations"] == [3, 3]
+    repeated = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
+    assert "system_calls" not in repeated["observed"]
+    assert "a container has to allow it" in repeated["unseen"]["system_calls"][0]
+    assert repeated["observed"]["allocations"] == [3, 3]

@@ -66,9 +66,9 @@ def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
     ]
     assert {(one["status"], one["share_of_gap"]) for one in entries} == {("open", None)}
     # The last run is the test itself; whoever asks why means the gap that it tested.
-    again = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
-    assert why_of(again.out) == entries
-    assert f"tested already, by campaign {record.id}" in again.err
+    repeated = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
+    assert why_of(repeated.out) == entries
+    assert f"tested already, by campaign {record.id}" in repeated.err
     resumed = equipoise("resume", record.id, "--blocks", "5", "--quiet")
     assert resumed.status == 0, resumed.err
     assert sum(draw.phase == "measured" for draw in last(tmp_path).draws) == 5

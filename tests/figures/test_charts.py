@@ -49,13 +49,13 @@ def test_every_analysed_trial_is_one_dot_and_no_warm_up_is() -> None:
     document = document_of(blocks=60)
     dots = tables(distributions(document), "circle")
     assert [len(one) for one in dots] == [60, 60]
-    shown = sorted(row["x"] for row in dots[0])
+    places = sorted(row["x"] for row in dots[0])
     times = sorted(
         row.wall_s * 1e3
         for row in document.trials
         if row.analysed and row.condition == "sort words" and row.wall_s is not None
     )
-    np.testing.assert_allclose(shown, times, rtol=1e-5)
+    np.testing.assert_allclose(places, times, rtol=1e-5)
 
 
 def test_the_median_and_its_interval_are_those_of_the_document() -> None:
@@ -113,7 +113,7 @@ def test_one_block_is_drawn_without_a_density_or_an_interval() -> None:
     assert [len(rows) for rows in tables(chart, "circle")] == [1, 1]
 
 
-def test_unknown_values_are_said_to_be_unknown() -> None:
+def test_unknown_values_are_counted_in_a_note() -> None:
     document = document_of(blocks=20)
     unknown = replace(document.trials[5], wall_s=None, unknown={"wall_s": "no clock"})
     document = replace(document, trials=(*document.trials[:5], unknown, *document.trials[6:]))
@@ -142,7 +142,7 @@ def test_the_sequence_shows_the_interval_after_every_block() -> None:
     assert last["high"] == pytest.approx(100 * (point.high - 1), rel=1e-4)
 
 
-def test_an_interval_that_is_still_open_fills_the_axis() -> None:
+def test_an_unlimited_interval_fills_the_axis() -> None:
     document = document_of()
     chart = sequence(document, document.comparisons[0], points_of(1.05))
     band = tables(chart, "area")[0]
@@ -219,8 +219,8 @@ def test_warm_up_is_drawn_hollow() -> None:
 def test_the_running_median_follows_the_drift() -> None:
     document = document_of(blocks=200, noise=0.002)
     line = tables(time_course(document), "line")[0]
-    own = [row["value"] for row in line if row["condition"] == "sort words"]
-    assert own[-1] / own[0] == pytest.approx(1.02 * 0.9 + 0.1, abs=0.004)
+    values = [row["value"] for row in line if row["condition"] == "sort words"]
+    assert values[-1] / values[0] == pytest.approx(1.02 * 0.9 + 0.1, abs=0.004)
 
 
 def test_a_course_of_many_trials_is_binned_from_least_to_most() -> None:
@@ -231,7 +231,7 @@ def test_a_course_of_many_trials_is_binned_from_least_to_most() -> None:
     assert "1202 trials are too many to draw each" in notes(chart)
 
 
-def test_sizes_are_found_and_each_algorithm_has_a_line() -> None:
+def test_numeric_levels_are_sizes_and_each_algorithm_has_a_line() -> None:
     document = sized_document()
     assert numeric_factors(document, "wall_s") == ("rows",)
     chart = size_scaling(document, "rows")
@@ -240,7 +240,7 @@ def test_sizes_are_found_and_each_algorithm_has_a_line() -> None:
     assert {row["condition"] for row in line} == {"algorithm fast", "algorithm slow"}
 
 
-def test_the_law_of_each_line_is_fitted_and_told() -> None:
+def test_the_law_of_each_line_is_fitted_and_in_the_notes() -> None:
     document = sized_document()
     laws = scaling_laws(document, "rows", "wall_s")
     assert set(laws) == {"algorithm fast", "algorithm slow"}

@@ -14,8 +14,8 @@ from tests.observation.logs import loaded_log, question
 
 @pytest.fixture(scope="module")
 def document() -> ObservationResult:
-    asked = question(placebo_outcomes=("unmoved",))
-    return observe(loaded_log(800), asked, source="log")
+    request = question(placebo_outcomes=("unmoved",))
+    return observe(loaded_log(800), request, source="log")
 
 
 def test_each_estimate_is_a_row_with_its_interval_in_percent(document: ObservationResult) -> None:
@@ -27,7 +27,7 @@ def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observati
     assert all(row["low"] <= row["at"] <= row["high"] for row in rows)
 
 
-def test_the_words_describe_the_picture_to_who_cannot_see_it(document: ObservationResult) -> None:
+def test_the_description_is_the_summary(document: ObservationResult) -> None:
     assert effects(document).to_dict()["description"] == document.summary
 
 

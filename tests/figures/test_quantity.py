@@ -64,9 +64,9 @@ def test_logarithmic_ticks_are_round_and_few(
 
 def test_a_density_has_its_peak_where_the_values_crowd() -> None:
     values = np.random.default_rng(1).normal(10.0, 1.0, 2000)
-    found = density(values, 5.0, 15.0)
-    assert found is not None
-    grid, heights = found
+    hill = density(values, 5.0, 15.0)
+    assert hill is not None
+    grid, heights = hill
     assert heights.max() == pytest.approx(1.0)
     assert grid[heights.argmax()] == pytest.approx(10.0, abs=0.3)
 
@@ -74,9 +74,9 @@ def test_a_density_has_its_peak_where_the_values_crowd() -> None:
 def test_two_modes_stay_two() -> None:
     generator = np.random.default_rng(1)
     values = np.concatenate([generator.normal(5, 0.2, 100), generator.normal(10, 0.2, 100)])
-    found = density(values, 4.0, 11.0)
-    assert found is not None
-    grid, heights = found
+    hill = density(values, 4.0, 11.0)
+    assert hill is not None
+    grid, heights = hill
     assert heights[(grid > 7) & (grid < 8)].max() < 0.2
 
 

@@ -25,9 +25,9 @@ def bars(chart: alt.LayerChart | None) -> list[dict[str, Any]]:
 def controlled(document: ResultDocument, low: float | None = 0.99) -> ResultDocument:
     """The document with a control whose interval reaches from ``low`` to 1.004."""
     baseline = document.conditions[0]
-    again = replace(baseline, name="again")
-    own = comparison_of(baseline.name, again.name, 1.001, ratio_ci=(low, 1.004))
-    control = ControlResult(again, own, excludes_one=False, summary="It agrees.")
+    repeated = replace(baseline, name="again")
+    comparison = comparison_of(baseline.name, repeated.name, 1.001, ratio_ci=(low, 1.004))
+    control = ControlResult(repeated, comparison, excludes_one=False, summary="It agrees.")
     return replace(document, control=control)
 
 

@@ -53,9 +53,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "vl_convert" else found(name)
+        importlib.util, "find_spec", lambda name: None if name == "vl_convert" else find_spec(name)
     )
     with pytest.raises(UnusableInput, match="figures need vl-convert") as refusal:
         require_figures()

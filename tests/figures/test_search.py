@@ -12,14 +12,14 @@ from equipoise.figures.search import search_balance
 def lines(chart: Any) -> list[Any]:
     """The lines, each with the rows that it is drawn from."""
     drawn = chart.to_dict()
-    found = [
+    layers = [
         layer
         for layer in drawn["layer"]
         if isinstance(layer["mark"], dict) and layer["mark"]["type"] == "line"
     ]
-    for layer in found:
+    for layer in layers:
         layer["rows"] = layer["data"].get("values") or drawn["datasets"][layer["data"]["name"]]
-    return found
+    return layers
 
 
 def test_the_strong_line_follows_whatever_is_worst_at_the_time() -> None:
@@ -36,7 +36,7 @@ def test_the_description_tells_the_worst_before_and_after() -> None:
     assert "30.0 % (a) before matching, 5.0 % (b)" in described["description"]
 
 
-def test_what_is_not_finite_is_not_drawn_and_said() -> None:
+def test_values_that_are_not_finite_are_not_drawn_and_a_note_names_them() -> None:
     chart = search_balance(["known", "constant"], [5.0, math.inf], [(0, [1.0, math.nan])])
     text = json.dumps(chart.to_dict()["layer"])
     assert "Infinity" not in text
@@ -44,7 +44,7 @@ def test_what_is_not_finite_is_not_drawn_and_said() -> None:
     assert "drawn there: constant." in chart.to_dict()["title"]["subtitle"][0]
 
 
-def test_of_very_many_covariates_those_furthest_apart_are_drawn_and_it_is_said() -> None:
+def test_the_most_different_of_very_many_covariates_are_drawn_and_a_note_counts_them() -> None:
     names = [f"x{place}" for place in range(200)]
     course = [(generation, [float(place) for place in range(200)]) for generation in range(99)]
     chart = search_balance(names, [0.0] * 200, course)

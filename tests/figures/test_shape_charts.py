@@ -46,17 +46,17 @@ def test_a_change_of_state_stands_at_its_trial_with_the_levels_around_it() -> No
     assert tables(time_course(document), "rule") == []
     changed = with_wall(document, states=(State(0, 0.0495), State(40, 0.051)))
     levels, changes = tables(time_course(changed), "rule")
-    own = [
+    trials = [
         number
         for number, row in enumerate(document.trials, 1)
         if row.analysed and row.condition == document.conditions[0].name
     ]
     assert [(row["trial"], row["until"]) for row in levels] == [
-        (own[0], own[40]),
-        (own[40], own[-1]),
+        (trials[0], trials[40]),
+        (trials[40], trials[-1]),
     ]
     assert [row["value"] for row in levels] == [49.5, 51.0]
-    assert [row["trial"] for row in changes] == [own[40]]
+    assert [row["trial"] for row in changes] == [trials[40]]
 
 
 def test_states_of_a_document_without_its_trials_are_not_drawn() -> None:

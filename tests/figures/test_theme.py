@@ -70,14 +70,14 @@ def test_text_can_be_read_in_both_themes(theme: Theme) -> None:
 
 @pytest.mark.parametrize("blindness", BLINDNESS)
 def test_the_first_four_colours_differ_for_the_colour_blind(blindness: str) -> None:
-    seen = [
+    pictures = [
         lab(np.clip(np.array(BLINDNESS[blindness]) @ linear(color), 0, 1)) for color in PALETTE[:4]
     ]
-    for one, other in itertools.combinations(seen, 2):
+    for one, other in itertools.combinations(pictures, 2):
         assert float(np.linalg.norm(one - other)) > 14
 
 
-def test_conditions_differ_in_shape_where_colours_come_again() -> None:
+def test_conditions_differ_in_shape_where_colours_repeat() -> None:
     assert len({(color_of(place), shape_of(place)) for place in range(len(PALETTE))}) == len(
         PALETTE
     )

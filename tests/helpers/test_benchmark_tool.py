@@ -54,12 +54,12 @@ def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProce
 
 def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
     (tmp_path / "said").write_text(LIBTEST)
-    found = reported(tmp_path, "cargo", "cat", str(tmp_path / "said"))
-    assert {name: one["value"] for name, one in found.items()} == {
+    values = reported(tmp_path, "cargo", "cat", str(tmp_path / "said"))
+    assert {name: one["value"] for name, one in values.items()} == {
         "parsing::deep nesting time_s": pytest.approx(1234.5e-9),
         "adds time_s": pytest.approx(15e-9),
     }
-    assert {(one["unit"], one["better"]) for one in found.values()} == {("s", "lower")}
+    assert {(one["unit"], one["better"]) for one in values.values()} == {("s", "lower")}
 
 
 def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
@@ -77,20 +77,20 @@ def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
         "    (folder / 'benchmark.json').write_text(json.dumps({'full_id': 'sums/sum'}))\n"
     )
     words = (sys.executable, "-c", writes)
-    found = reported(tmp_path, "cargo", *words, CARGO_TARGET_DIR=str(target))
-    assert {name: one["value"] for name, one in found.items()} == {
+    values = reported(tmp_path, "cargo", *words, CARGO_TARGET_DIR=str(target))
+    assert {name: one["value"] for name, one in values.items()} == {
         "sums/sum time_s": pytest.approx(40e-9)
     }
 
 
 def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "said").write_text(GO)
-    found = reported(tmp_path, "go", "cat", str(tmp_path / "said"))
-    assert {name: one["value"] for name, one in found.items()} == {
+    values = reported(tmp_path, "go", "cat", str(tmp_path / "said"))
+    assert {name: one["value"] for name, one in values.items()} == {
         "example.com/m.BenchmarkAdd-2 time_s": pytest.approx(20e-9),
         "example.com/m/inside.BenchmarkAdd-2 time_s": pytest.approx(7e-9),
     }
-    assert not any("iteration" in one for one in found.values())
+    assert not any("iteration" in one for one in values.values())
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))

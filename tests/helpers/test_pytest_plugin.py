@@ -71,11 +71,11 @@ def test_in_a_trial_every_test_is_a_metric_with_its_batches(tmp_path: Path) -> N
     (tmp_path / "test_it.py").write_text(BENCHMARKS)
     file = tmp_path / "metrics.jsonl"
     session(tmp_path, EQUIPOISE_METRICS=str(file), EQUIPOISE_GATE_TREE=str(tmp_path))
-    found = metrics(file)
-    whole = {one["metric"]: one["value"] for one in found if "iteration" not in one}
+    values = metrics(file)
+    whole = {one["metric"]: one["value"] for one in values if "iteration" not in one}
     assert whole.keys() == {"test_it.py::test_work[1] time_s", "test_it.py::test_work[2] time_s"}
     for metric, value in whole.items():
-        own = [one["value"] for one in found if one["metric"] == metric and "iteration" in one]
+        own = [one["value"] for one in values if one["metric"] == metric and "iteration" in one]
         assert len(own) == BATCHES
         assert value == pytest.approx(sum(own) / BATCHES)
         assert value > 0

@@ -20,7 +20,7 @@ def load_axe(browser: Browser) -> None:
 def assert_accessible(browser: Browser) -> None:
     """No rule of WCAG 2.1 AA is broken, of those that can be checked without a person."""
     load_axe(browser)
-    found: dict[str, Any] = json.loads(
+    result: dict[str, Any] = json.loads(
         browser.evaluate(
             # A chart is one picture with a description: what it is made of is said to nobody.
             f"""axe.run({{exclude: ['.chart > *']}}, {{runOnly: {json.dumps(RULES)}}})
@@ -31,5 +31,5 @@ def assert_accessible(browser: Browser) -> None:
             }}))"""
         )
     )
-    assert found["broken"] == []
-    assert found["checked"] >= 15
+    assert result["broken"] == []
+    assert result["checked"] >= 15

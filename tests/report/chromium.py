@@ -136,20 +136,20 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """Everything that the console shows as an error or a warning, and what was thrown."""
-        found = []
+        messages = []
         for event in self.events:
             parameters = event.get("params", {})
             if event.get("method") == "Runtime.exceptionThrown":
-                found.append(json.dumps(parameters["exceptionDetails"]))
+                messages.append(json.dumps(parameters["exceptionDetails"]))
             elif event.get("method") == "Log.entryAdded":
-                found.append(json.dumps(parameters["entry"]))
+                messages.append(json.dumps(parameters["entry"]))
             elif event.get("method") == "Runtime.consoleAPICalled" and parameters["type"] in (
                 "error",
                 "warning",
                 "assert",
             ):
-                found.append(json.dumps(parameters["args"]))
-        return found
+                messages.append(json.dumps(parameters["args"]))
+        return messages
 
     def requests(self) -> list[str]:
         """The address of every request that the page made; what stands in the page is none."""

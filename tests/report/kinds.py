@@ -86,8 +86,8 @@ def sekhon2006(text: str = "") -> CampaignReport:
         seconds *= 2.4 if levels["allocator"] == "glibc_15k" else 1.0
         return {"search_s": seconds, "best_search_s": 0.9 * seconds}
 
-    found = study_document("sekhon2006", factors, values, blocks=8, iterated=["search_s"])
-    medians = {one.name: one.metrics["search_s"].median for one in found.conditions}
+    campaign = study_document("sekhon2006", factors, values, blocks=8, iterated=["search_s"])
+    medians = {one.name: one.metrics["search_s"].median for one in campaign.conditions}
     comparisons = tuple(
         comparison_of(
             baseline,
@@ -96,19 +96,19 @@ def sekhon2006(text: str = "") -> CampaignReport:
             metric="search_s",
             words=f"{one.name}{text} against {baseline}.",
         )
-        for one in found.conditions
+        for one in campaign.conditions
         if one.levels["allocator"] != "glibc"
         for baseline in (f"{one.levels['algorithm']} glibc {one.levels['rows']}",)
     )
-    document = with_findings(replace(found, comparisons=comparisons))
+    document = with_findings(replace(campaign, comparisons=comparisons))
     assert document.findings is not None
     table, *others = document.findings.tables
     hostile = replace(table, title=table.title + text, notes=(*table.notes, text))
     findings = replace(document.findings, tables=(hostile, *others))
-    own = analysis_of("sekhon2006")
-    assert own is not None
+    analysis = analysis_of("sekhon2006")
+    assert analysis is not None
     return CampaignReport(
-        replace(document, findings=findings), study_figures=tuple(own.figures(document))
+        replace(document, findings=findings), study_figures=tuple(analysis.figures(document))
     )
 
 
@@ -127,9 +127,9 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
 
 def against_another(text: str = "") -> CampaignReport:
     """Primitives beside those of an earlier run, of which one became dearer."""
-    here, there = primitives(text, fork=3.0).document, primitives(text).document
-    held = compare_with_reference(there, here, min_effect=5.0, alpha=0.05)
-    return CampaignReport(replace(here, against=held))
+    document, reference = primitives(text, fork=3.0).document, primitives(text).document
+    comparison = compare_with_reference(reference, document, min_effect=5.0, alpha=0.05)
+    return CampaignReport(replace(document, against=comparison))
 
 
 def explained(text: str = "") -> CampaignReport:
@@ -198,5 +198,5 @@ def imported(text: str = "") -> CampaignReport:
         summary=f"imported trials say nothing for certain{text}.",
     )
     source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
-    found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
-    return CampaignReport(replace(document, comparisons=(), imported=found))
+    result = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
+    return CampaignReport(replace(document, comparisons=(), imported=result))

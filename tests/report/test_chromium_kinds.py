@@ -42,8 +42,8 @@ def test_the_answer_of_every_kind_is_on_the_first_screen_and_its_page_is_whole(
             assert 0 <= left <= right <= width
             assert 0 <= top <= bottom <= height
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    said = browser.evaluate(WORDS)
-    assert [part for part in kind.answer if part not in said] == []
+    text = browser.evaluate(WORDS)
+    assert [part for part in kind.answer if part not in text] == []
     marks = browser.evaluate(MARKS)
     assert len(marks) >= kind.charts
     assert all(count >= 2 for count in marks), marks

@@ -49,14 +49,14 @@ LARGEST = 3_000_000
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the tables of people are, and every command runs."""
-    here = tmp_path_factory.mktemp("pages")
+    folder = tmp_path_factory.mktemp("pages")
     people = lalonde()
-    people.to_csv(here / "nsw.csv", index=False)
+    people.to_csv(folder / "nsw.csv", index=False)
     trained = people[people["treat"] == 1]
-    pandas.concat([trained, psid_controls()]).to_csv(here / "psid.csv", index=False)
+    pandas.concat([trained, psid_controls()]).to_csv(folder / "psid.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(here)
-        yield here
+        patch.chdir(folder)
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def written(page: Path, *words: str) -> Path:
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_asked_for(
+def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_requested(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:
     for width, height in ((1280, 800), (390, 844)):
@@ -98,9 +98,7 @@ def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_a
     assert_accessible(browser)
 
 
-def test_a_page_of_a_search_turns_dark_and_light_again(
-    browser: Browser, pages: dict[str, Path]
-) -> None:
+def test_a_page_of_a_search_turns_dark_and_light(browser: Browser, pages: dict[str, Path]) -> None:
     browser.events.clear()
     browser.open(pages["genmatch"], ready=DRAWN)
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -140,14 +138,14 @@ def test_hostile_names_of_columns_files_and_values_do_nothing(
         *("--outcome", "y", "--difference", "--cluster", "none", "--method", "mahalanobis"),
         *("--covariates", HOSTILE[2], "--exact", HOSTILE[3]),
     )
-    for page, said in ((matched, HOSTILE), (observed, HOSTILE[1:3])):
+    for page, names in ((matched, HOSTILE), (observed, HOSTILE[1:3])):
         browser.events.clear()
         browser.open(page, ready=DRAWN)
         assert browser.evaluate("document.title").endswith("· Equipoise")
         assert browser.evaluate("document.querySelectorAll('img, b[onclick]').length") == 0
         assert browser.evaluate("document.scripts.length") == 3
         read = browser.evaluate("document.body.textContent")
-        assert all(one in read for one in said)
+        assert all(one in read for one in names)
         assert_quiet(browser, page)
 
 
@@ -159,8 +157,17 @@ def test_a_hundred_thousand_rows_make_a_page_to_send_that_says_what_stands_for_t
     treated = generator.random(100_000) < 1.0 / (1.0 + np.exp(2.0 - x[:, 0]))
     columns = {"t": treated.astype(int), "a": x[:, 0], "b": x[:, 1], "y": x.sum(axis=1)}
     pandas.DataFrame(columns).to_parquet(folder / "many.parquet")
-    asked = ("match", "many.parquet", "--treatment", "t", "--covariates", "a,b", "--outcome", "y")
-    page = written(folder / "many.html", *asked)
+    arguments = (
+        "match",
+        "many.parquet",
+        "--treatment",
+        "t",
+        "--covariates",
+        "a,b",
+        "--outcome",
+        "y",
+    )
+    page = written(folder / "many.html", *arguments)
     browser.events.clear()
     browser.open(page, ready=DRAWN)
     text = browser.evaluate("document.body.innerText")

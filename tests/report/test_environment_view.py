@@ -16,7 +16,7 @@ def section_of(environment: Mapping[str, Any]) -> tuple[Facts, tuple[Section, ..
     return facts, tuple(one for one in folded if isinstance(one, Section) and one.folded)
 
 
-def test_short_parts_stand_open_and_unknown_is_said() -> None:
+def test_short_parts_are_open_and_what_is_null_is_unknown() -> None:
     facts, folded = section_of({"cpus": 2, "governor": None, "libraries": {"libc.so.6": "2.36"}})
     assert facts.pairs == (
         ("cpus", "2"),
@@ -37,7 +37,7 @@ def test_a_long_part_is_folded_whole() -> None:
     assert lines.pairs[3] == ("mitigations, flaw 3", "Not affected")
 
 
-def test_what_is_alike_of_many_stands_once_with_whose_it_is() -> None:
+def test_equal_content_has_one_line_with_every_owner() -> None:
     same = {"program": "/bin/x", "problems": []}
     mapped = dict.fromkeys("abcde", same) | {"f": {"program": "/bin/y", "problems": []}}
     facts, folded = section_of({"mapped": mapped})
@@ -49,6 +49,6 @@ def test_what_is_alike_of_many_stands_once_with_whose_it_is() -> None:
     )
 
 
-def test_what_all_have_alike_is_said_of_all() -> None:
+def test_content_equal_for_all_has_one_line() -> None:
     facts, folded = section_of({"mapped": {name: {"program": "/bin/x"} for name in "abcde"}})
     assert facts.pairs == (("mapped, all 5 alike, program", "/bin/x"),)

@@ -21,8 +21,8 @@ def with_findings(text: str = "") -> ResultDocument:
     table = FindingTable(
         f"A table{text}", ("size", "cost"), (("16", f"twice{text}"),), (f"of medians{text}",)
     )
-    found = Findings((table,), (f"Claim: holds{text}.",), f"It costs twice as much{text}.")
-    return replace(document_of("a", "b"), findings=found)
+    findings = Findings((table,), (f"Claim: holds{text}.",), f"It costs twice as much{text}.")
+    return replace(document_of("a", "b"), findings=findings)
 
 
 def test_the_page_begins_with_the_answer_and_shows_table_note_and_paragraph() -> None:

@@ -82,7 +82,7 @@ def test_no_rule_of_accessibility_is_broken(
     assert_accessible(browser)
 
 
-def test_the_rules_are_really_asked(browser: Browser, tmp_path: Path) -> None:
+def test_axe_checks_its_rules(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "broken.html"
     path.write_text("<!doctype html><title>broken</title><img src='data:,'>")
     browser.open(path, ready="document.title === 'broken'")

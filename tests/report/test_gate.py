@@ -96,9 +96,9 @@ def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateO
     comment = to_markdown(gated(row("first", "slower", 1.05, 1.2), *rows))
     assert len(comment) + len(MARK) + 2 < 65_536
     assert "| first |" in comment
-    told = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
-    assert told is not None
-    assert int(told[1]) + len(re.findall(r"^\| b\d", comment, re.MULTILINE)) == len(rows)
+    count = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
+    assert count is not None
+    assert int(count[1]) + len(re.findall(r"^\| b\d", comment, re.MULTILINE)) == len(rows)
 
 
 def test_what_timed_out_has_no_number() -> None:
@@ -125,16 +125,18 @@ def test_no_name_becomes_mark_up(payload: str) -> None:
     assert texts.count(visible(payload).strip()) >= 4
 
 
-def test_nobody_is_told_of_a_gate() -> None:
+def test_a_result_without_a_gate_mentions_none() -> None:
     assert "@ada" not in to_markdown(gated(row("@ada", "slower", None, None), words="@ada"))
 
 
-def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_screen_of_a_run_shows_the_outcome_of_the_gate(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
     assert "\nThe gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
 
 
-def test_the_page_begins_with_what_the_gate_said_and_says_how_to_run_it_again() -> None:
+def test_the_page_begins_with_the_outcome_of_the_gate_and_shows_the_command() -> None:
     text = page([CampaignReport(gated(words="<b>slower</b>."), {}, None)])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None

@@ -18,9 +18,9 @@ def of(document: ResultDocument) -> Answer:
 
 def test_one_comparison_is_its_own_headline() -> None:
     document = document_of("a", "b")
-    found = of(document)
-    assert found.title == ""
-    assert [claim.text for claim in found.claims] == [document.comparisons[0].summary]
+    answer = of(document)
+    assert answer.title == ""
+    assert [claim.text for claim in answer.claims] == [document.comparisons[0].summary]
 
 
 def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:
@@ -28,9 +28,9 @@ def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:
         comparison_of("a", name, ratio)
         for name, ratio in (("b", 1.2), ("c", 0.5), ("d", None), ("e", 1.7))
     )
-    found = of(replace(document_of("a", "b"), comparisons=comparisons))
-    assert found.title.startswith("4 comparisons: 1 faster, 2 slower, 1 undecided")
-    assert found.lines == (
+    answer = of(replace(document_of("a", "b"), comparisons=comparisons))
+    assert answer.title.startswith("4 comparisons: 1 faster, 2 slower, 1 undecided")
+    assert answer.lines == (
         "The largest difference: c is faster than a: it takes 50.00 % less time.",
     )
 
@@ -41,13 +41,13 @@ def test_of_many_that_are_undecided_none_is_the_largest() -> None:
 
 
 def test_against_another_result_the_rows_that_changed_are_named() -> None:
-    found = of(against_another().document)
-    assert found.title.startswith("1 of 5 rows changed")
-    assert found.lines[0].startswith("Costs more: fork ×3.0")
-    assert not any("Costs less" in one for one in found.lines)
+    answer = of(against_another().document)
+    assert answer.title.startswith("1 of 5 rows changed")
+    assert answer.lines[0].startswith("Costs more: fork ×3.0")
+    assert not any("Costs less" in one for one in answer.lines)
 
 
-def test_a_confirmed_cause_is_told_with_what_closes_the_gap() -> None:
+def test_a_confirmed_cause_has_what_closes_the_gap() -> None:
     document = explained().document
     assert because_sentence(document, document.comparisons[0]) == (
         "Why (confirmed): blocks  go back to the kernel at every free. "

@@ -88,12 +88,12 @@ def obeyed(screen: str) -> list[str]:
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
     hostile = page([CampaignReport(document_named(HOSTILE))])
-    seen = Skeleton(hostile)
-    assert seen.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
+    skeleton = Skeleton(hostile)
+    assert skeleton.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
     as_bytes = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
     # HTML knows one end of a line.
     assert {re.sub("\r\n?", "\n", one).strip() for one in as_bytes} <= {
-        re.sub("\r\n?", "\n", one) for one in seen.texts
+        re.sub("\r\n?", "\n", one) for one in skeleton.texts
     }
     data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)
     assert data is not None
@@ -104,45 +104,45 @@ def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() ->
 def test_a_screen_shows_names_and_sends_none(capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Path("\x1b]0;title\x07")
     print_result(document_named(HOSTILE), [], ledger, color=False)
-    for few in (HOSTILE[:2], ("\x1b[31mred", "\u202eturned")):
-        print_result(document_named(few), [], ledger, color=False)
-    shown = capsys.readouterr().out
-    assert obeyed(shown) == []
+    for names in (HOSTILE[:2], ("\x1b[31mred", "\u202eturned")):
+        print_result(document_named(names), [], ledger, color=False)
+    printed = capsys.readouterr().out
+    assert obeyed(printed) == []
     for expected in ("[bold red]bold[/bold red]", "<svg/onload=alert(1)>", r"\x1b]0;title\x07"):
-        assert expected in shown
+        assert expected in printed
 
 
 def test_what_other_processes_are_called_reaches_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
-    examination = Examination(found, ("a",), {"b": "\x1b[2J"})
+    disturbances = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
+    examination = Examination(disturbances, ("a",), {"b": "\x1b[2J"})
     terminal.print_document(examination_document(examination), color=False)
     terminal.print_parts(extent_parts(examination), color=False, stderr=True)
-    shown = capsys.readouterr()
-    assert obeyed(shown.out + shown.err) == []
-    assert "[bold red]bold[/bold red]" in shown.out
+    printed = capsys.readouterr()
+    assert obeyed(printed.out + printed.err) == []
+    assert "[bold red]bold[/bold red]" in printed.out
 
 
 def observed_of(names: Sequence[str]) -> ObservationResult:
     """A log whose columns and versions have these names."""
     version, baseline, candidate, *others = names
     log = dict(loaded_log(300))
-    asked = question()
-    renamed = dict(zip((name for name in log if name != asked.treatment), others, strict=False))
+    request = question()
+    renamed = dict(zip((name for name in log if name != request.treatment), others, strict=False))
     columns = {renamed.get(name, version): column for name, column in log.items()}
-    old, new = asked.values.split(":")[::-1]
+    old, new = request.values.split(":")[::-1]
     columns[version] = columns[version].astype(object)
     columns[version][columns[version] == old] = baseline
     columns[version][columns[version] == new] = candidate
     return observe(
         columns,
         replace(
-            asked,
+            request,
             treatment=version,
             values=f"{candidate}:{baseline}",
-            outcome=renamed[asked.outcome],
-            covariates=tuple(renamed[name] for name in asked.covariates or ()),
+            outcome=renamed[request.outcome],
+            covariates=tuple(renamed[name] for name in request.covariates or ()),
         ),
         source=names[0],
     )

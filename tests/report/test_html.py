@@ -113,27 +113,27 @@ def test_every_number_of_the_conditions_table_is_there() -> None:
         assert expected in texts
 
 
-def test_the_command_and_the_seed_run_it_again() -> None:
+def test_the_page_has_the_command_and_the_seed() -> None:
     texts = Outline(page_of(document_of(seed=4711))).texts
     assert any("equipoise compare --seed 4711" in text for text in texts)
-    given = page([replace(reported(document_of()), command="cd /here && equipoise compare x y")])
-    assert "cd /here &amp;&amp; equipoise compare x y" in given
+    content = page([replace(reported(document_of()), command="cd /here && equipoise compare x y")])
+    assert "cd /here &amp;&amp; equipoise compare x y" in content
 
 
-def test_warnings_carry_their_mend_and_none_are_said_to_be_none() -> None:
+def test_each_warning_has_its_hint_and_no_warnings_read_as_none() -> None:
     document = document_of()
     assert "Hint: close what else runs" in page_of(document)
     assert "None." in Outline(page_of(replace(document, warnings=()))).texts
 
 
-def test_an_unknown_of_the_environment_is_said_to_be_unknown() -> None:
+def test_a_null_in_the_environment_reads_as_unknown() -> None:
     texts = Outline(page_of(document_of())).texts
     assert texts[texts.index("governor") + 1] == "unknown"
     assert texts[texts.index("memory") + 1] == "8.00 GB"
     assert texts[texts.index("libraries, libc.so.6") + 1] == "2.36"
 
 
-def test_what_else_the_comparison_knows_is_told() -> None:
+def test_a_claim_has_the_other_facts_of_its_comparison() -> None:
     comparison = replace(
         comparison_of("sort words", "sort --parallel=2 words", None),
         minimum_misleads=True,
@@ -153,17 +153,17 @@ def test_what_else_the_comparison_knows_is_told() -> None:
         assert expected in joined
 
 
-def test_both_scopes_the_levels_and_the_advice_are_told_and_drawn() -> None:
-    given = page_of(layered_document("a", "b"))
-    texts = Outline(given).texts
+def test_the_page_shows_and_draws_both_scopes_the_levels_and_the_advice() -> None:
+    content = page_of(layered_document("a", "b"))
+    texts = Outline(content).texts
     assert texts[texts.index("Across layouts") + 1] == "-0.96 % to +5.16 %"
     assert texts[texts.index("These 12 layouts") + 1] == "+1.59 % to +2.61 %"
     assert texts[texts.index("Variance: layout") + 1] == "90 % (±3.0 %; 2.0 to 5.0)"
-    assert "one more minute on new layouts narrows the interval by 40 %" in given
+    assert "one more minute on new layouts narrows the interval by 40 %" in content
     assert "Which level the spread comes from" in texts
 
 
-def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_said() -> None:
+def test_the_page_has_the_shape_of_each_condition_and_each_statistic() -> None:
     document = document_of()
     first = document.conditions[0]
     wall = replace(
@@ -227,10 +227,10 @@ def test_control_and_causes_are_shown_where_there_are_some() -> None:
 def control_of(document: ResultDocument) -> ControlResult:
     """A control that agrees with the baseline of the document."""
     baseline = document.conditions[0]
-    again = replace(baseline, name=f"{baseline.name} (control)")
+    repeated = replace(baseline, name=f"{baseline.name} (control)")
     return ControlResult(
-        condition=again,
-        comparison=comparison_of(baseline.name, again.name, 1.0004),
+        condition=repeated,
+        comparison=comparison_of(baseline.name, repeated.name, 1.0004),
         excludes_one=False,
         summary="The control agrees with the baseline.",
     )
@@ -268,13 +268,13 @@ def test_hostile_texts_make_no_element_and_no_attribute() -> None:
 
 
 def test_a_hostile_text_stands_unchanged_in_the_data() -> None:
-    found = re.search(
+    script = re.search(
         r'<script type="application/json" id="figures">(.*?)</script>',
         page_of(everywhere_hostile()),
         re.DOTALL,
     )
-    assert found is not None
-    tables = json.loads(found[1])["tables"].values()
+    assert script is not None
+    tables = json.loads(script[1])["tables"].values()
     texts = [
         level
         for table in tables
@@ -364,7 +364,7 @@ def test_a_chart_is_packed_without_its_tables() -> None:
     assert chart.rows == 2
 
 
-def test_the_strip_puts_the_interval_beside_no_difference() -> None:
+def test_the_strip_shows_the_interval_and_no_difference() -> None:
     strip = strip_of(comparison_of("a", "b", 1.05))
     assert strip is not None
     begin, width = strip.interval

@@ -38,9 +38,9 @@ def read_back(latex: str) -> str:
     """The letters that are set; fails on anything that means something else to LaTeX."""
     letters: list[str] = []
     depth = 0
-    for found in TOKEN.finditer(latex):
-        command, escaped, letter = found.groups()
-        if found[0] == r"\char34":
+    for token in TOKEN.finditer(latex):
+        command, escaped, letter = token.groups()
+        if token[0] == r"\char34":
             letters.append('"')
         elif command is not None:
             letters.append(LETTERS[command])

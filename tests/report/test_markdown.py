@@ -26,14 +26,14 @@ def parsed(markdown: str) -> list[Token]:
 
 def shown(inline: Token) -> str:
     """What a reader sees of a line, if there is nothing in it but text."""
-    seen = []
+    contents = []
     for token in inline.children or []:
         if token.type == "html_inline":
             assert token.content == COMMENT
         else:
             assert token.type == "text", token
-            seen.append(token.content)
-    return "".join(seen)
+            contents.append(token.content)
+    return "".join(contents)
 
 
 def as_shown(payload: str) -> str:
@@ -98,17 +98,17 @@ def test_the_table_has_a_row_for_each_condition_with_ratio_interval_and_verdict(
     assert rows[2][-3:] == ["+5.15 %", "+3.04 % to +7.25 %", "slower"]
 
 
-def test_warnings_stand_with_their_mend_and_many_alike_are_counted() -> None:
+def test_each_warning_has_its_hint_and_many_of_one_code_are_counted() -> None:
     assert "Hint: close what else runs" in to_markdown(document_of())
-    alike = tuple(CampaignWarning("same", f"warning {number}.", "do it") for number in range(7))
-    markdown = to_markdown(replace(document_of(), warnings=alike))
+    warnings = tuple(CampaignWarning("same", f"warning {number}.", "do it") for number in range(7))
+    markdown = to_markdown(replace(document_of(), warnings=warnings))
     assert "warning 2." in markdown
     assert "warning 3." not in markdown
     assert "and 4 more like these" in markdown
     assert "Warnings" not in to_markdown(replace(document_of(), warnings=()))
 
 
-def test_how_it_was_measured_and_the_command_that_does_it_again_are_told() -> None:
+def test_the_text_has_how_it_was_measured_and_the_command() -> None:
     markdown = to_markdown(document_of(seed=4711))
     for expected in ("Blocks: 60", "Seed: 4711", "Example CPU", "equipoise compare --seed 4711"):
         assert expected in markdown
@@ -117,7 +117,7 @@ def test_how_it_was_measured_and_the_command_that_does_it_again_are_told() -> No
     )
 
 
-def test_many_comparisons_are_counted_not_told_one_by_one() -> None:
+def test_many_comparisons_are_counted_not_listed() -> None:
     names = [f"version {number}" for number in range(6)]
     tokens = parsed(to_markdown(document_of(*names)))
     first = next(token for token in tokens if token.type == "inline")

@@ -38,7 +38,7 @@ from equipoise.report.document import (
     answer_of,
 )
 
-ASKED = MatchQuestion(
+QUESTION = MatchQuestion(
     "people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv"
 )
 
@@ -84,7 +84,7 @@ def matched(**how: Any) -> MatchResult:
     return match(outcome, treated, x, **how)
 
 
-def test_an_effect_is_said_with_its_interval_and_its_direction() -> None:
+def test_the_sentence_of_an_effect_has_its_interval_and_its_direction() -> None:
     assert effect_sentence(Difference(1794.3, (474.2, 3114.9)), "re78", "treat") == (
         "treat raises re78 by 1,794 (95 % interval 474 to 3,115), on average over the treated "
         "units."
@@ -125,13 +125,13 @@ def test_the_naive_interval_is_that_of_welch() -> None:
     assert naive_difference(np.ones(4), np.array([True, False] * 2), None).interval is None
 
 
-def test_a_match_says_effect_naive_difference_worst_covariate_and_who_is_left_out() -> None:
+def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units() -> None:
     outcome, treated, _ = people()
     result = matched(caliper=0.05)
-    found = match_document(
-        result, balance_of(result), naive_difference(outcome, treated, None), ASKED
+    document = match_document(
+        result, balance_of(result), naive_difference(outcome, treated, None), QUESTION
     )
-    claim = claim_of(found)
+    claim = claim_of(document)
     assert claim.text.startswith("t raises y by 30")
     assert claim.estimate.startswith("+30")
     naively, worst, smallest, dropped = claim.remarks
@@ -142,28 +142,30 @@ def test_a_match_says_effect_naive_difference_worst_covariate_and_who_is_left_ou
     assert dropped == (
         f"{result.n_dropped} of {int(treated.sum())} treated found no match and are left out."
     )
-    assert "dropped" in codes_of(found)
-    assert section_of(found, "How it was computed")[0] == Paragraph("Each by its nearest.")
-    (command,) = section_of(found, "Do it again")
+    assert "dropped" in codes_of(document)
+    assert section_of(document, "How it was computed")[0] == Paragraph("Each by its nearest.")
+    (command,) = section_of(document, "Do it again")
     assert isinstance(command, Command)
-    assert command.line == ASKED.command
+    assert command.line == QUESTION.command
 
 
 def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
     _, treated, x = people()
     result = match(None, treated, x)
-    found = match_document(result, balance_of(result), None, structs.replace(ASKED, outcome=None))
-    assert claim_of(found).text.startswith("After matching age differs most, by ")
-    assert claim_of(found).estimate == ""
-    assert {row["kind"] for row in found.numbers} == {"covariate"}
+    document = match_document(
+        result, balance_of(result), None, structs.replace(QUESTION, outcome=None)
+    )
+    assert claim_of(document).text.startswith("After matching age differs most, by ")
+    assert claim_of(document).estimate == ""
+    assert {row["kind"] for row in document.numbers} == {"covariate"}
 
 
-def test_balance_alone_tells_of_all_rows_and_warns_of_nothing() -> None:
-    found = balance_document(balance_of(None), None, ASKED)
-    claim = claim_of(found)
+def test_balance_alone_describes_all_rows_and_has_no_warning() -> None:
+    document = balance_document(balance_of(None), None, QUESTION)
+    claim = claim_of(document)
     assert claim.text == ("Without matching, age differs most, by 182.2 % of a standard deviation.")
     assert claim.remarks[0].startswith("The smallest p-value of balance is ")
-    assert codes_of(found) == []
+    assert codes_of(document) == []
     assert claim.tone == "undecided"
 
 
@@ -172,16 +174,16 @@ def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
     columns = {"side": treated.astype(float), "x": np.array([1.0, 1.1, 2.0, 2.1, 3.0, 3.1])}
     result = match(None, treated, np.column_stack([columns["x"]]))
     balance = match_balance(columns, treated, result, boot=0)
-    found = balance_document(balance, result, ASKED)
-    assert claim_of(found).text == (
+    document = balance_document(balance, result, QUESTION)
+    assert claim_of(document).text == (
         "After matching side differs most, without limit; before, side did, without limit."
     )
-    assert codes_of(found) == ["unbalanced"]
+    assert codes_of(document) == ["unbalanced"]
 
 
 def test_every_covariate_has_its_row_before_and_after_with_its_name() -> None:
     result = matched()
-    (table,) = tables_of(match_document(result, balance_of(result), None, ASKED))
+    (table,) = tables_of(match_document(result, balance_of(result), None, QUESTION))
     assert [row[:2] for row in table.rows] == [
         ("age", "before"),
         ("age", "after"),
@@ -196,33 +198,33 @@ def test_of_many_strata_the_largest_stand_in_the_table_and_the_skipped_are_warne
     strata = np.arange(120) % 40 + np.where(np.arange(120) < 60, 0, 100)
     result = match_by(outcome, treated, x, by={"city": strata})
     balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
-    found = match_document(result, balance, None, ASKED)
-    table = tables_of(found)[0]
+    document = match_document(result, balance, None, QUESTION)
+    table = tables_of(document)[0]
     assert len(table.rows) == min(MOST_STRATA, len(result.strata))
     assert table.notes == (
         f"The largest of them; --json has the {len(result.strata) - MOST_STRATA} others too.",
     )
     assert result.skipped
-    assert "skipped" in codes_of(found)
+    assert "skipped" in codes_of(document)
 
 
-def test_a_search_tells_the_smallest_p_value_before_and_after_and_its_weights() -> None:
+def test_a_search_has_the_smallest_p_value_before_and_after_and_its_weights() -> None:
     outcome, treated, x = people()
-    found = gen_match(treated, x, population=10, generations=1, seed=1)
-    balance = found.balance()
-    told = search_document(found, None, balance, None, ASKED)
+    search = gen_match(treated, x, population=10, generations=1, seed=1)
+    balance = search.balance()
+    report = search_document(search, None, balance, None, QUESTION)
     before, after = balance.smallest_before, balance.smallest_after
     assert after is not None
-    text = claim_of(told).text
+    text = claim_of(report).text
     assert text.startswith(f"The smallest p-value of balance was {before.value:.3g} (")
     assert f"and is {after.value:.3g} (" in text
-    weights = {row["name"]: row["weight"] for row in told.numbers if row["kind"] == "weight"}
-    assert weights == dict(zip(found.names, found.weights.tolist(), strict=True))
-    effect = match(outcome, treated, x, metric=found.to_metric())
-    answered = search_document(found, effect, balance, None, ASKED)
-    assert claim_of(answered).text.startswith("t raises y by ")
-    assert claim_of(answered).remarks[0] == text
-    (facts,) = section_of(answered, "What it rests on")
+    weights = {row["name"]: row["weight"] for row in report.numbers if row["kind"] == "weight"}
+    assert weights == dict(zip(search.names, search.weights.tolist(), strict=True))
+    effect = match(outcome, treated, x, metric=search.to_metric())
+    effect_report = search_document(search, effect, balance, None, QUESTION)
+    assert claim_of(effect_report).text.startswith("t raises y by ")
+    assert claim_of(effect_report).remarks[0] == text
+    (facts,) = section_of(effect_report, "What it rests on")
     assert isinstance(facts, Facts)
     assert len({name for name, _ in facts.pairs}) == len(facts.pairs)
 

@@ -68,13 +68,13 @@ def test_how_long_the_processes_took_is_not_on_the_screen(
     assert "50.0 ms" not in text and "drift: " not in text
 
 
-def test_another_result_stands_beside_it_with_its_caveats(
+def test_a_reference_result_is_shown_with_its_caveats(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    here, there = result(), result(seed=4)
-    changed = replace(there, environment={**there.environment, "kernel": "6.2.0"})
-    held = compare_with_reference(changed, here, min_effect=5.0, alpha=0.05)
-    text = screen(replace(here, against=held), capsys)
+    result_here, result_there = result(), result(seed=4)
+    changed = replace(result_there, environment={**result_there.environment, "kernel": "6.2.0"})
+    comparison = compare_with_reference(changed, result_here, min_effect=5.0, alpha=0.05)
+    text = screen(replace(result_here, against=comparison), capsys)
     assert "Against run run-4" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert "it ranks no machine" in text
@@ -88,9 +88,9 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
 
 
 def test_the_page_shows_rows_by_what_they_report() -> None:
-    here = result()
-    held = compare_with_reference(result(seed=4), here, min_effect=5.0, alpha=0.05)
-    text = page([CampaignReport(replace(here, against=held))])
+    result_here = result()
+    comparison = compare_with_reference(result(seed=4), result_here, min_effect=5.0, alpha=0.05)
+    text = page([CampaignReport(replace(result_here, against=comparison))])
     assert "Against run run-4" in text and "it ranks no machine" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert REASON in text

@@ -21,8 +21,8 @@ def test_ids_are_unique_though_several_runs_share_the_page() -> None:
 
 def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart() -> None:
     document = document_of(blocks=5)
-    again = replace(document, run=replace(document.run, id="20260302-090000-cd34"))
-    outline = Outline(page([reported(document), reported(again)]))
+    repeated = replace(document, run=replace(document.run, id="20260302-090000-cd34"))
+    outline = Outline(page([reported(document), reported(repeated)]))
     levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -31,7 +31,7 @@ def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart()
     links = [one["href"] for one in outline.tags("a")]
     assert {"#run-1", "#run-2"} <= set(links)
     listed = outline.texts[: outline.texts.index("Conditions")]
-    assert {document.run.id, again.run.id} <= set(listed)
+    assert {document.run.id, repeated.run.id} <= set(listed)
 
 
 def test_more_trials_are_binned_over_the_whole_page_and_the_page_says_so() -> None:

@@ -24,7 +24,7 @@ def summary(*modes: Mode, companions: tuple[ModeAssociation, ...] = ()) -> Metri
     return replace(wall, modes=modes, companions=companions)
 
 
-def test_one_mode_needs_no_words() -> None:
+def test_one_mode_needs_no_sentence() -> None:
     assert modes_sentence("wall_s", summary(Mode(0.0081, 1.0))) is None
 
 
@@ -45,50 +45,52 @@ def test_one_mode_needs_no_words() -> None:
         ),
     ],
 )
-def test_two_modes_are_told_with_what_they_go_with(companion: ModeAssociation, words: str) -> None:
-    said = modes_sentence("wall_s", summary(*TWO, companions=(companion,)))
-    assert said == f"2 modes: 8.10 ms (70 %) and 9.60 ms (30 %); {words}"
+def test_the_sentence_of_two_modes_names_what_they_go_with(
+    companion: ModeAssociation, words: str
+) -> None:
+    sentence = modes_sentence("wall_s", summary(*TWO, companions=(companion,)))
+    assert sentence == f"2 modes: 8.10 ms (70 %) and 9.60 ms (30 %); {words}"
 
 
-def test_of_each_mode_only_the_strongest_companion_is_told() -> None:
+def test_only_the_strongest_companion_of_each_mode_is_named() -> None:
     strong, weak = (
         ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),
         ModeAssociation(1, "load", None, 0.5, 0.001),
     )
-    said = modes_sentence("wall_s", summary(*TWO, companions=(strong, weak)))
-    assert said is not None
-    assert "load" not in said
+    sentence = modes_sentence("wall_s", summary(*TWO, companions=(strong, weak)))
+    assert sentence is not None
+    assert "load" not in sentence
 
 
-def test_three_modes_are_told_by_their_places() -> None:
+def test_three_modes_are_named_by_their_values() -> None:
     modes = (*TWO, Mode(0.02, 0.1))
-    said = modes_sentence(
+    sentence = modes_sentence(
         "wall_s", summary(*modes, companions=(ModeAssociation(2, "cpu", 0, 0.9, 0.0),))
     )
-    assert said is not None
-    assert said.startswith("3 modes: 8.10 ms (70 %), 9.60 ms (30 %) and 20.0 ms (10 %); ")
-    assert said.endswith("that at 20.0 ms goes with CPU 0")
+    assert sentence is not None
+    assert sentence.startswith("3 modes: 8.10 ms (70 %), 9.60 ms (30 %) and 20.0 ms (10 %); ")
+    assert sentence.endswith("that at 20.0 ms goes with CPU 0")
 
 
 def test_modes_of_memory_are_bytes_and_high_or_low() -> None:
     companion = ModeAssociation(1, "cpu", 1.0, 0.9, 0.001)
     modes = (Mode(1e6, 0.5), Mode(2e6, 0.5))
-    said = modes_sentence("max_rss_bytes", summary(*modes, companions=(companion,)))
-    assert said == "2 modes: 1.00 MB (50 %) and 2.00 MB (50 %); the high one goes with CPU 1"
+    sentence = modes_sentence("max_rss_bytes", summary(*modes, companions=(companion,)))
+    assert sentence == "2 modes: 1.00 MB (50 %) and 2.00 MB (50 %); the high one goes with CPU 1"
 
 
-def test_a_change_of_state_is_told_with_its_first_trial() -> None:
+def test_a_change_of_state_names_its_first_trial() -> None:
     states = (State(0, 0.0081), State(40, 0.0096))
-    said = states_sentence("wall_s", replace(summary(*TWO), states=states))
-    assert said == "8.10 ms at first, 9.60 ms (+18.5 %) from trial 41 on"
+    sentence = states_sentence("wall_s", replace(summary(*TWO), states=states))
+    assert sentence == "8.10 ms at first, 9.60 ms (+18.5 %) from trial 41 on"
     many = tuple(State(10 * one, 0.01 + 0.001 * one) for one in range(7))
-    said = states_sentence("wall_s", replace(summary(*TWO), states=many))
-    assert said is not None
-    assert said.endswith("from trial 31 on, and 3 more changes")
+    sentence = states_sentence("wall_s", replace(summary(*TWO), states=many))
+    assert sentence is not None
+    assert sentence.endswith("from trial 31 on, and 3 more changes")
 
 
 @pytest.mark.parametrize("states", [None, (), (State(0, 1.0),)])
-def test_a_campaign_of_one_state_needs_no_words(states: tuple[State, ...] | None) -> None:
+def test_a_campaign_of_one_state_needs_no_sentence(states: tuple[State, ...] | None) -> None:
     assert states_sentence("wall_s", replace(summary(*TWO), states=states)) is None
 
 
@@ -108,7 +110,7 @@ def test_the_screen_has_a_line_for_each_condition_with_several_modes(
     assert sum(line.startswith("change of state: ") for line in lines) == 1
 
 
-def test_statistics_that_disagree_are_told_unless_a_warning_does(
+def test_disagreeing_statistics_are_shown_unless_a_warning_shows_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = document_of()
@@ -120,7 +122,7 @@ def test_statistics_that_disagree_are_told_unless_a_warning_does(
     assert "statistics disagree" not in capsys.readouterr().out
 
 
-def test_iterations_are_told_with_their_class_and_their_steady_state() -> None:
+def test_the_sentence_of_iterations_has_their_class_and_their_steady_state() -> None:
     document = result_of(record_of(steady(0.01), short))
     assert [list(iteration_sentences(one)) for one in document.conditions] == [
         [
@@ -140,14 +142,14 @@ def test_trials_that_were_not_classed_are_counted() -> None:
     assert words.endswith("; 2 not classed: too few iterations")
 
 
-def test_a_steady_state_is_told_with_its_interval_or_with_why_there_is_none(
+def test_a_steady_state_has_its_interval_or_the_reason_why_there_is_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = result_of(record_of(steady(0.01), steady(0.0105), restless))
     print_result(document, (), Path("l"), color=False)
-    shown = " ".join(capsys.readouterr().out.split())
-    said = "In the steady state: request_s of b is 5."
-    assert said in shown
-    assert "97.5 % interval +" in shown[shown.index(said) :]
-    assert "c against a: no comparison of request_s in the steady state: c: it has no " in shown
-    assert "a: iterations of request_s: warm-up in all 20 trials" in shown
+    printed = " ".join(capsys.readouterr().out.split())
+    sentence = "In the steady state: request_s of b is 5."
+    assert sentence in printed
+    assert "97.5 % interval +" in printed[printed.index(sentence) :]
+    assert "c against a: no comparison of request_s in the steady state: c: it has no " in printed
+    assert "a: iterations of request_s: warm-up in all 20 trials" in printed

@@ -69,7 +69,7 @@ def test_it_says_how_many_came_out_how_and_how_far_the_next_is(
     )
 
 
-def test_warnings_alike_are_shown_up_to_three_and_counted(
+def test_three_warnings_of_one_code_are_shown_and_the_others_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     many = tuple(

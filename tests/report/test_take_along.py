@@ -58,15 +58,15 @@ def taken(browser: Browser, folder: Path, place: str, ending: str) -> bytes:
 
 def completed(browser: Browser, ending: str) -> str | None:
     """The name of the file that a download of this page has written, once it is whole."""
-    said = [(one.get("method"), one.get("params", {})) for one in browser.events]
+    calls = [(one.get("method"), one.get("params", {})) for one in browser.events]
     whole = [
         one["guid"]
-        for method, one in said
+        for method, one in calls
         if method == "Page.downloadProgress" and one["state"] == "completed"
     ]
     names = [
         str(one["suggestedFilename"])
-        for method, one in said
+        for method, one in calls
         if method == "Page.downloadWillBegin" and one["guid"] in whole
     ]
     return next((name for name in names if name.endswith(f".{ending}")), None)

@@ -33,46 +33,46 @@ def with_drift(document: ResultDocument, ratio: float, low: float, high: float) 
     return replace(document, conditions=(drifting, *document.conditions[1:]))
 
 
-def test_each_condition_has_a_line_and_each_comparison_its_words(
+def test_each_condition_has_a_line_and_each_comparison_its_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = document_of()
-    shown = screen(capsys, document)
+    printed = screen(capsys, document)
     for condition in document.conditions:
-        assert any(line.startswith(condition.name) for line in shown.splitlines())
+        assert any(line.startswith(condition.name) for line in printed.splitlines())
     for comparison in document.comparisons:
-        assert f"{comparison.verdict}: {comparison.summary}" in shown
-    assert document.run.id in shown
-    assert f"seed {document.run.seed}" in shown
+        assert f"{comparison.verdict}: {comparison.summary}" in printed
+    assert document.run.id in printed
+    assert f"seed {document.run.seed}" in printed
 
 
 def test_warnings_come_with_their_mend(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
-    shown = " ".join(screen(capsys, document).split())
+    printed = " ".join(screen(capsys, document).split())
     assert document.warnings
     for warning in document.warnings:
-        assert f"warning: {warning.summary} hint: {warning.hint}" in shown
+        assert f"warning: {warning.summary} hint: {warning.hint}" in printed
 
 
 def test_other_metrics_stand_in_a_table_as_costs(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
     other = comparison_of("a", "b", 1.25, metric="max_rss_bytes")
-    shown = screen(capsys, replace(document, comparisons=(*document.comparisons, other)))
-    row = next(line for line in shown.splitlines() if line.startswith("max_rss_bytes"))
+    printed = screen(capsys, replace(document, comparisons=(*document.comparisons, other)))
+    row = next(line for line in printed.splitlines() if line.startswith("max_rss_bytes"))
     assert "+25.0 %" in row
     assert row.rstrip().endswith("more")
 
 
-def test_a_control_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_control_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
     control = ControlResult(
         document.conditions[0], comparison_of("a", "a again", 1.001), False, "cannot be told apart"
     )
-    shown = screen(capsys, replace(document, control=control))
-    assert "control: cannot be told apart; interval" in shown
+    printed = screen(capsys, replace(document, control=control))
+    assert "control: cannot be told apart; interval" in printed
 
 
-def test_a_drift_is_told_when_it_is_sure_and_matters(
+def test_a_drift_is_shown_when_it_is_certain_and_matters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     document = document_of()
@@ -94,18 +94,18 @@ def test_the_certificate_of_the_host_is_cited(capsys: pytest.CaptureFixture[str]
 def test_other_campaigns_of_the_same_commands_are_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shown = screen(capsys, document_of(), summary("run-1"), summary("run-2", None))
-    assert "in this ledger: 2." in shown
-    assert "run-1" in shown
-    assert "not ended" in shown
+    printed = screen(capsys, document_of(), summary("run-1"), summary("run-2", None))
+    assert "in this ledger: 2." in printed
+    assert "run-1" in printed
+    assert "not ended" in printed
 
 
 def test_hostile_names_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     document = document_of()
     hostile = replace(document.conditions[0], name="\x1b[31mred\x07")
-    shown = screen(capsys, replace(document, conditions=(hostile, *document.conditions[1:])))
-    assert "\\x1b[31mred\\x07" in shown
-    assert "\x1b" not in shown
+    printed = screen(capsys, replace(document, conditions=(hostile, *document.conditions[1:])))
+    assert "\\x1b[31mred\\x07" in printed
+    assert "\x1b" not in printed
 
 
 def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,21 +118,22 @@ def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "no campaigns yet\n"
 
 
-def test_both_scopes_and_the_advice_are_told_where_layouts_are_a_level(
+def test_both_scopes_and_the_advice_are_shown_where_layouts_are_a_level(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shown = screen(capsys, layered_document("a", "b"))
-    heading, ratio, *_ = shown[shown.index("by level") :].splitlines()
+    printed = screen(capsys, layered_document("a", "b"))
+    heading, ratio, *_ = printed[printed.index("by level") :].splitlines()
     assert "these 12 layouts" in heading and "across layouts" in heading
     assert ratio.startswith("b against a")
     assert "+1.59 % to +2.61 %" in ratio and "-0.96 % to +5.16 %" in ratio
     assert "90 % (±3.0 %; 2.0 to 5.0)" in ratio
     assert (
-        "One more minute on new layouts narrows the interval by 40 %, on new trials by 2 %" in shown
+        "One more minute on new layouts narrows the interval by 40 %, on new trials by 2 %"
+        in printed
     )
 
 
-def test_levels_that_cannot_be_told_apart_say_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_levels_that_cannot_be_separated_have_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     document = layered_document("a", "b")
     unknown = replace(
         by_level_of(1.0),
@@ -142,8 +143,10 @@ def test_levels_that_cannot_be_told_apart_say_why(capsys: pytest.CaptureFixture[
         unknown_because="one layout",
     )
     (comparison,) = document.comparisons
-    shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=unknown),)))
-    assert "variance by level: unknown: one layout" in shown
+    printed = screen(
+        capsys, replace(document, comparisons=(replace(comparison, by_level=unknown),))
+    )
+    assert "variance by level: unknown: one layout" in printed
 
 
 def test_trials_alone_have_no_table_of_levels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,6 +159,6 @@ def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_num
     document = layered_document("a", "b")
     fewer = replace(by_level_of(1.0), these="these 9 layouts")
     (comparison,) = document.comparisons
-    shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=fewer),)))
-    heading = shown[shown.index("by level") :].splitlines()[0]
+    printed = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=fewer),)))
+    heading = printed[printed.index("by level") :].splitlines()[0]
     assert "these layouts" in heading

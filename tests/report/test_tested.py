@@ -76,11 +76,11 @@ def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
     assert STAYS_OPEN in printed(changed(UNKNOWN))
 
 
-def test_what_a_few_blocks_left_undecided_is_not_called_open_for_good() -> None:
+def test_what_is_undecided_after_a_few_blocks_may_yet_be_decided() -> None:
     begun = msgspec.structs.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
-    said = printed(changed(begun, UNKNOWN))
-    assert TOO_FEW_BLOCKS.split(":")[0] in said
-    assert STAYS_OPEN not in said
+    text = printed(changed(begun, UNKNOWN))
+    assert TOO_FEW_BLOCKS.split(":")[0] in text
+    assert STAYS_OPEN not in text
 
 
 def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
@@ -96,7 +96,7 @@ def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     assert HOSTILE not in made
 
 
-def test_what_runs_a_test_again_names_its_campaign() -> None:
+def test_the_command_that_repeats_an_intervention_names_its_campaign() -> None:
     document = document_of("usual", "policy")
     run = msgspec.structs.replace(document.run, study="why")
     made = page([CampaignReport(msgspec.structs.replace(document, run=run), {}, None)])

@@ -59,17 +59,17 @@ def printed(document: ResultDocument, width: int = 120) -> str:
 
 
 def test_the_screen_says_where_the_extra_time_is_and_why() -> None:
-    said = printed(explained())
-    assert "Where the extra 500 ms of `new` go" in said
-    assert "98 % of the extra time is system time." in said
-    assert "-20.0 ms" in said
-    assert "–" in said
-    assert "480 ms   97 %  open" in said
-    assert "large blocks of new are returned to the kernel at every free" in said
-    assert "not seen by waits: perf_event_open: not permitted; more; and 1 more" in said
+    text = printed(explained())
+    assert "Where the extra 500 ms of `new` go" in text
+    assert "98 % of the extra time is system time." in text
+    assert "-20.0 ms" in text
+    assert "–" in text
+    assert "480 ms   97 %  open" in text
+    assert "large blocks of new are returned to the kernel at every free" in text
+    assert "not seen by waits: perf_event_open: not permitted; more; and 1 more" in text
 
 
-def test_without_a_cause_that_is_said() -> None:
+def test_an_explanation_without_a_cause_says_that_there_is_none() -> None:
     assert "No rule finds a cause" in printed(msgspec.structs.replace(explained(), why=()))
 
 

@@ -44,13 +44,15 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
         ('[benchmarks]\na = "it\'s"\n', "benchmarks.a: cannot split"),
     ],
 )
-def test_what_is_no_suite_is_told_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_file_that_is_no_suite_is_refused_with_the_place(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     with pytest.raises(UnusableInput, match=problem) as caught:
         read_suite(suite(tmp_path, text))
     assert caught.value.hint
 
 
-def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_one_without_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot read"):
         read_suite(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")

@@ -150,7 +150,7 @@ def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None
     assert fork_point(repo, main, revision_of_working_tree(repo)) == main
 
 
-def test_without_a_commit_in_common_the_mend_is_told(made: MadeRepository) -> None:
+def test_without_a_commit_in_common_there_is_a_hint(made: MadeRepository) -> None:
     made.git("checkout", "--quiet", "--orphan", "apart")
     made.commit()
     repo = repository_at(made.path)
@@ -201,7 +201,7 @@ def test_a_shallow_clone_has_its_commits_and_says_why_it_lacks_others(
     assert "fetch-depth: 0" in str(caught.value.hint)
 
 
-def test_submodules_that_are_checked_out_are_taken_from_there(
+def test_submodules_are_checked_out_from_the_users_own(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     library = repository(tmp_path / "library")
@@ -249,7 +249,7 @@ def test_a_repository_may_have_any_name(name: str, tmp_path: Path) -> None:
     assert (tree / name).read_text() == "kept\n"
 
 
-def test_a_folder_without_repository_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_repository_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="is in no git working tree"):
         repository_at(tmp_path)
 
@@ -278,7 +278,7 @@ def test_what_a_hook_of_git_sets_leads_nobody_back(
     assert "GIT_DIR" not in without_git_variables({"GIT_DIR": "x", "GIT_AUTHOR_NAME": "Ada"})
 
 
-def test_a_broken_repository_is_told_in_git_s_own_words(
+def test_a_broken_repository_is_reported_with_the_message_of_git(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     tree = made.git("rev-parse", "HEAD^{tree}").strip()

@@ -29,25 +29,25 @@ def test_unrelated_covariates_are_named_in_at_most_alpha(dependence: float, tria
     named = 0
     for _ in range(SIMULATIONS):
         modes = (autoregressive(generator, trials, dependence) > 0.5).astype(np.int64)
-        beside = [
+        covariates = [
             observed(f"load {one}", autoregressive(generator, trials, dependence))
             for one in range(8)
         ]
         cpu = np.floor(2.0 * autoregressive(generator, trials, dependence))
-        named += bool(companions(modes, [*beside, observed("cpu", cpu, named=True)]))
+        named += bool(companions(modes, [*covariates, observed("cpu", cpu, named=True)]))
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
 def test_the_cpu_that_most_trials_follow_is_named() -> None:
     generator = np.random.default_rng(2)
-    found = 0
+    associations = 0
     for _ in range(SIMULATIONS):
         cpu = generator.integers(0, 4, 60).astype(np.float64)
         stray = generator.random(60) < 0.1
         modes = ((cpu == 2.0) ^ stray).astype(np.int64)
         named = companions(modes, [observed("cpu", cpu, named=True), in_order(60)])
-        found += bool(named) and (named[0].covariate, named[0].value) == ("cpu", 2.0)
-    assert found >= at_least(SIMULATIONS, 0.95)
+        associations += bool(named) and (named[0].covariate, named[0].value) == ("cpu", 2.0)
+    assert associations >= at_least(SIMULATIONS, 0.95)
 
 
 def test_a_mode_that_came_late_goes_with_the_time() -> None:
@@ -61,16 +61,16 @@ def test_a_mode_that_came_late_goes_with_the_time() -> None:
 def test_of_three_modes_each_is_held_against_every_covariate() -> None:
     generator = np.random.default_rng(3)
     cpu = generator.integers(0, 3, 90).astype(np.float64)
-    found = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
-    assert {(one.mode, one.value) for one in found} == {(0, 0.0), (1, 1.0), (2, 2.0)}
+    associations = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
+    assert {(one.mode, one.value) for one in associations} == {(0, 0.0), (1, 1.0), (2, 2.0)}
 
 
 def test_what_is_not_known_everywhere_or_never_changes_is_left_out() -> None:
     modes = np.arange(40) % 2
     unknown = np.where(np.arange(40) == 7, np.nan, modes)
     constant = np.ones(40)
-    beside = [observed("unknown", unknown), observed("constant", constant)]
-    assert companions(modes, [*beside, observed("pinned", constant, named=True)]) == ()
+    covariates = [observed("unknown", unknown), observed("constant", constant)]
+    assert companions(modes, [*covariates, observed("pinned", constant, named=True)]) == ()
 
 
 def test_few_trials_or_one_mode_say_nothing() -> None:
@@ -85,17 +85,20 @@ def test_an_amount_that_goes_with_nothing_names_nothing_in_more_than_alpha(trial
     named = 0
     for _ in range(SIMULATIONS):
         values = np.exp(generator.normal(0.0, 0.1, trials))
-        beside = [observed(f"load {one}", generator.random(trials)) for one in range(6)]
+        covariates = [observed(f"load {one}", generator.random(trials)) for one in range(6)]
         cpu = observed("cpu", generator.integers(0, 2, trials).astype(np.float64), named=True)
-        named += strongest_association(values, [*beside, cpu, in_order(trials)]) is not None
+        named += strongest_association(values, [*covariates, cpu, in_order(trials)]) is not None
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
 def test_an_amount_that_follows_a_covariate_or_the_time_names_it() -> None:
     generator = np.random.default_rng(12)
     steal = generator.random(9)
-    found = strongest_association(1.0 + steal, [observed("steal_s", steal), in_order(9)])
-    assert found is not None and (found.covariate, found.correlation > 0.9) == ("steal_s", True)
+    associations = strongest_association(1.0 + steal, [observed("steal_s", steal), in_order(9)])
+    assert associations is not None and (
+        associations.covariate,
+        associations.correlation > 0.9,
+    ) == ("steal_s", True)
     later = strongest_association(1.1 ** np.arange(9.0), [observed("steal_s", steal), in_order(9)])
     assert later is not None and later.covariate == "time"
 

@@ -39,7 +39,7 @@ def test_only_what_lies_wholly_beyond_the_limit_is_slower(
 
 
 def test_slower_but_not_certainly_by_more_than_the_limit_does_not_fail() -> None:
-    blocks = effect_of(2.5, blocks=60)
+    blocks = effect_of(2.2, blocks=60)
     (verdict,) = judge([blocks], min_effect=LIMIT, alpha=ALPHA)
     assert verdict.verdict == "slower"
     assert gauged(blocks)[0].outcome == "undecided"

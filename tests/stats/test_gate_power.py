@@ -44,10 +44,13 @@ def interrupted_now_and_then(sd: float) -> Noise:
 
 
 def outcome(noise: Noise, percent: float, seed: int, blocks: int = BLOCKS) -> GateOutcome:
-    """The first outcome of a gate that asks after every block; where the engine excludes +2 %."""
+    """The first outcome of a gate that asks after every block; where the engine excludes +2 %.
+
+    Each side of a gate has alpha for itself: half of the two-sided level.
+    """
     generator = np.random.default_rng(seed)
     old, new, orders = costs_and_orders(noise, generator, blocks, math.log1p(percent / 100))
-    end = PairedBlocks(old, new, orders).engine.blocks_to_exclude(MARGIN, ALPHA)
+    end = PairedBlocks(old, new, orders).engine.blocks_to_exclude(MARGIN, 2 * ALPHA)
     if end is None:
         return "undecided"
     until_then = PairedBlocks(old[:end], new[:end], orders[:end])
@@ -71,7 +74,7 @@ def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
             growing.append(*row)
             (one,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
             found = one.outcome
-        assert growing.engine.blocks_to_exclude(MARGIN, ALPHA) == len(growing)
+        assert growing.engine.blocks_to_exclude(MARGIN, 2 * ALPHA) == len(growing)
         assert found == outcome(white(0.03), SLOWER, seed, 120) == "slower"
 
 

@@ -195,8 +195,8 @@ def test_usually_faster_but_dearer_in_all_is_mostly_mixed_even_at_the_first_verd
     verdicts = [
         watched(*usually_faster_rarely_much_slower(generator, BLOCKS)).verdict for _ in range(200)
     ]
-    # A verdict may come before the first slow run does; it never says "slower".
-    assert verdicts.count("mixed") > 100
+    # A verdict may come before the second slow run does; it never says "slower".
+    assert verdicts.count("mixed") > 50
     assert set(verdicts) <= {"mixed", "faster"}
 
 

@@ -8,11 +8,26 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import special, stats
 
 from equipoise._native import BettingSequence
 
 FloatArray = NDArray[np.float64]
-STAKES = np.array([0.1, 0.3, 0.6, 0.9])
+BETTORS = {
+    1: np.array([[0.25, stake, stake] for stake in (0.1, 0.3, 0.6, 0.9)]),
+    2: np.array(
+        [
+            [0.03, 0.0075, 0.0075],
+            [0.04, 0.03125, 0.03125],
+            [0.08, 0.125, 0.125],
+            [0.25, 0.3625, 0.3625],
+            [0.30, 0.725, 0.71],
+            [0.30, 1.5, 0.96],
+        ]
+    ),
+}
+"""Weight, slope and cap of each bettor, by engine."""
+VERSIONS = st.sampled_from(sorted(BETTORS))
 NEAR = 1e-9
 """So close to a bound the oracle is asked, but no closer, because of its rounding."""
 
@@ -20,49 +35,66 @@ GRID = np.linspace(-2.0, 2.0, 81) + 0.00137
 """On none of the steps that coarse differences have at hundredths."""
 
 
-def scale_of(values: FloatArray, centre: float) -> float:
-    return float(1.4826 * np.median(np.abs(values - centre)))
+def scale_of(values: FloatArray, centre: float, version: int) -> float:
+    deviations = np.abs(values - centre)
+    spread = float(1.4826 * np.median(deviations))
+    if version == 1:
+        return spread
+    second_moment = (
+        special.erf(1.5 / math.sqrt(2)) - 3.0 * stats.norm.pdf(1.5) + 4.5 * stats.norm.sf(1.5)
+    )
+    bounded = np.minimum(deviations, 1.5 * spread)
+    return float(np.sqrt(np.mean(bounded**2) / second_moment) * (1.0 + 1.0 / len(values)))
 
 
-def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
+def learnt(differences: FloatArray, orders: FloatArray, version: int) -> tuple[float, float]:
     """Scale and slot effect from past blocks; scale 0 for none."""
     count = len(differences)
     if count < 3:
-        return 0.0, 0.0
-    plain = scale_of(differences, float(np.median(differences)))
+        known = version == 2 and count > 0
+        return (float(np.sqrt(np.mean(differences**2))) if known else 0.0), 0.0
+    plain = scale_of(differences, float(np.median(differences)), version)
     later, earlier = differences[orders > 0], differences[orders < 0]
     if count < 6 or len(later) == 0 or len(earlier) == 0:
         return plain, 0.0
     slot = float(np.median(later) - np.median(earlier)) / 2.0
     centre = float(np.median(later) + np.median(earlier)) / 2.0
-    corrected = scale_of(differences - orders * slot, centre)
+    corrected = scale_of(differences - orders * slot, centre, version)
     if abs(slot) > 2.5 * corrected / math.sqrt(count):
         return corrected, slot
     return plain, 0.0
 
 
 def wealth(
-    differences: FloatArray, orders: FloatArray, tolerance: float, thetas: FloatArray
+    differences: FloatArray,
+    orders: FloatArray,
+    tolerance: float,
+    thetas: FloatArray,
+    version: int,
 ) -> tuple[FloatArray, FloatArray]:
     """E⁺ and E⁻ after each block, each of shape (blocks, thetas)."""
     payoffs = np.empty((len(differences), len(thetas)))
     for block in range(len(differences)):
-        scale, slot = learnt(differences[:block], orders[:block])
+        scale, slot = learnt(differences[:block], orders[:block], version)
         distance = differences[block] - orders[block] * slot - thetas
         width = max(1.25 * scale, tolerance)
         beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)
         payoffs[block] = np.sign(beyond) if width == 0 else np.clip(beyond / width, -1, 1)
-    stakes = STAKES[:, None, None]
-    slower = np.cumprod(1 + stakes * payoffs, axis=1).mean(axis=0)
-    faster = np.cumprod(1 - stakes * payoffs, axis=1).mean(axis=0)
+    weights, slopes, caps = (column[:, None, None] for column in BETTORS[version].T)
+    stakes = np.clip(slopes * payoffs, -caps, caps)
+    slower = (weights * np.cumprod(1 + stakes, axis=1)).sum(axis=0)
+    faster = (weights * np.cumprod(1 - stakes, axis=1)).sum(axis=0)
     return slower, faster
 
 
-def engine(differences: FloatArray, orders: FloatArray, tolerance: float = 0.0) -> BettingSequence:
+def engine(
+    differences: FloatArray, orders: FloatArray, tolerance: float = 0.0, version: int = 2
+) -> BettingSequence:
     return BettingSequence(
         np.ascontiguousarray(differences, dtype=np.float64),
         np.ascontiguousarray(orders, dtype=np.int8),
         np.full(len(differences), tolerance),
+        version,
     )
 
 
@@ -82,29 +114,29 @@ def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]))
+@given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]), VERSIONS)
 def test_the_running_interval_is_what_the_wealth_has_never_excluded(
-    campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float
+    campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float, version: int
 ) -> None:
     differences, orders = campaign
-    low, high = engine(differences, orders, tolerance).running_interval(level)
+    low, high = engine(differences, orders, tolerance, version).running_interval(level)
     finite = [bound for bound in (low, high) if math.isfinite(bound)]
     thetas = np.concatenate([GRID, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
-    slower, faster = wealth(differences, orders, tolerance, thetas)
+    slower, faster = wealth(differences, orders, tolerance, thetas, version)
     assert np.array_equal(slower.max(axis=0) >= 2.0 / level, thetas < low)
     assert np.array_equal(faster.max(axis=0) >= 2.0 / level, thetas > high)
 
 
 @settings(max_examples=100, deadline=None)
-@given(blocks(), st.sampled_from([0.05, 0.005]))
+@given(blocks(), st.sampled_from([0.05, 0.005]), VERSIONS)
 def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
-    campaign: tuple[FloatArray, FloatArray], level: float
+    campaign: tuple[FloatArray, FloatArray], level: float, version: int
 ) -> None:
     differences, orders = campaign
-    betting = engine(differences, orders)
+    betting = engine(differences, orders, version=version)
     low, high = betting.interval_at_stop(level)
     thetas = np.append(GRID, 0.0)
-    slower, faster = wealth(differences, orders, 0.0, thetas)
+    slower, faster = wealth(differences, orders, 0.0, thetas, version)
     assert np.array_equal(slower[-1, :-1] >= 2.0 / level, GRID < low)
     assert np.array_equal(faster[-1, :-1] >= 2.0 / level, GRID > high)
     by_hand = math.log((slower[-1, -1] + faster[-1, -1]) / 2.0)
@@ -112,13 +144,13 @@ def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
 
 
 @settings(max_examples=100, deadline=None)
-@given(blocks(), st.sampled_from([0.0, 0.015]))
+@given(blocks(), st.sampled_from([0.0, 0.015]), VERSIONS)
 def test_exchanging_the_two_conditions_mirrors_the_interval(
-    campaign: tuple[FloatArray, FloatArray], tolerance: float
+    campaign: tuple[FloatArray, FloatArray], tolerance: float, version: int
 ) -> None:
     differences, orders = campaign
-    low, high = engine(differences, orders, tolerance).running_interval(0.05)
-    mirrored = engine(-differences, -orders, tolerance).running_interval(0.05)
+    low, high = engine(differences, orders, tolerance, version).running_interval(0.05)
+    mirrored = engine(-differences, -orders, tolerance, version).running_interval(0.05)
     assert mirrored == (-high, -low)
 
 

@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.intervention import (
     ExplainedFraction,
@@ -89,11 +90,11 @@ def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
 
 
 def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
-    found = judged((0.010, 0.024, 0.010, 0.010))
-    wide = msgspec.structs.replace(found.logs, pieces=((0.52, 1.3),))
-    assert found.outcome == "confirmed"
-    assert is_final(found)
-    assert not is_final(msgspec.structs.replace(found, logs=wide))
+    effect = judged((0.010, 0.024, 0.010, 0.010))
+    wide = msgspec.structs.replace(effect.logs, pieces=((0.52, 1.3),))
+    assert effect.outcome == "confirmed"
+    assert is_final(effect)
+    assert not is_final(msgspec.structs.replace(effect, logs=wide))
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:
@@ -131,7 +132,7 @@ def gaps_of(
 
 
 def sequence_of(gaps: FloatArray, gaps_with: FloatArray) -> FractionSequence:
-    sequence = FractionSequence(LEVEL)
+    sequence = FractionSequence(LEVEL, LATEST_ENGINE)
     for gap, gap_with in zip(gaps, gaps_with, strict=True):
         sequence.push(float(gap), float(gap_with))
     return sequence
@@ -177,9 +178,9 @@ def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
     ends = []
     for _ in range(20):
         without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
-        found = explained_fraction(without, with_it)
-        assert len(found.pieces) == 1
-        ends.append((found.low, found.high))
+        effect = explained_fraction(without, with_it)
+        assert len(effect.pieces) == 1
+        ends.append((effect.low, effect.high))
     low, high = np.median(np.array(ends, dtype=float), axis=0)
     assert 0.5 < low < 0.7
     assert 0.9 < high < 1.05
@@ -188,21 +189,21 @@ def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
 def test_shares_inside_the_set_fit_and_those_outside_do_not() -> None:
     generator = np.random.default_rng(9)
     without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
-    found = explained_fraction(without, with_it)
-    assert found.low is not None
-    assert found.high is not None
-    assert sequence_of(without, with_it).fits(found.low + 1e-4)
-    assert sequence_of(without, with_it).fits(found.high - 1e-4)
-    assert not sequence_of(without, with_it).fits(found.low)
-    assert not sequence_of(without, with_it).fits(found.high)
+    effect = explained_fraction(without, with_it)
+    assert effect.low is not None
+    assert effect.high is not None
+    assert sequence_of(without, with_it).fits(effect.low + 1e-4)
+    assert sequence_of(without, with_it).fits(effect.high - 1e-4)
+    assert not sequence_of(without, with_it).fits(effect.low)
+    assert not sequence_of(without, with_it).fits(effect.high)
 
 
 def test_a_gap_that_is_lost_in_noise_bounds_no_share() -> None:
     generator = np.random.default_rng(10)
     without, with_it = gaps_of(generator, gap=0.0, share=0.5, noise=normal(generator))
-    found = explained_fraction(without, with_it)
-    assert found.low is None
-    assert found.high is None
+    effect = explained_fraction(without, with_it)
+    assert effect.low is None
+    assert effect.high is None
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9734, 1.0])
@@ -211,10 +212,10 @@ def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None
     generator = np.random.default_rng(12)
     noise = generator.normal(0.0, 0.01, (4, BLOCKS))
     without, with_it = gaps_of(generator, gap=math.log(100.0), share=share, noise=noise)
-    found = explained_fraction(without, with_it)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < share < found.high < found.low + 0.01
+    effect = explained_fraction(without, with_it)
+    assert effect.low is not None
+    assert effect.high is not None
+    assert effect.low < share < effect.high < effect.low + 0.01
 
 
 def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
@@ -231,9 +232,9 @@ def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -
 
 
 def test_no_block_says_nothing() -> None:
-    found = explained_fraction(np.array([]), np.array([]))
-    assert found.estimate is None
-    assert found.pieces == ((None, None),)
+    effect = explained_fraction(np.array([]), np.array([]))
+    assert effect.estimate is None
+    assert effect.pieces == ((None, None),)
 
 
 def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
@@ -247,16 +248,16 @@ def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
 
 
 def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
-    found = explained_fraction(np.full(30, math.inf), np.full(30, 0.001))
-    assert found.pieces == ()
-    assert found.estimate is None
-    assert not found.lies_within(-1.0, 2.0)
+    effect = explained_fraction(np.full(30, math.inf), np.full(30, 0.001))
+    assert effect.pieces == ()
+    assert effect.estimate is None
+    assert not effect.lies_within(-1.0, 2.0)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
 def test_a_level_that_is_none_is_refused(level: float) -> None:
     with pytest.raises(ValueError, match="a level lies between 0 and 1"):
-        FractionSequence(level)
+        FractionSequence(level, LATEST_ENGINE)
 
 
 def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:

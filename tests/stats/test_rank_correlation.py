@@ -44,8 +44,8 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
 
 
 def test_too_few_points_and_what_never_changes_have_none() -> None:
-    few, flat = np.arange(4.0), np.ones(9)
-    assert rank_correlation(few, few) is None
+    short, flat = np.arange(4.0), np.ones(9)
+    assert rank_correlation(short, short) is None
     assert rank_correlation(flat, np.arange(9.0)) is None
 
 

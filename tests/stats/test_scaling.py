@@ -75,11 +75,11 @@ def test_sizes_left_out_of_blocks_are_no_costs() -> None:
 
 def test_the_order_of_the_sizes_and_the_unit_of_the_cost_change_nothing() -> None:
     costs = costs_of(1.0, 1)
-    there = scaling_law(SIZES, costs, seed=1)
+    forward = scaling_law(SIZES, costs, seed=1)
     back = scaling_law(SIZES[::-1], 1e9 * costs[:, ::-1], seed=1)
-    assert back.sizes == there.sizes
-    assert back.power_law.power == pytest.approx(there.power_law.power)
-    assert back.simple == there.simple
+    assert back.sizes == forward.sizes
+    assert back.power_law.power == pytest.approx(forward.power_law.power)
+    assert back.simple == forward.simple
 
 
 def test_trials_that_timed_out_are_slowest_and_leave_the_median() -> None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from equipoise.model.errors import UnusableInput
+from equipoise.stats.resolution import tie_tolerance
 from equipoise.stats.sequence import (
     PairedBlocks,
     block_differences,
     probability_slower,
-    tie_tolerance,
 )
 from tests.stats.simulated import (
     NOISES,

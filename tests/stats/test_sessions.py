@@ -55,9 +55,9 @@ def test_on_an_unchanged_host_hardly_any_session_has_a_row_called_changed(host: 
     levels = np.linspace(-16.0, -5.0, ROWS)
     wrong = 0
     for _ in range(SIMULATIONS):
-        there, here = host.session(generator, levels), host.session(generator, levels)
-        found = changes_between(there, here, min_effect=5.0)
-        wrong += any(one.changed for one in found.rows)
+        earlier, later = host.session(generator, levels), host.session(generator, levels)
+        changes = changes_between(earlier, later, min_effect=5.0)
+        wrong += any(one.changed for one in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
 
 
@@ -67,10 +67,10 @@ def test_what_sessions_of_a_host_differ_by_is_learned_where_nothing_else_differs
     host = Host(between=0.03)
     wrong, learned = 0, []
     for _ in range(SIMULATIONS):
-        there, here = host.session(generator, levels), host.session(generator, levels)
-        learned.append(difference_between_sessions(there, here))
-        found = changes_between(there, here, min_effect=5.0, between=learned[-1])
-        wrong += any(one.changed for one in found.rows)
+        earlier, later = host.session(generator, levels), host.session(generator, levels)
+        learned.append(difference_between_sessions(earlier, later))
+        changes = changes_between(earlier, later, min_effect=5.0, between=learned[-1])
+        wrong += any(one.changed for one in changes.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
     assert float(np.median(learned)) == pytest.approx(0.03 * math.sqrt(2.0), rel=0.15)
 
@@ -80,12 +80,12 @@ def test_a_fifth_more_in_a_tenth_of_the_rows_is_found_and_covered() -> None:
     levels = np.linspace(-16.0, -5.0, ROWS)
     planted = np.arange(ROWS) % 10 == 0
     truth = np.where(planted, math.log(1.2), 0.0)
-    found = covered = false = 0
+    changes = covered = false = 0
     for _ in range(SIMULATIONS):
-        there = Host().session(generator, levels)
-        here = Host().session(generator, levels + truth)
-        rows = changes_between(there, here, min_effect=5.0).rows
-        found += sum(
+        earlier = Host().session(generator, levels)
+        later = Host().session(generator, levels + truth)
+        rows = changes_between(earlier, later, min_effect=5.0).rows
+        changes += sum(
             one.changed for one, is_planted in zip(rows, planted, strict=True) if is_planted
         )
         false += sum(
@@ -93,17 +93,17 @@ def test_a_fifth_more_in_a_tenth_of_the_rows_is_found_and_covered() -> None:
         )
         covered += sum(one.low <= true <= one.high for one, true in zip(rows, truth, strict=True))
     # The rows that spread by 4 % are not always seen; every fourth is one of them.
-    assert found >= at_least(SIMULATIONS * int(planted.sum()), 0.85)
+    assert changes >= at_least(SIMULATIONS * int(planted.sum()), 0.85)
     assert false <= at_most(SIMULATIONS * ROWS, 0.005)
     assert covered >= at_least(SIMULATIONS * ROWS, 0.99)
 
 
 def test_a_change_up_to_the_smallest_that_matters_is_none() -> None:
     blocks = np.arange(1, PROCESSES + 1)
-    there = [Session(np.full(PROCESSES, 1.0), blocks)]
+    earlier = [Session(np.full(PROCESSES, 1.0), blocks)]
     for ratio, changed in ((1.04, False), (1.06, True), (0.93, True)):
-        here = [Session(np.full(PROCESSES, ratio), blocks)]
-        (one,) = changes_between(there, here, min_effect=5.0).rows
+        later = [Session(np.full(PROCESSES, ratio), blocks)]
+        (one,) = changes_between(earlier, later, min_effect=5.0).rows
         assert one.changed is changed
         assert one.difference == pytest.approx(math.log(ratio))
 
@@ -113,17 +113,17 @@ def test_the_geometric_mean_of_what_moved_together_is_not_surer_than_that() -> N
     levels = np.linspace(-16.0, -5.0, ROWS)
     covered = 0
     for _ in range(SIMULATIONS):
-        there = Host(together=0.05).session(generator, levels)
-        here = Host(together=0.05).session(generator, levels)
-        found = changes_between(there, here, min_effect=5.0)
-        covered += found.mean_low <= 0.0 <= found.mean_high
+        earlier = Host(together=0.05).session(generator, levels)
+        later = Host(together=0.05).session(generator, levels)
+        changes = changes_between(earlier, later, min_effect=5.0)
+        covered += changes.mean_low <= 0.0 <= changes.mean_high
     assert covered >= at_least(SIMULATIONS, 0.95)
 
 
 def test_one_process_gives_no_interval() -> None:
-    there = [Session(np.array([1.0]), np.array([1]))]
-    here = [Session(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
-    (one,) = changes_between(there, here, min_effect=5.0).rows
+    earlier = [Session(np.array([1.0]), np.array([1]))]
+    later = [Session(np.array([2.0, 2.1, 2.0]), np.array([1, 2, 3]))]
+    (one,) = changes_between(earlier, later, min_effect=5.0).rows
     assert (one.low, one.high) == (-math.inf, math.inf)
     assert not one.changed
 

@@ -141,13 +141,13 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     generator = np.random.default_rng(1)
     baseline = generator.uniform(1.00, 1.02, 400)
     candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
-    said = {one.statistic: one for one in answers(baseline, candidate, min_effect=1.0)}
-    assert list(said) == ["minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean"]
-    assert [said[one].says for one in ("minimum", "p20")] == ["faster", "faster"]
-    assert {said[one].says for one in ("p40", "p50", "p90", "mean")} == {"slower"}
-    ratio = said["minimum"].ratio
+    by_statistic = {one.statistic: one for one in answers(baseline, candidate, min_effect=1.0)}
+    assert list(by_statistic) == ["minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean"]
+    assert [by_statistic[one].says for one in ("minimum", "p20")] == ["faster", "faster"]
+    assert {by_statistic[one].says for one in ("p40", "p50", "p90", "mean")} == {"slower"}
+    ratio = by_statistic["minimum"].ratio
     assert ratio == pytest.approx(candidate.min() / baseline.min())
-    assert said["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
+    assert by_statistic["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
 
 
 def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
@@ -156,8 +156,8 @@ def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
 
 
 def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
-    said = answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
-    assert said[-1] == StatisticAnswer("mean", None, "slower")
-    assert said[0] == StatisticAnswer("minimum", 1.0, "equivalent")
+    by_statistic = answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
+    assert by_statistic[-1] == StatisticAnswer("mean", None, "slower")
+    assert by_statistic[0] == StatisticAnswer("minimum", 1.0, "equivalent")
     both = answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
     assert {one.says for one in both} == {"equivalent"}

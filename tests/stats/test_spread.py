@@ -22,9 +22,9 @@ def test_holding_what_changes_nothing_is_hardly_ever_called_a_source() -> None:
     for number in range(SIMULATIONS):
         together = np.exp(0.2 * generator.normal(size=20))
         free, held = (together * blocks(generator, 20, 0.2) for _ in range(2))
-        found = spread_change(free, 1.1 * held, seed=number)
-        assert found is not None
-        low += found.p_value <= 0.05
+        change = spread_change(free, 1.1 * held, seed=number)
+        assert change is not None
+        low += change.p_value <= 0.05
     # 5 % and three standard errors.
     assert low / SIMULATIONS <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
 
@@ -36,12 +36,12 @@ def test_a_source_of_most_of_the_variance_is_found_with_its_share() -> None:
     for number in range(SIMULATIONS):
         free = np.exp(np.hypot(0.1, 0.3) * generator.normal(size=40))
         held = np.exp(0.1 * generator.normal(size=40))
-        found = spread_change(free, held, seed=number)
-        assert found is not None and found.share is not None and found.share_ci[0] is not None
-        assert found.share_ci[1] is not None
-        shares.append(found.share)
-        low += found.p_value <= 0.01
-        covered += found.share_ci[0] <= truth <= found.share_ci[1]
+        change = spread_change(free, held, seed=number)
+        assert change is not None and change.share is not None and change.share_ci[0] is not None
+        assert change.share_ci[1] is not None
+        shares.append(change.share)
+        low += change.p_value <= 0.01
+        covered += change.share_ci[0] <= truth <= change.share_ci[1]
     assert low / SIMULATIONS > 0.95
     assert np.median(shares) == pytest.approx(truth, abs=0.02)
     assert covered / SIMULATIONS > 0.88
@@ -51,23 +51,23 @@ def test_few_disturbed_trials_neither_make_nor_hide_a_source() -> None:
     generator = np.random.default_rng(3)
     free, held = blocks(generator, 40, 0.3), blocks(generator, 40, 0.02)
     held[[3, 17]] *= 20.0
-    found = spread_change(free, held, seed=3)
-    assert found is not None and found.p_value < 0.001
-    assert found.fixed < 0.1
+    change = spread_change(free, held, seed=3)
+    assert change is not None and change.p_value < 0.001
+    assert change.fixed < 0.1
 
 
 def test_what_spreads_more_when_it_is_held_has_a_negative_share() -> None:
     generator = np.random.default_rng(4)
-    found = spread_change(blocks(generator, 40, 0.1), blocks(generator, 40, 0.3), seed=4)
-    assert found is not None and found.share is not None and found.share < 0
-    assert found.p_value > 0.5
+    change = spread_change(blocks(generator, 40, 0.1), blocks(generator, 40, 0.3), seed=4)
+    assert change is not None and change.share is not None and change.share < 0
+    assert change.p_value > 0.5
 
 
 def test_times_that_do_not_vary_have_no_share_to_explain() -> None:
-    found = spread_change(np.full(20, 2.0), np.full(20, 3.0), seed=5)
-    assert found is not None
-    assert (found.varying, found.share, found.share_ci) == (0.0, None, (None, None))
-    assert found.p_value == 1.0
+    change = spread_change(np.full(20, 2.0), np.full(20, 3.0), seed=5)
+    assert change is not None
+    assert (change.varying, change.share, change.share_ci) == (0.0, None, (None, None))
+    assert change.p_value == 1.0
 
 
 def test_a_few_blocks_say_nothing() -> None:

@@ -59,8 +59,8 @@ def test_of_independent_log_normal_trials_one_interval_in_twenty_misses(paired: 
     for _ in range(REPLICATIONS):
         below = np.exp(generator.normal(0.0, 0.1, 8))
         above = RATIO * np.exp(generator.normal(0.0, 0.1, 8))
-        found = sample_ratio(below, above, paired=paired, level=0.05)
-        low, high = found.ratio_ci
+        sample = sample_ratio(below, above, paired=paired, level=0.05)
+        low, high = sample.ratio_ci
         assert low is not None and high is not None
         missed += not low <= RATIO <= high
     # Four standard errors of a share of 0.05 in 2,000.
@@ -68,22 +68,22 @@ def test_of_independent_log_normal_trials_one_interval_in_twenty_misses(paired: 
 
 
 def test_one_process_has_a_ratio_and_no_interval() -> None:
-    found = sample_ratio(array(2.0), array(3.0, 3.0), paired=False, level=0.05)
-    assert found.ratio == pytest.approx(1.5)
-    assert found.ratio_ci == (None, None)
-    assert found.unknown == "one process says nothing about the next one"
-    found = sample_ratio(array(2.0), array(3.0), paired=True, level=0.05)
-    assert found.unknown == "one block says nothing about the next one"
+    sample = sample_ratio(array(2.0), array(3.0, 3.0), paired=False, level=0.05)
+    assert sample.ratio == pytest.approx(1.5)
+    assert sample.ratio_ci == (None, None)
+    assert sample.unknown == "one process says nothing about the next one"
+    sample = sample_ratio(array(2.0), array(3.0), paired=True, level=0.05)
+    assert sample.unknown == "one block says nothing about the next one"
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)])
 def test_values_without_a_logarithm_have_no_ratio(values: tuple[float, ...]) -> None:
-    for found in (
+    for sample in (
         sample_ratio(array(*values), array(1.0, 1.0), paired=False, level=0.05),
         sample_ratio(array(*values), array(1.0, 1.0), paired=True, level=0.05),
     ):
-        assert found.ratio is None
-        assert found.unknown == "a value that is not above 0 has no ratio"
+        assert sample.ratio is None
+        assert sample.unknown == "a value that is not above 0 has no ratio"
 
 
 def test_nothing_is_said_of_no_values() -> None:
@@ -93,23 +93,23 @@ def test_nothing_is_said_of_no_values() -> None:
 
 
 def test_values_that_do_not_vary_have_no_interval() -> None:
-    found = sample_ratio(array(1.0, 1.0), array(2.0, 2.0), paired=False, level=0.05)
-    assert found.ratio == pytest.approx(2.0)
-    assert found.ratio_ci == (None, None)
-    assert found.unknown == "the values do not vary"
+    sample = sample_ratio(array(1.0, 1.0), array(2.0, 2.0), paired=False, level=0.05)
+    assert sample.ratio == pytest.approx(2.0)
+    assert sample.ratio_ci == (None, None)
+    assert sample.unknown == "the values do not vary"
     assert sample_ratio(
         array(1.0, 1.0), array(2.0, 2.0), paired=True, level=0.05
     ).ratio == pytest.approx(2.0)
 
 
 def test_ratios_beyond_every_number_are_unknown() -> None:
-    found = sample_ratio(array(1e-300, 2e-300), array(1e300, 2e300), paired=False, level=0.05)
-    assert found.ratio_ci == (None, None)
-    found = sample_ratio(array(1e-300), array(1e300), paired=False, level=0.05)
-    assert (found.ratio, found.unknown) == (None, "the ratio is beyond every number")
-    found = sample_ratio(array(1.0, 1e200), array(1.0, 1e200), paired=False, level=0.05)
-    assert found.ratio == pytest.approx(1.0)
-    assert found.unknown == "too few trials for an interval"
+    sample = sample_ratio(array(1e-300, 2e-300), array(1e300, 2e300), paired=False, level=0.05)
+    assert sample.ratio_ci == (None, None)
+    sample = sample_ratio(array(1e-300), array(1e300), paired=False, level=0.05)
+    assert (sample.ratio, sample.unknown) == (None, "the ratio is beyond every number")
+    sample = sample_ratio(array(1.0, 1e200), array(1.0, 1e200), paired=False, level=0.05)
+    assert sample.ratio == pytest.approx(1.0)
+    assert sample.unknown == "too few trials for an interval"
 
 
 @pytest.mark.parametrize(("few", "many"), [(5, 5), (4, 30), (60, 12)])
@@ -139,8 +139,8 @@ def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: 
     missed = 0
     for _ in range(REPLICATIONS):
         below, above = generator.normal(0.0, 1.0, 8), generator.normal(-3.0, 1.0, 8)
-        found = sample_difference(below, above, paired=paired, level=0.05)
-        low, high = found.difference_ci
+        sample = sample_difference(below, above, paired=paired, level=0.05)
+        low, high = sample.difference_ci
         assert low is not None and high is not None
         missed += not low <= -3.0 <= high
     assert abs(missed / REPLICATIONS - 0.05) < 4 * math.sqrt(0.05 * 0.95 / REPLICATIONS)
@@ -149,12 +149,12 @@ def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: 
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_difference_without_spread_or_of_one_value_has_no_interval(paired: bool) -> None:
     # 0.1 added three times over is not 0.3: equal values must not get a spread from rounding.
-    found = sample_difference(array(*[0.1] * 3), array(*[0.7] * 3), paired=paired, level=0.05)
-    assert found.difference == pytest.approx(0.6)
-    assert (found.difference_ci, found.unknown) == ((None, None), NO_SPREAD)
-    found = sample_difference(array(1.0), array(3.0), paired=paired, level=0.05)
-    assert (found.difference, found.difference_ci) == (2.0, (None, None))
-    assert found.unknown is not None and "says nothing about the next one" in found.unknown
+    sample = sample_difference(array(*[0.1] * 3), array(*[0.7] * 3), paired=paired, level=0.05)
+    assert sample.difference == pytest.approx(0.6)
+    assert (sample.difference_ci, sample.unknown) == ((None, None), NO_SPREAD)
+    sample = sample_difference(array(1.0), array(3.0), paired=paired, level=0.05)
+    assert (sample.difference, sample.difference_ci) == (2.0, (None, None))
+    assert sample.unknown is not None and "says nothing about the next one" in sample.unknown
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 400])
@@ -194,16 +194,16 @@ def test_the_variance_between_campaigns_is_freed_of_what_varies_within() -> None
     count = 4000
     for true in (0.0, 0.03, 0.1):
         effects = generator.normal(0, true, count) + generator.normal(0, 0.05, count)
-        found = pool(effects, np.full(count, 0.05), ["one"] * count).between_sd
+        sample = pool(effects, np.full(count, 0.05), ["one"] * count).between_sd
         # The error of a variance of 4000: 2.2 % of the whole, three times over.
-        assert found**2 == pytest.approx(true**2, abs=3 * 0.0224 * (true**2 + 0.05**2))
+        assert sample**2 == pytest.approx(true**2, abs=3 * 0.0224 * (true**2 + 0.05**2))
 
 
 def test_one_campaign_has_no_interval_over_campaigns() -> None:
-    found = pool(np.array([0.7]), np.array([0.1]), ["boot"])
-    assert found.ratio == pytest.approx(math.exp(0.7))
-    assert found.ratio_ci == (None, None)
-    assert found.between_sd == 0.0
+    sample = pool(np.array([0.7]), np.array([0.1]), ["boot"])
+    assert sample.ratio == pytest.approx(math.exp(0.7))
+    assert sample.ratio_ci == (None, None)
+    assert sample.between_sd == 0.0
 
 
 def test_no_campaign_is_refused() -> None:

@@ -46,7 +46,7 @@ class Shelf:
         return self._records[reference]
 
 
-def test_the_newest_with_a_complete_block_counts() -> None:
+def test_the_latest_with_a_complete_block_counts() -> None:
     begun = msgspec.structs.replace(experiment("begun"), trials=())
     newer, older = experiment("newer"), experiment("older")
     latest = latest_experiment(explained(), Shelf(begun, newer, older))

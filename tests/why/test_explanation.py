@@ -85,14 +85,14 @@ def test_the_only_comparison_is_the_one_that_is_meant() -> None:
     assert gap.longest_s == max(trial.accounting.wall_s or 0.0 for trial in gap.trials.candidate)
 
 
-def test_of_several_the_largest_that_was_called_is_taken_and_that_is_said() -> None:
+def test_the_largest_called_gap_of_several_is_chosen_with_the_reason() -> None:
     gap = choose_gap(record_of(1.0, 2.0, 0.1))
     assert gap.comparison.candidate == "c"
     assert gap.chosen_because == "of 2 comparisons this is the largest gap that was called"
     assert largest_gap(record_of(1.0, 2.0, 0.1)) == gap
 
 
-def test_a_named_comparison_is_taken_whatever_its_size() -> None:
+def test_a_named_comparison_is_chosen_whatever_its_size() -> None:
     gap = choose_gap(record_of(1.0, 2.0, 0.1), candidate="b")
     assert (gap.comparison.candidate, gap.chosen_because) == ("b", None)
 
@@ -133,7 +133,7 @@ def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
     assert result_of(replace(record, observations=profiles((0, 1.0), (1, 1.0)))).why == ()
 
 
-def test_where_another_metric_was_compared_it_is_said_that_time_is_explained() -> None:
+def test_a_remark_states_that_time_is_explained_where_another_metric_was_compared() -> None:
     plan = plan_of()
     judged = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
     remark = "Equipoise explains wall time, not user_s"
@@ -173,7 +173,7 @@ def test_the_same_record_gives_the_same_bytes() -> None:
     assert encode(result_of(record)) == encode(result_of(record))
 
 
-def test_why_runs_gave_nothing_is_said_by_source() -> None:
+def test_each_source_has_the_reason_why_its_runs_gave_nothing() -> None:
     failed = Observation("waits", 0, 1, 6, 2.0, None, "perf_event_open: not permitted")
     observations = (*profiles((0, 1.0), (1, 2.0)), failed)
     extra = result_of(record_of(1.0, 2.0, observations=observations)).extra_time
@@ -181,7 +181,7 @@ def test_why_runs_gave_nothing_is_said_by_source() -> None:
     assert extra.unseen["waits"] == ("perf_event_open: not permitted",)
 
 
-def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_for() -> None:
+def test_the_last_observed_pair_is_shown_or_the_named_one() -> None:
     observations = (*profiles((0, 1.0), (1, 2.0)), *profiles((0, 1.0), (2, 0.1)))
     record = record_of(1.0, 2.0, 0.1, observations=observations)
     shown = result_of(record)
@@ -240,7 +240,7 @@ def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
     assert (notes.kept, starter.requests) == ([], [])
 
 
-def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
+def test_an_interrupted_observation_goes_on_with_the_missing_runs() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
     gap, notes = choose_gap(record), Notes()
     request = EvidenceRequest(sources=("system_calls",))

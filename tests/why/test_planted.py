@@ -51,7 +51,7 @@ def changes_from_run_to_run(gap: Change) -> bool:
 
 
 @pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)
-def test_of_two_that_are_alike_nothing_is_named(planted: Planted, folder: Path) -> None:
+def test_two_equal_conditions_differ_in_no_setting(planted: Planted, folder: Path) -> None:
     difference = observed(planted, folder, most_blocks=4)
     # Whether the gap is called is the campaign's to say. Even if it were, and as large as the run
     # itself, there is nothing that the sources see.

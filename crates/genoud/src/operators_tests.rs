@@ -167,10 +167,10 @@ fn local_minimum_crossover_halves_its_step_until_it_is_inside() {
         parents.local_minimum_crossover(&[0.5], &[2.5], Some(1.0))
     });
     assert!(all.iter().all(|child| child[0] == 1.0));
-    let drawn = children_in_box(&population, |parents| {
+    let mixed = children_in_box(&population, |parents| {
         parents.local_minimum_crossover(&[0.5], &[0.7], None)
     });
-    assert!(drawn.iter().all(|child| child[0] > 0.5 && child[0] < 0.7));
+    assert!(mixed.iter().all(|child| child[0] > 0.5 && child[0] < 0.7));
 }
 
 #[test]

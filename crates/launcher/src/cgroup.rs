@@ -49,8 +49,8 @@ impl Leaf {
     }
 
     fn below(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
-        let own = std::process::id();
-        let folder = parent.join(format!("{PREFIX}{identity}-{own}-{number}"));
+        let process = std::process::id();
+        let folder = parent.join(format!("{PREFIX}{identity}-{process}-{number}"));
         for _ in 0..ATTEMPTS {
             fs::create_dir(&folder).map_err(|error| {
                 format!("cannot make a cgroup in {}: {error}", parent.display())
@@ -172,25 +172,25 @@ fn own_folder() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(cannot_read(path));
     let mounts = read("/proc/self/mountinfo")?;
     let membership = read("/proc/self/cgroup")?;
-    let own = membership
+    let cgroup = membership
         .lines()
         .find_map(|line| line.strip_prefix("0::"))
         .ok_or("this process is in no cgroup of version 2")?;
     mounts
         .lines()
-        .find_map(|line| folder_in_mount(line, own))
+        .find_map(|line| folder_in_mount(line, cgroup))
         .ok_or_else(|| "no mounted cgroup hierarchy of version 2 holds this process".to_owned())
 }
 
-/// The folder of cgroup `own`, if this line of mountinfo mounts it (proc(5)).
-fn folder_in_mount(line: &str, own: &str) -> Option<PathBuf> {
+/// The folder of a cgroup, if this line of mountinfo mounts it (proc(5)).
+fn folder_in_mount(line: &str, cgroup: &str) -> Option<PathBuf> {
     let (place, kind) = line.split_once(" - ")?;
     if kind.split(' ').next() != Some("cgroup2") {
         return None;
     }
     let mut fields = place.split(' ').skip(3);
     let (root, point) = (fields.next()?, fields.next()?);
-    let below = Path::new(own).strip_prefix(root).ok()?;
+    let below = Path::new(cgroup).strip_prefix(root).ok()?;
     Some(Path::new(point).join(below))
 }
 
@@ -222,9 +222,9 @@ fn is_name_of_leaf(name: &str) -> bool {
 
 fn is_abandoned(folder: &Path) -> bool {
     // SAFETY: takes nothing, touches no memory, and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let user = unsafe { libc::geteuid() };
     File::open(folder).is_ok_and(|handle| {
-        handle.metadata().is_ok_and(|about| about.uid() == own) && handle.try_lock().is_ok()
+        handle.metadata().is_ok_and(|about| about.uid() == user) && handle.try_lock().is_ok()
     })
 }
 

@@ -127,9 +127,11 @@ fn reap_all(killed: &mut u32) -> bool {
 
 /// Returns the children of the launcher, adopted ones included.
 fn children() -> Vec<libc::pid_t> {
-    let own = std::process::id();
-    fs::read_to_string(format!("/proc/self/task/{own}/children"))
-        .map_or_else(|_| children_by_search(own), |list| numbers(&list).collect())
+    let launcher = std::process::id();
+    fs::read_to_string(format!("/proc/self/task/{launcher}/children")).map_or_else(
+        |_| children_by_search(launcher),
+        |list| numbers(&list).collect(),
+    )
 }
 
 fn numbers(list: &str) -> impl Iterator<Item = libc::pid_t> {
@@ -138,14 +140,14 @@ fn numbers(list: &str) -> impl Iterator<Item = libc::pid_t> {
 }
 
 /// Returns the children on kernels without `CONFIG_PROC_CHILDREN`.
-fn children_by_search(own: u32) -> Vec<libc::pid_t> {
+fn children_by_search(parent: u32) -> Vec<libc::pid_t> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     let pids = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| parent_of(*pid) == Some(own)).collect()
+    pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
 fn parent_of(pid: libc::pid_t) -> Option<u32> {
@@ -160,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_process_knows_its_parent() {
-        let own = libc::pid_t::try_from(std::process::id()).expect("a pid");
-        assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
+        let pid = libc::pid_t::try_from(std::process::id()).expect("a pid");
+        assert_eq!(parent_of(pid), Some(std::os::unix::process::parent_id()));
     }
 
     fn sleeping() -> (std::process::Child, libc::pid_t) {

@@ -149,9 +149,9 @@ mod tests {
             ..Settings::default()
         };
         // SAFETY: takes nothing and returns a number.
-        let own = || unsafe { libc::syscall(libc::SYS_geteuid) };
-        let before = own();
-        let (applied, after) = std::thread::spawn(move || (nobody.apply(), own()))
+        let user = || unsafe { libc::syscall(libc::SYS_geteuid) };
+        let before = user();
+        let (applied, after) = std::thread::spawn(move || (nobody.apply(), user()))
             .join()
             .expect("it ends");
         if before == 0 {
@@ -159,7 +159,7 @@ mod tests {
         } else {
             assert_eq!((applied, after), (Err(Setting::User), before));
         }
-        assert_eq!(own(), before);
+        assert_eq!(user(), before);
     }
 
     #[test]

@@ -139,11 +139,11 @@ pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
     let refused = problem_of(PLACE);
     let listener = tcp_listener()?;
     let one = tcp_connect(listener.local_addr().map_err(refused)?.port())?;
-    let own = one.local_addr().map_err(refused)?;
+    let address = one.local_addr().map_err(refused)?;
     loop {
         let (other, from) = listener.accept().map_err(refused)?;
         // Any process of this machine may have connected first.
-        if from == own {
+        if from == address {
             return Ok((one, other));
         }
     }

@@ -20,7 +20,9 @@ impl BettingSequence {
         differences: &Bound<'_, PyAny>,
         orders: &Bound<'_, PyAny>,
         tolerances: &Bound<'_, PyAny>,
+        engine: u32,
     ) -> PyResult<Self> {
+        let engine = engine_of_version(engine)?;
         let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
         let orders = PyBuffer::<i8>::get(orders)?.to_vec(py)?;
         let tolerances = PyBuffer::<f64>::get(tolerances)?.to_vec(py)?;
@@ -33,7 +35,7 @@ impl BettingSequence {
             )));
         }
         let inner = py.detach(|| {
-            let mut sequence = verdict::BettingSequence::default();
+            let mut sequence = verdict::BettingSequence::new(engine);
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for ((&difference, &order), &tolerance) in blocks {
                 push(&mut sequence, difference, order, tolerance)?;
@@ -170,6 +172,40 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
     })
 }
 
+/// How a verdict follows from the intervals, in one version of the engine.
+#[pyclass(module = "equipoise._native", frozen, get_all)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "rules that are independent of each other"
+)]
+pub struct VerdictRules {
+    equivalence_levels: f64,
+    equivalence_blocks: usize,
+    means_veto_equivalence: bool,
+    mixed_without_extreme_block: bool,
+    resolution_from_past: bool,
+    estimate_within_interval: bool,
+}
+
+/// The rules of a version of the engine.
+#[pyfunction]
+pub fn verdict_rules(engine: u32) -> PyResult<VerdictRules> {
+    let rules = engine_of_version(engine)?.rules;
+    Ok(VerdictRules {
+        equivalence_levels: rules.equivalence_levels,
+        equivalence_blocks: rules.equivalence_blocks,
+        means_veto_equivalence: rules.means_veto_equivalence,
+        mixed_without_extreme_block: rules.mixed_without_extreme_block,
+        resolution_from_past: rules.resolution_from_past,
+        estimate_within_interval: rules.estimate_within_interval,
+    })
+}
+
+fn engine_of_version(version: u32) -> PyResult<&'static verdict::Engine> {
+    verdict::Engine::of_version(version)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no engine {version}")))
+}
+
 fn checked_level(level: f64) -> PyResult<f64> {
     if level > 0.0 && level < 1.0 {
         return Ok(level);
@@ -197,8 +233,9 @@ pub struct FractionSequence {
 #[pymethods]
 impl FractionSequence {
     #[new]
-    fn new(level: f64) -> PyResult<Self> {
-        let inner = verdict::FractionSequence::new(checked_level(level)?);
+    fn new(level: f64, engine: u32) -> PyResult<Self> {
+        let engine = engine_of_version(engine)?;
+        let inner = verdict::FractionSequence::new(engine, checked_level(level)?);
         Ok(Self { inner })
     }
 

@@ -174,8 +174,8 @@ mod tests {
     fn a_draw_depends_on_its_number_and_its_seed_alone() {
         let mut stream = SplitMix64::new(1);
         let streamed: Vec<u64> = (0..3).map(|_| stream.next()).collect();
-        let drawn: Vec<u64> = (0..3).map(|number| Draws::new(1).bits(number)).collect();
-        assert_eq!(streamed, drawn);
+        let by_number: Vec<u64> = (0..3).map(|number| Draws::new(1).bits(number)).collect();
+        assert_eq!(streamed, by_number);
         assert_ne!(Draws::new(1).bits(9), Draws::new(2).bits(9));
     }
 }

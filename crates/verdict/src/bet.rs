@@ -1,10 +1,9 @@
 //! One bet on the coin of one block.
 
 use crate::block::Block;
+use crate::engine::Engine;
 use crate::past::Learnt;
-
-/// A payoff reaches ±1 at so many scales.
-const CLIP: f64 = 1.25;
+use crate::wealth::Wealth;
 
 /// One bet: what it pays is a function of θ that never rises.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct Bet {
 }
 
 impl Bet {
-    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
+    pub(crate) fn new(engine: &Engine, block: &Block, learnt: Learnt) -> Self {
         if block.difference.is_nan() {
             return Self {
                 centre: 0.0,
@@ -26,7 +25,7 @@ impl Bet {
         }
         Self {
             centre: block.difference - block.order.sign() * learnt.slot,
-            inverse_width: (CLIP * learnt.scale).max(block.tolerance).recip(),
+            inverse_width: (engine.clip * learnt.scale).max(block.tolerance).recip(),
             tolerance: block.tolerance,
         }
     }
@@ -59,30 +58,17 @@ impl Bet {
 /// fair too, whatever they have in common (verdict.md §6).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
-    first: Bet,
-    second: Option<Bet>,
+    pub(crate) first: Bet,
+    pub(crate) second: Option<Bet>,
 }
 
 impl Round {
-    pub(crate) fn single(bet: Bet) -> Self {
-        Self {
-            first: bet,
-            second: None,
-        }
-    }
-
-    pub(crate) fn pooled(first: Bet, second: Bet) -> Self {
-        Self {
-            first,
-            second: Some(second),
-        }
-    }
-
-    /// Between −1 and 1; never rises in θ.
-    pub(crate) fn payoff(&self, theta: f64) -> f64 {
+    /// Play the round at θ: `sign` 1 for the bettors who say slower, −1 for those who say faster.
+    pub(crate) fn play(&self, wealth: &mut Wealth, theta: f64, sign: f64) {
+        let first = sign * self.first.payoff(theta);
         match &self.second {
-            None => self.first.payoff(theta),
-            Some(second) => 0.5 * (self.first.payoff(theta) + second.payoff(theta)),
+            None => wealth.bet(first),
+            Some(second) => wealth.bet_on_both(first, sign * second.payoff(theta)),
         }
     }
 
@@ -100,6 +86,7 @@ impl Round {
 mod tests {
     use super::*;
     use crate::block::Order::BaselineFirst;
+    use crate::engine::FIRST;
 
     #[test]
     fn beyond_the_tolerance_the_payoff_rises_without_a_jump() {
@@ -108,7 +95,7 @@ mod tests {
             order: BaselineFirst,
             tolerance: 0.04,
         };
-        let bet = |scale| Bet::new(&block, Learnt { scale, slot: 0.0 });
+        let bet = |scale| Bet::new(&FIRST, &block, Learnt { scale, slot: 0.0 });
         let coarse = bet(0.01);
         assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);
         assert!((coarse.payoff(0.05) - 0.25).abs() < 1e-12);

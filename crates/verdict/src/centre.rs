@@ -1,12 +1,10 @@
 //! The typical difference: between median and mean (Huber 1964).
 
 use crate::block::Block;
+use crate::engine::Engine;
 use crate::order_statistics::{median, scale};
 use crate::past::Learnt;
 use crate::search::last_that_holds;
-
-/// Differences beyond so many scales from the centre count as if they lay there.
-const HUBER: f64 = 1.5;
 
 /// Where the differences are centred.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +23,7 @@ impl Centre {
     ///
     /// The scale is 1.4826·MAD, but never less than the typical tie tolerance: differences below
     /// the resolution of the clock say nothing about spread.
-    pub(crate) fn of(blocks: &[Block], learnt: Learnt) -> Option<Self> {
+    pub(crate) fn of(engine: &Engine, blocks: &[Block], learnt: Learnt) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
         let values: Vec<f64> = known()
             .map(|block| block.difference - block.order.sign() * learnt.slot)
@@ -38,19 +36,18 @@ impl Centre {
         let tolerance = median(&mut scratch).filter(|tolerance| tolerance.is_finite())?;
         let scale = spread.max(tolerance);
         Some(Self {
-            typical: huber(&values, middle, scale),
+            typical: huber(&values, middle, engine.clip_of_estimate * scale),
             slot: learnt.slot,
             scale,
         })
     }
 }
 
-/// The root of Σ clip((x − μ)/(1.5·scale), −1, 1); `middle` is the median of `values`.
-fn huber(values: &[f64], middle: f64, scale: f64) -> f64 {
-    if !middle.is_finite() || scale <= 0.0 {
+/// The root of Σ clip((x − μ)/width, −1, 1); `middle` is the median of `values`.
+fn huber(values: &[f64], middle: f64, width: f64) -> f64 {
+    if !middle.is_finite() || width <= 0.0 {
         return middle;
     }
-    let width = HUBER * scale;
     let balance = |at: f64| -> f64 {
         values
             .iter()
@@ -77,6 +74,7 @@ fn huber(values: &[f64], middle: f64, scale: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::block::Order;
+    use crate::engine::FIRST;
 
     fn typical(differences: &[f64], tolerance: f64) -> Option<f64> {
         let blocks: Vec<Block> = differences
@@ -87,7 +85,7 @@ mod tests {
                 tolerance,
             })
             .collect();
-        Centre::of(&blocks, Learnt::default()).map(|centre| centre.typical)
+        Centre::of(&FIRST, &blocks, Learnt::default()).map(|centre| centre.typical)
     }
 
     #[test]

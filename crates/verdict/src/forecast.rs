@@ -2,6 +2,7 @@
 
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
+use crate::engine::Engine;
 use crate::past::Past;
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
@@ -44,7 +45,7 @@ impl Forecast {
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
-        let mut start = Watch::new(self, centre.typical.abs() >= self.margin);
+        let mut start = Watch::new(self, campaign.engine(), centre.typical.abs() >= self.margin);
         for round in campaign.rounds() {
             start.see(round);
         }
@@ -85,7 +86,10 @@ impl Forecast {
                 order,
                 tolerance: drawn.tolerance,
             };
-            watch.see(&Round::single(Bet::new(&block, past.learnt())));
+            watch.see(&Round {
+                first: Bet::new(campaign.engine(), &block, past.learnt()),
+                second: None,
+            });
             past.add(&block);
             if watch.decided() {
                 return Some(further);
@@ -100,30 +104,36 @@ impl Forecast {
 struct Watch {
     excluded: [Excluded; 4],
     worth_calling: bool,
+    equivalence_blocks: usize,
+    seen: usize,
 }
 
 impl Watch {
-    fn new(forecast: &Forecast, worth_calling: bool) -> Self {
-        let bettor = |theta: f64, sign: f64| Excluded {
+    fn new(forecast: &Forecast, engine: &'static Engine, worth_calling: bool) -> Self {
+        let equivalence_level = engine.rules.equivalence_levels * forecast.level;
+        let bettor = |theta: f64, sign: f64, level: f64| Excluded {
             theta,
             sign,
-            threshold: 2.0 / forecast.level,
+            threshold: 2.0 / level,
             memory: forecast.memory,
-            wealth: Wealth::default(),
+            wealth: Wealth::new(engine),
             now: false,
         };
         Self {
             excluded: [
-                bettor(-forecast.margin, 1.0),
-                bettor(forecast.margin, -1.0),
-                bettor(0.0, 1.0),
-                bettor(0.0, -1.0),
+                bettor(-forecast.margin, 1.0, equivalence_level),
+                bettor(forecast.margin, -1.0, equivalence_level),
+                bettor(0.0, 1.0, forecast.level),
+                bettor(0.0, -1.0, forecast.level),
             ],
             worth_calling,
+            equivalence_blocks: engine.rules.equivalence_blocks,
+            seen: 0,
         }
     }
 
     fn see(&mut self, round: &Round) {
+        self.seen += 1;
         for excluded in &mut self.excluded {
             excluded.see(round);
         }
@@ -132,7 +142,8 @@ impl Watch {
     fn decided(&self) -> bool {
         let [below, above, no_slower, no_faster] = &self.excluded;
         let different = no_slower.now || no_faster.now;
-        (self.worth_calling && different) || (above.theta > 0.0 && below.now && above.now)
+        let within = above.theta > 0.0 && below.now && above.now;
+        (self.worth_calling && different) || (within && self.seen >= self.equivalence_blocks)
     }
 }
 
@@ -149,7 +160,7 @@ struct Excluded {
 
 impl Excluded {
     fn see(&mut self, round: &Round) {
-        self.wealth.bet(self.sign * round.payoff(self.theta));
+        round.play(&mut self.wealth, self.theta, self.sign);
         let crossed = self.wealth.total() >= self.threshold;
         self.now = crossed || (self.now && self.memory == Memory::Running);
     }
@@ -158,6 +169,7 @@ impl Excluded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::FIRST;
     use crate::sequence::tests::{alternating, sequence};
 
     fn campaign(differences: &[f64]) -> BettingSequence {
@@ -201,6 +213,9 @@ mod tests {
 
     #[test]
     fn nothing_has_no_forecast() {
-        assert_eq!(forecast(50).blocks_to_go(&BettingSequence::default()), None);
+        assert_eq!(
+            forecast(50).blocks_to_go(&BettingSequence::new(&FIRST)),
+            None
+        );
     }
 }

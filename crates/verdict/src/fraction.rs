@@ -12,8 +12,8 @@
 
 use crate::bet::Bet;
 use crate::block::{Block, Order};
-use crate::order_statistics::{median, scale};
-use crate::past::{BLOCKS_FOR_A_SCALE, Learnt};
+use crate::engine::Engine;
+use crate::past::{Learnt, learnt_scale};
 use crate::wealth::Wealth;
 
 /// Steps into which a step between two neighbours is divided to find the end of a set.
@@ -60,17 +60,17 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(fraction: f64) -> Self {
+    fn new(engine: &'static Engine, fraction: f64) -> Self {
         Self {
             fraction,
             remainders: Vec::new(),
-            above: Wealth::default(),
-            below: Wealth::default(),
+            above: Wealth::new(engine),
+            below: Wealth::new(engine),
             excluded: false,
         }
     }
 
-    fn push(&mut self, gap: Gap, threshold: f64, scratch: &mut Vec<f64>) {
+    fn push(&mut self, engine: &Engine, gap: Gap, threshold: f64, scratch: &mut Vec<f64>) {
         if self.excluded {
             return;
         }
@@ -81,24 +81,16 @@ impl Candidate {
             tolerance: 0.0,
         };
         let learnt = Learnt {
-            scale: self.scale(scratch),
+            scale: learnt_scale(engine.scale, &self.remainders, scratch),
             slot: 0.0,
         };
-        let payoff = Bet::new(&block, learnt).payoff(0.0);
+        let payoff = Bet::new(engine, &block, learnt).payoff(0.0);
         self.above.bet(payoff);
         self.below.bet(-payoff);
         if gap.is_finite() {
             self.remainders.push(remainder);
         }
         self.excluded = self.above.total().max(self.below.total()) >= threshold;
-    }
-
-    fn scale(&self, scratch: &mut Vec<f64>) -> f64 {
-        if self.remainders.len() < BLOCKS_FOR_A_SCALE {
-            return 0.0;
-        }
-        scratch.clone_from(&self.remainders);
-        median(scratch).map_or(0.0, |middle| scale(&self.remainders, middle, scratch))
     }
 }
 
@@ -108,6 +100,7 @@ impl Candidate {
 /// since z(f) rises in some blocks and falls in others where the gap is small beside its noise.
 #[derive(Clone, Debug)]
 pub struct FractionSequence {
+    engine: &'static Engine,
     threshold: f64,
     gaps: Vec<Gap>,
     candidates: Vec<Candidate>,
@@ -117,11 +110,15 @@ pub struct FractionSequence {
 impl FractionSequence {
     /// A sequence whose confidence sets all hold the true fraction but for a chance of `level`.
     #[must_use]
-    pub fn new(level: f64) -> Self {
+    pub fn new(engine: &'static Engine, level: f64) -> Self {
+        let candidates = grid().into_iter();
         Self {
+            engine,
             threshold: 2.0 / level,
             gaps: Vec::new(),
-            candidates: grid().into_iter().map(Candidate::new).collect(),
+            candidates: candidates
+                .map(|fraction| Candidate::new(engine, fraction))
+                .collect(),
             scratch: Vec::new(),
         }
     }
@@ -131,7 +128,7 @@ impl FractionSequence {
         let gap = Gap { without, with };
         self.gaps.push(gap);
         for candidate in &mut self.candidates {
-            candidate.push(gap, self.threshold, &mut self.scratch);
+            candidate.push(self.engine, gap, self.threshold, &mut self.scratch);
         }
     }
 
@@ -184,9 +181,9 @@ impl FractionSequence {
     fn replayed(&self, fractions: &[f64]) -> Vec<Candidate> {
         let mut scratch = Vec::new();
         let replay = |&fraction: &f64| {
-            let mut candidate = Candidate::new(fraction);
+            let mut candidate = Candidate::new(self.engine, fraction);
             for &gap in &self.gaps {
-                candidate.push(gap, self.threshold, &mut scratch);
+                candidate.push(self.engine, gap, self.threshold, &mut scratch);
             }
             candidate
         };
@@ -285,9 +282,10 @@ fn finite_median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::FIRST;
 
     fn sequence(gaps: &[(f64, f64)]) -> FractionSequence {
-        let mut sequence = FractionSequence::new(0.05);
+        let mut sequence = FractionSequence::new(&FIRST, 0.05);
         for &(without, with) in gaps {
             sequence.push(without, with);
         }

@@ -11,6 +11,7 @@
 mod bet;
 pub mod block;
 pub mod centre;
+pub mod engine;
 pub mod forecast;
 pub mod fraction;
 mod order_statistics;
@@ -22,6 +23,7 @@ mod wealth;
 
 pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
+pub use engine::{Engine, VerdictRules};
 pub use forecast::{Forecast, Memory};
 pub use fraction::FractionSequence;
 pub use probability::SlowerCount;

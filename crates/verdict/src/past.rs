@@ -1,6 +1,7 @@
 //! What a bettor may know: the scale and the slot effect, learnt from past blocks only.
 
 use crate::block::Block;
+use crate::engine::{Engine, ScaleRule};
 use crate::order_statistics::{median, scale};
 
 /// Up to so many blocks everything is learnt anew at every block; afterwards only when the
@@ -9,12 +10,16 @@ use crate::order_statistics::{median, scale};
 const LEARN_AT_EVERY_BLOCK: usize = 256;
 const GROWTH: usize = 64;
 
-/// So many blocks are bet on by sign alone, before a scale is trusted.
-pub const BLOCKS_FOR_A_SCALE: usize = 3;
-/// So many blocks before a slot effect is looked for.
+/// Blocks before the spread around a median is trusted.
+const BLOCKS_FOR_A_SPREAD: usize = 3;
+/// Blocks before a slot effect is looked for.
 const BLOCKS_FOR_A_SLOT: usize = 6;
-/// A slot effect is corrected when it exceeds so many scales over the root of n.
+/// A slot effect is corrected when it exceeds 2.5 scales over the root of n.
 const SLOT_THRESHOLD: f64 = 2.5;
+/// Deviations beyond 1.5 MAD scales count as 1.5 (Huber 1964).
+const HUBERISED_AT: f64 = 1.5;
+/// E min(Z², 1.5²) of a standard normal Z: makes the Huberised variance that of a normal.
+const HUBERISED_VARIANCE: f64 = 0.778_465_216_174_47;
 
 /// What was learnt: `scale` 0 means that none is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,8 +31,9 @@ pub struct Learnt {
 }
 
 /// The blocks so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Past {
+    rule: ScaleRule,
     differences: Vec<f64>,
     signs: Vec<f64>,
     learnt: Learnt,
@@ -37,6 +43,18 @@ pub struct Past {
 }
 
 impl Past {
+    pub fn new(engine: &Engine) -> Self {
+        Self {
+            rule: engine.scale,
+            differences: Vec::new(),
+            signs: Vec::new(),
+            learnt: Learnt::default(),
+            learnt_at: 0,
+            scratch: Vec::new(),
+            residuals: Vec::new(),
+        }
+    }
+
     /// What is known before the next block.
     pub fn learnt(&mut self) -> Learnt {
         let count = self.differences.len();
@@ -66,22 +84,15 @@ impl Past {
     }
 
     fn learn(&mut self) -> Learnt {
-        let count = self.differences.len();
-        if count < BLOCKS_FOR_A_SCALE {
-            return Learnt::default();
+        if self.differences.len() >= BLOCKS_FOR_A_SLOT
+            && let Some(corrected) = self.corrected()
+        {
+            return corrected;
         }
-        self.scratch.clone_from(&self.differences);
-        let Some(middle) = median(&mut self.scratch).filter(|middle| middle.is_finite()) else {
-            return Learnt::default();
-        };
-        let plain = Learnt {
-            scale: scale(&self.differences, middle, &mut self.scratch),
+        Learnt {
+            scale: learnt_scale(self.rule, &self.differences, &mut self.scratch),
             slot: 0.0,
-        };
-        if count < BLOCKS_FOR_A_SLOT {
-            return plain;
         }
-        self.corrected().unwrap_or(plain)
     }
 
     /// The scale and the slot effect, if there is one beyond its noise.
@@ -98,7 +109,7 @@ impl Past {
         self.residuals
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (second + first);
-        let scale = scale(&self.residuals, middle, &mut self.scratch);
+        let scale = spread(self.rule, &self.residuals, middle, &mut self.scratch);
         let noise = SLOT_THRESHOLD * scale / (self.differences.len() as f64).sqrt();
         (slot.abs() > noise).then_some(Learnt { scale, slot })
     }
@@ -116,13 +127,58 @@ impl Past {
     }
 }
 
+/// The scale of differences; 0 where none is known.
+pub fn learnt_scale(rule: ScaleRule, differences: &[f64], scratch: &mut Vec<f64>) -> f64 {
+    let count = differences.len();
+    if count < BLOCKS_FOR_A_SPREAD {
+        return match rule {
+            ScaleRule::Huberised if count > 0 => root_mean_square(differences),
+            _ => 0.0,
+        };
+    }
+    scratch.clear();
+    scratch.extend_from_slice(differences);
+    let middle = median(scratch).filter(|middle| middle.is_finite());
+    middle.map_or(0.0, |middle| spread(rule, differences, middle, scratch))
+}
+
+/// The scale of differences around their middle.
+fn spread(rule: ScaleRule, differences: &[f64], middle: f64, scratch: &mut Vec<f64>) -> f64 {
+    let deviation = scale(differences, middle, scratch);
+    if rule == ScaleRule::MedianDeviation || deviation == 0.0 {
+        return deviation;
+    }
+    let limit = HUBERISED_AT * deviation;
+    let squares = differences
+        .iter()
+        .map(|difference| (difference - middle).abs().min(limit).powi(2));
+    let count = differences.len() as f64;
+    let variance = squares.sum::<f64>() / (count * HUBERISED_VARIANCE);
+    variance.sqrt() * (1.0 + count.recip())
+}
+
+/// 0 where a difference is infinite.
+fn root_mean_square(differences: &[f64]) -> f64 {
+    let squares: f64 = differences
+        .iter()
+        .map(|difference| difference.powi(2))
+        .sum();
+    let root = (squares / differences.len() as f64).sqrt();
+    if root.is_finite() { root } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::block::Order;
+    use crate::engine::{FIRST, SECOND};
 
     fn past(differences: &[f64], orders: &[Order]) -> Past {
-        let mut past = Past::default();
+        past_of(&FIRST, differences, orders)
+    }
+
+    fn past_of(engine: &Engine, differences: &[f64], orders: &[Order]) -> Past {
+        let mut past = Past::new(engine);
         for (&difference, &order) in differences.iter().zip(orders) {
             past.add(&Block {
                 difference,
@@ -156,6 +212,21 @@ mod tests {
         let differences = [0.03, 0.01, -0.02, 0.02, -0.03, -0.01, 0.04, -0.04];
         let learnt = past(&differences, &[A, B, A, B, A, B, A, B]).learnt();
         assert!(learnt.slot.abs() < f64::MIN_POSITIVE, "{learnt:?}");
+    }
+
+    #[test]
+    fn the_second_engine_knows_a_scale_after_one_block_and_bounds_extremes() {
+        let scale = |differences: &[f64]| {
+            let orders = vec![Order::BaselineFirst; differences.len()];
+            past_of(&SECOND, differences, &orders).learnt().scale
+        };
+        assert!(scale(&[]).abs() < f64::MIN_POSITIVE);
+        assert!((scale(&[-0.1]) - 0.1).abs() < 1e-12);
+        assert!((scale(&[0.3, 0.4]) - (0.125_f64).sqrt()).abs() < 1e-12);
+        assert!(scale(&[0.3, f64::INFINITY]).abs() < f64::MIN_POSITIVE);
+        // Median 0.2, MAD scale 0.14826: the extreme counts as 0.22239.
+        let variance: f64 = (0.01 + 0.222_39_f64.powi(2)) / (3.0 * HUBERISED_VARIANCE);
+        assert!((scale(&[0.1, 0.2, 9.0]) - variance.sqrt() * 4.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
+use crate::engine::Engine;
 use crate::past::Past;
 use crate::search::last_that_holds;
-use crate::wealth::{Wealth, ln_mean_exp};
+use crate::wealth::{Wealth, ln_sum_exp};
 
 /// The side that a bettor takes.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +31,9 @@ impl Side {
 /// Every bet is fixed by the blocks before it, so wealth is a test martingale under a constant
 /// ratio without carry-over, and by Ville's inequality the true θ is ever excluded at `level`
 /// with a chance of at most `level`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BettingSequence {
+    engine: &'static Engine,
     rounds: Vec<Round>,
     blocks: Vec<Block>,
     twins: Vec<Block>,
@@ -39,14 +41,28 @@ pub struct BettingSequence {
 }
 
 impl BettingSequence {
+    /// A campaign without a block yet.
+    #[must_use]
+    pub fn new(engine: &'static Engine) -> Self {
+        Self {
+            engine,
+            rounds: Vec::new(),
+            blocks: Vec::new(),
+            twins: Vec::new(),
+            past: Past::new(engine),
+        }
+    }
+
     /// Adds the next block.
     ///
     /// # Errors
     /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
         checked(&block)?;
-        self.rounds
-            .push(Round::single(Bet::new(&block, self.past.learnt())));
+        self.rounds.push(Round {
+            first: Bet::new(self.engine, &block, self.past.learnt()),
+            second: None,
+        });
         self.past.add(&block);
         self.blocks.push(block);
         Ok(())
@@ -62,10 +78,10 @@ impl BettingSequence {
         checked(&block)?;
         checked(&twin)?;
         let learnt = self.past.learnt();
-        self.rounds.push(Round::pooled(
-            Bet::new(&block, learnt),
-            Bet::new(&twin, learnt),
-        ));
+        self.rounds.push(Round {
+            first: Bet::new(self.engine, &block, learnt),
+            second: Some(Bet::new(self.engine, &twin, learnt)),
+        });
         self.past.add(&block);
         self.past.add(&twin);
         self.blocks.push(block);
@@ -89,6 +105,12 @@ impl BettingSequence {
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The rules of the bets.
+    #[must_use]
+    pub fn engine(&self) -> &'static Engine {
+        self.engine
     }
 
     pub(crate) fn rounds(&self) -> &[Round] {
@@ -120,10 +142,8 @@ impl BettingSequence {
     /// ln of ½(E⁺(0) + E⁻(0)) after the last block: the evidence against "no difference".
     #[must_use]
     pub fn ln_e_value(&self) -> f64 {
-        ln_mean_exp(&[
-            self.ln_wealth(Side::Slower, 0.0),
-            self.ln_wealth(Side::Faster, 0.0),
-        ])
+        let both = [Side::Slower, Side::Faster].map(|side| self.ln_wealth(side, 0.0));
+        ln_sum_exp(&both) - std::f64::consts::LN_2
     }
 
     /// The number of blocks after which the running interval first excluded `theta`.
@@ -141,15 +161,14 @@ impl BettingSequence {
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
         let differences = [self.blocks.as_slice(), &self.twins].concat();
-        Centre::of(&differences, self.past.in_hindsight())
+        Centre::of(self.engine, &differences, self.past.in_hindsight())
     }
 
     fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
         let threshold = 2.0 / level;
-        let sign = side.sign();
-        let mut wealth = Wealth::default();
+        let mut wealth = Wealth::new(self.engine);
         for (index, round) in self.rounds.iter().enumerate() {
-            wealth.bet(sign * round.payoff(theta));
+            round.play(&mut wealth, theta, side.sign());
             if wealth.total() >= threshold {
                 return Some(index + 1);
             }
@@ -158,10 +177,9 @@ impl BettingSequence {
     }
 
     fn ln_wealth(&self, side: Side, theta: f64) -> f64 {
-        let sign = side.sign();
-        let mut wealth = Wealth::default();
+        let mut wealth = Wealth::new(self.engine);
         for round in &self.rounds {
-            wealth.bet(sign * round.payoff(theta));
+            round.play(&mut wealth, theta, side.sign());
         }
         wealth.ln()
     }
@@ -207,9 +225,19 @@ fn checked(block: &Block) -> Result<(), InvalidBlock> {
 pub(crate) mod tests {
     use super::*;
     use crate::block::Order::{self, BaselineFirst, CandidateFirst};
+    use crate::engine::{FIRST, SECOND};
 
+    /// As the first engine bets.
     pub(crate) fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
-        let mut sequence = BettingSequence::default();
+        sequence_of(&FIRST, blocks, tolerance)
+    }
+
+    fn sequence_of(
+        engine: &'static Engine,
+        blocks: &[(f64, Order)],
+        tolerance: f64,
+    ) -> BettingSequence {
+        let mut sequence = BettingSequence::new(engine);
         for &(difference, order) in blocks {
             let block = Block {
                 difference,
@@ -241,6 +269,14 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_second_engine_excludes_from_the_seventh_block_on() {
+        let six = sequence_of(&SECOND, &alternating(&[0.1; 6]), 0.0);
+        assert_eq!(six.blocks_to_exclude(0.0, 0.05), None);
+        let seven = sequence_of(&SECOND, &alternating(&[0.1; 7]), 0.0);
+        assert_eq!(seven.blocks_to_exclude(0.0, 0.05), Some(7));
+    }
+
+    #[test]
     fn the_first_bets_are_on_the_sign_and_the_next_on_the_clipped_size() {
         let four = sequence(&alternating(&[0.10, 0.20, 0.30, 0.26]), 0.0);
         // Before block 4 the median is 0.2 and the scale 1.4826 · 0.1.
@@ -256,9 +292,9 @@ pub(crate) mod tests {
     fn the_e_value_is_the_mean_of_both_sides() {
         let won = sequence(&alternating(&[0.1; 8]), 0.0);
         let mean = |sign: f64| -> f64 {
-            crate::wealth::STAKES
+            [0.1, 0.3, 0.6, 0.9]
                 .iter()
-                .map(|stake| (1.0 + sign * stake).powi(8))
+                .map(|stake: &f64| (1.0 + sign * stake).powi(8))
                 .sum::<f64>()
                 / 4.0
         };
@@ -338,7 +374,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_twin_of_the_baseline_halves_both_stakes() {
-        let mut pooled = BettingSequence::default();
+        let mut pooled = BettingSequence::new(&FIRST);
         for _ in 0..8 {
             let block = |difference| Block {
                 difference,
@@ -361,7 +397,7 @@ pub(crate) mod tests {
     fn a_twin_that_agrees_with_the_baseline_changes_nothing() {
         let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
         let single = sequence(&alternating(&differences), 0.0);
-        let mut pooled = BettingSequence::default();
+        let mut pooled = BettingSequence::new(&FIRST);
         for block in single.blocks() {
             pooled
                 .push_pooled(*block, *block)
@@ -381,6 +417,6 @@ pub(crate) mod tests {
             order: BaselineFirst,
             tolerance: f64::INFINITY,
         };
-        assert!(BettingSequence::default().push(block).is_err());
+        assert!(BettingSequence::new(&FIRST).push(block).is_err());
     }
 }

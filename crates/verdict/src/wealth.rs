@@ -1,51 +1,62 @@
-//! What a bettor owns who spreads one unit of money evenly over four stakes.
+//! What the bettors of an engine own, who share one unit of money.
 
-/// The shares of the money that are staked (verdict.md §1).
-pub const STAKES: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
+use crate::engine::{Engine, MOST_BETTORS};
 
-/// So many bets lie between 1e-64 and 1e18: far from where a float over- or underflows.
+/// Number of bets whose product neither overflows nor underflows.
 const BETS_PER_CHUNK: u32 = 64;
+
+type PerBettor = [f64; MOST_BETTORS];
 
 /// The wealth, kept as logarithms of settled bets times a short product of open ones.
 #[derive(Clone, Debug)]
 pub struct Wealth {
-    settled: [f64; 4],
-    base: [f64; 4],
-    open: [f64; 4],
+    engine: &'static Engine,
+    settled: PerBettor,
+    /// Each bettor's share of the wealth when the last chunk was settled.
+    base: PerBettor,
+    open: PerBettor,
     bets: u32,
 }
 
-impl Default for Wealth {
-    fn default() -> Self {
+impl Wealth {
+    pub fn new(engine: &'static Engine) -> Self {
+        let mut settled = [f64::NEG_INFINITY; MOST_BETTORS];
+        let mut base = [0.0; MOST_BETTORS];
+        for (index, bettor) in engine.bettors.iter().enumerate() {
+            settled[index] = bettor.weight.ln();
+            base[index] = bettor.weight;
+        }
         Self {
-            settled: [0.0; 4],
-            base: [1.0; 4],
-            open: [1.0; 4],
+            engine,
+            settled,
+            base,
+            open: [1.0; MOST_BETTORS],
             bets: 0,
         }
     }
-}
 
-impl Wealth {
-    /// One more bet; `payoff` from −1 to 1 per unit staked.
+    /// One more bet; `payoff` from −1 to 1 is what the block says, before slopes and caps.
     pub fn bet(&mut self, payoff: f64) {
-        for (open, stake) in self.open.iter_mut().zip(STAKES) {
-            *open *= 1.0 + stake * payoff;
+        for (open, bettor) in self.open.iter_mut().zip(self.engine.bettors) {
+            *open *= 1.0 + (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
         }
-        self.bets += 1;
-        if self.bets == BETS_PER_CHUNK {
-            self.settle();
-        }
+        self.settle_if_due();
     }
 
-    /// The wealth now; a stake that fell below the smallest float counts as 0, which is on the
+    /// One more bet on the mean of two stakes, from the payoffs of two pairs of one block.
+    pub fn bet_on_both(&mut self, first: f64, second: f64) {
+        for (open, bettor) in self.open.iter_mut().zip(self.engine.bettors) {
+            let stake = |payoff: f64| (bettor.slope * payoff).clamp(-bettor.cap, bettor.cap);
+            *open *= 1.0 + 0.5 * (stake(first) + stake(second));
+        }
+        self.settle_if_due();
+    }
+
+    /// The wealth now; a share that fell below the smallest float counts as 0, which is on the
     /// safe side.
     pub fn total(&self) -> f64 {
-        let mut owned = self.base;
-        for (base, open) in owned.iter_mut().zip(self.open) {
-            *base *= open;
-        }
-        0.25 * ((owned[0] + owned[1]) + (owned[2] + owned[3]))
+        let owned = self.base.iter().zip(&self.open);
+        owned.map(|(base, open)| base * open).sum()
     }
 
     /// The logarithm of the wealth, whatever its size.
@@ -54,36 +65,41 @@ impl Wealth {
         for (log, open) in logs.iter_mut().zip(self.open) {
             *log += open.ln();
         }
-        ln_mean_exp(&logs)
+        ln_sum_exp(&logs)
     }
 
-    fn settle(&mut self) {
-        for index in 0..4 {
+    fn settle_if_due(&mut self) {
+        self.bets += 1;
+        if self.bets < BETS_PER_CHUNK {
+            return;
+        }
+        for index in 0..MOST_BETTORS {
             self.settled[index] += self.open[index].ln();
             self.base[index] = self.settled[index].exp();
         }
-        self.open = [1.0; 4];
+        self.open = [1.0; MOST_BETTORS];
         self.bets = 0;
     }
 }
 
-/// ln of the mean of e^x, without overflow.
-pub fn ln_mean_exp(logs: &[f64]) -> f64 {
+/// ln of the sum of e^x, without overflow.
+pub fn ln_sum_exp(logs: &[f64]) -> f64 {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {
         return largest;
     }
     let sum: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
-    largest + (sum / logs.len() as f64).ln()
+    largest + sum.ln()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{ENGINES, FIRST};
 
     #[test]
     fn eight_won_bets_make_fiftyfold_wealth() {
-        let mut wealth = Wealth::default();
+        let mut wealth = Wealth::new(&FIRST);
         for _ in 0..8 {
             wealth.bet(1.0);
         }
@@ -95,27 +111,47 @@ mod tests {
 
     #[test]
     fn wealth_comes_back_from_far_below_the_smallest_float() {
-        let mut wealth = Wealth::default();
-        for _ in 0..100_000 {
-            wealth.bet(-0.5);
+        for engine in ENGINES {
+            let mut wealth = Wealth::new(engine);
+            for _ in 0..100_000 {
+                wealth.bet(-0.5);
+            }
+            for _ in 0..100_000 {
+                wealth.bet(0.5);
+            }
+            let logs: Vec<f64> = engine
+                .bettors
+                .iter()
+                .map(|bettor| {
+                    let stake = (0.5 * bettor.slope).min(bettor.cap);
+                    bettor.weight.ln() + 100_000.0 * ((1.0 - stake) * (1.0 + stake)).ln()
+                })
+                .collect();
+            assert!((wealth.ln() / ln_sum_exp(&logs) - 1.0).abs() < 1e-9);
+            assert!(wealth.total() >= 0.0);
         }
-        for _ in 0..100_000 {
-            wealth.bet(0.5);
-        }
-        let factor = |stake: f64| ((1.0 - 0.5 * stake) * (1.0 + 0.5 * stake)).ln();
-        let by_hand = ln_mean_exp(&STAKES.map(|stake| 100_000.0 * factor(stake)));
-        assert!((wealth.ln() / by_hand - 1.0).abs() < 1e-9);
-        assert!(wealth.total() >= 0.0);
     }
 
     #[test]
     fn immense_wealth_keeps_its_logarithm() {
-        let mut wealth = Wealth::default();
+        let mut wealth = Wealth::new(&FIRST);
         for _ in 0..10_000 {
             wealth.bet(1.0);
         }
         let by_hand = 10_000.0 * 1.9_f64.ln() - 4.0_f64.ln();
         assert!((wealth.ln() - by_hand).abs() < 1e-6);
         assert!(wealth.total() > 1e300);
+    }
+
+    #[test]
+    fn a_bet_on_two_pairs_that_agree_is_a_bet_on_one() {
+        for engine in ENGINES {
+            let (mut single, mut both) = (Wealth::new(engine), Wealth::new(engine));
+            for payoff in [0.3, -0.8, 1.0] {
+                single.bet(payoff);
+                both.bet_on_both(payoff, payoff);
+            }
+            assert!((single.total() - both.total()).abs() < 1e-12);
+        }
     }
 }

@@ -16,8 +16,8 @@ static COUNTING: Counting = Counting;
 
 impl Counting {
     fn count(size: usize) {
-        let (least, most) = WATCHED.get();
-        if (least..=most).contains(&size) {
+        let (minimum, maximum) = WATCHED.get();
+        if (minimum..=maximum).contains(&size) {
             SEEN.set(SEEN.get() + 1);
         }
     }

@@ -52,7 +52,7 @@ def certify(
     Parameters
     ----------
     on_campaign
-        Told how many campaigns have ended, and of how many.
+        Function that is called with the number of campaigns that ended, and of all.
 
     Raises
     ------

@@ -105,7 +105,12 @@ def pairing_of(
     more_is_better: bool = False,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
-    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0), plan.control)
+    pairs = costs.paired(
+        contrast,
+        quantum=QUANTA.get(metric),
+        engine=plan.judgement.engine,
+        control=plan.control,
+    )
     return Pairing(metric, contrast, costs, pairs, more_is_better)
 
 
@@ -155,6 +160,7 @@ def _comparison(
         estimand=ESTIMAND,
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
+        equivalence_ci=judged.equivalence_ci,
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,

@@ -56,6 +56,7 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
         candidate_median=_median(pairing.pairs.candidate),
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
+        equivalence_ci=judged.equivalence_ci,
         level=judged.level,
         blocks=judged.blocks,
         outcome=decision.outcome,
@@ -83,7 +84,7 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
     limit = f"slower by more than {min_effect:g} %"
     match row.outcome:
         case "slower":
-            low = row.ratio_ci[0]
+            low = row.equivalence_ci[0]
             extent = "it ran out of time" if low is None else f"by at least {100 * (low - 1):.3g} %"
             return f"{row.benchmark} is {limit}, {extent}."
         case "passes":

@@ -133,7 +133,7 @@ def steady_comparisons(
 
     One comparison has all of alpha. Several share it like other metrics do; what is not given
     counts as one of them, without evidence. Where neither reports enough iterations to be classed,
-    nothing is said: a few measurements in a process are no course that could become steady.
+    nothing is reported: a few measurements in a process are no course that could become steady.
     """
     sides = [
         (contrast, classed.get(contrast.baseline, {}), classed.get(contrast.candidate, {}))

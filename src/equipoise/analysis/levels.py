@@ -41,7 +41,7 @@ def cost_by_level(
     trials
         The analysed trials of the condition.
     draws
-        Of each measured block, by its number.
+        Draw of each measured block, by its number.
 
     Returns
     -------

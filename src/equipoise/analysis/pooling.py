@@ -95,7 +95,9 @@ def _read(record: RunRecord) -> _Campaign:
         costs = block_costs(plan, blocks, metric)
         ratios = primary_ratios(plan, costs)
         for contrast in plan.contrasts:
-            error = _error(costs.paired(contrast, QUANTA.get(metric, 0.0)))
+            error = _error(
+                costs.paired(contrast, quantum=QUANTA.get(metric), engine=plan.judgement.engine)
+            )
             if error is not None:
                 errors.setdefault(_names(plan, contrast), error)
     return _Campaign(

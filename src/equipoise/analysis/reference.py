@@ -55,7 +55,7 @@ def compare_with_reference(
     Parameters
     ----------
     min_effect
-        In percent: a change up to it is none.
+        Percent up to which a change counts as none.
     alpha
         The false-discovery rate among the rows that are called changed.
 

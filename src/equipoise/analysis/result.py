@@ -116,6 +116,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         blocks=blocks,
         stopped_because=last.stopped_because,
         layouts=record.plan.layouts,
+        engine=record.plan.judgement.engine,
     )
 
 

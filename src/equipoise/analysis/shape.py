@@ -47,7 +47,7 @@ def shape_of(
     trials
         The n trials they are of.
     draws
-        Of each measured block, by its number.
+        Draw of each measured block, by its number.
     """
     resolution = QUANTA.get(metric, 0.0)
     summary = describe(values, seed=plan.seed, resolution=resolution)
@@ -118,12 +118,12 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Return whether a metric spreads so much that the reader should be told why."""
+    """Return whether a metric spreads so much that the report should explain it."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Say where the spread of a metric lies, and what goes with it.
+    """Return where the spread of a metric lies, and what goes with it.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     trials
         The n trials.
     seed
-        Of the resampling of the variance by level.
+        Seed of the resampling of the variance by level.
     """
     association = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))

@@ -210,7 +210,12 @@ class BlockCosts(Struct, frozen=True):
     """Conditions that ran first and last."""
 
     def paired(
-        self, contrast: Contrast, quantum: float, control: int | None = None
+        self,
+        contrast: Contrast,
+        *,
+        quantum: float | None,
+        engine: int,
+        control: int | None = None,
     ) -> PairedBlocks:
         """Return a candidate paired with its baseline, in the blocks in which both ran.
 
@@ -220,10 +225,12 @@ class BlockCosts(Struct, frozen=True):
         orders = self._orders(both, baseline, candidate)
         below, above = self.costs[both, baseline], self.costs[both, candidate]
         if control is None:
-            return PairedBlocks(below, above, orders, quantum=quantum)
+            return PairedBlocks(below, above, orders, quantum=quantum, engine=engine)
         twin_orders = self._orders(both, control, candidate)
         twin = self.costs[both, control]
-        return PairedBlocks.pooled(below, twin, above, orders, twin_orders, quantum=quantum)
+        return PairedBlocks.pooled(
+            below, twin, above, orders, twin_orders, quantum=quantum, engine=engine
+        )
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""

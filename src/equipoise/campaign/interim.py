@@ -43,7 +43,8 @@ class InterimAnalysis:
             (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
         )
         self._pairs = tuple(
-            PairedBlocks(quantum=QUANTA.get(metric, 0.0)) for _, metric in self._compared
+            PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
+            for _, metric in self._compared
         )
         self._blocks = 0
         self._analysed_at = 0

@@ -80,7 +80,7 @@ def _report_leftovers(clearance: Clearance) -> None:
     if clearance.leftovers:
         first, further = clearance.leftovers[0], len(clearance.leftovers) - 1
         more = f", and {further} more" if further else ""
-        say(f"left alone: {first.path}: {first.reason}{more}; see `equipoise doctor`")
+        say(f"{first.describe()}{more}; see `equipoise doctor`")
 
 
 def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:

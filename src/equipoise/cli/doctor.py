@@ -48,7 +48,7 @@ def _examine(arguments: dict[str, Any]) -> int:
     for removed in clearance.cleared:
         say(removed.describe())
     for leftover in (*clearance.leftovers, *unproven_folders()):
-        say(f"left alone: {leftover.path}: {leftover.reason}", leftover.hint)
+        say(leftover.describe(), leftover.hint)
     examination = disturbances.examine(disturbances.observe_host())
     write_json(arguments["json_file"], lambda: host.examination_json(examination, snapshot()))
     if _has_screen(arguments):

@@ -28,28 +28,22 @@ class _Metric(msgspec.Struct, omit_defaults=True):
 
 def to_bmf(document: ResultDocument) -> bytes:
     """Write every metric of every condition whose median is finite, indented."""
-    found: dict[str, dict[str, _Metric]] = {}
-    primary = document.primary_metric
+    benchmarks: dict[str, dict[str, _Metric]] = {}
     for condition in document.conditions:
         measures: dict[str, _Metric] = {}
         for metric, summary in condition.metrics.items():
             if not math.isfinite(summary.median):
                 continue
-            if metric == primary and metric.endswith("_s"):
+            if metric == document.primary_metric and metric.endswith("_s"):
                 measures[LATENCY] = _measure(summary, _NANOSECONDS)
             measures[as_unicode(metric)] = _measure(summary, 1.0)
-        found[as_unicode(condition.name)[:MOST_NAME]] = measures
-    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+        benchmarks[as_unicode(condition.name)[:MOST_NAME]] = measures
+    return msgspec.json.format(msgspec.json.encode(benchmarks), indent=2) + b"\n"
 
 
 def _measure(summary: MetricSummary, factor: float) -> _Metric:
-    low, high = summary.median_ci
-    return _Metric(
-        value=float(summary.median) * factor,
-        lower_value=_finite(low, factor),
-        upper_value=_finite(high, factor),
+    low, high = (
+        None if bound is None or not math.isfinite(bound) else float(bound) * factor
+        for bound in summary.median_ci
     )
-
-
-def _finite(bound: float | None, factor: float) -> float | None:
-    return None if bound is None or not math.isfinite(bound) else float(bound) * factor
+    return _Metric(float(summary.median) * factor, low, high)

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -59,30 +60,24 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
     """
     rows = document.trials
     levels = {condition.name: condition.levels for condition in document.conditions}
-    factors = dict.fromkeys(name for one in levels.values() for name in one)
-    return (
-        *(
-            Column(name, kind, tuple(_cell(getattr(row, name)) for row in rows))
-            for name, kind in _KINDS.items()
-        ),
-        *(
-            Column(
-                f"level_{factor}",
-                "text",
-                tuple(levels.get(row.condition, {}).get(factor) for row in rows),
-            )
-            for factor in factors
-        ),
-        *(column for field in _SPREAD for column in _spread(rows, field)),
-    )
+    columns = [
+        Column(name, kind, tuple(_cell(getattr(row, name)) for row in rows))
+        for name, kind in _KINDS.items()
+    ]
+    for factor in dict.fromkeys(chain.from_iterable(levels.values())):
+        cells = tuple(levels.get(row.condition, {}).get(factor) for row in rows)
+        columns.append(Column(f"level_{factor}", "text", cells))
+    columns.extend(chain.from_iterable(_spread(rows, field) for field in _SPREAD))
+    return tuple(columns)
 
 
 def to_json(document: ResultDocument) -> bytes:
     """Return a list of objects, one for each trial."""
     columns = columns_of(document)
+    names = [column.name for column in columns]
     rows = [
-        {column.name: column.cells[row] for column in columns}
-        for row in range(len(document.trials))
+        dict(zip(names, cells, strict=True))
+        for cells in zip(*(column.cells for column in columns), strict=True)
     ]
     return _bytes(json.dumps(rows, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
@@ -94,9 +89,7 @@ def to_csv(document: ResultDocument) -> bytes:
     """
     columns = columns_of(document)
     header = [column.name for column in columns]
-    rows = (
-        [_csv_cell(column.cells[row]) for column in columns] for row in range(len(document.trials))
-    )
+    rows = zip(*(map(_csv_cell, column.cells) for column in columns), strict=True)
     return _bytes(csv_text([header, *rows]))
 
 
@@ -137,7 +130,7 @@ def to_parquet(document: ResultDocument) -> bytes:
 
 def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
     kind: Kind = "numbers" if field == "iterations" else "number"
-    for name in dict.fromkeys(name for row in rows for name in getattr(row, field)):
+    for name in dict.fromkeys(chain.from_iterable(getattr(row, field) for row in rows)):
         cells = tuple(_cell(getattr(row, field).get(name)) for row in rows)
         yield Column(f"{_SPREAD[field]}_{name}", kind, cells)
 
@@ -146,7 +139,7 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list):
-        return [_cell(one) for one in value]
+        return list(map(_cell, value))
     return value if value != {} else None
 
 

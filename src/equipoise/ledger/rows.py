@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
-from equipoise.model.plan import Condition, Plan, Process
+from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
     CampaignWarning,
@@ -328,13 +328,13 @@ def _observations(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
 
 def _unpacked(document: bytes, room: int) -> bytes:
     """Decompress a document, but no more of it than any document has."""
-    most = min(MOST_DOCUMENT_BYTES, room)
+    limit = min(MOST_DOCUMENT_BYTES, room)
     inflater = zlib.decompressobj()
     try:
-        unpacked = inflater.decompress(document, most + 1)
+        unpacked = inflater.decompress(document, limit + 1)
     except zlib.error as error:
         raise ValueError(f"a document of evidence: {error}") from error
-    if len(unpacked) > most:
+    if len(unpacked) > limit:
         raise ValueError(
             f"a document of evidence unpacks to more than {MOST_DOCUMENT_BYTES} bytes, "
             f"or those of the run to more than {MOST_EVIDENCE_BYTES}"
@@ -345,8 +345,14 @@ def _unpacked(document: bytes, room: int) -> bytes:
 
 
 def _plan(text: str) -> Plan:
-    """Return a stored plan, with ``summary`` for the ``words`` that the first release wrote."""
+    """Return a stored plan, with what the first release wrote otherwise or did not write.
+
+    It wrote ``words`` for ``summary``, and no version of the engine.
+    """
     stored = from_text(text)
+    match stored:
+        case {"judgement": dict() as judgement}:
+            judgement.setdefault("engine", FIRST_ENGINE)
     match stored:
         case {"explains": {"causes": [*causes]}}:
             for cause in causes:

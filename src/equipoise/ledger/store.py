@@ -216,19 +216,10 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Return every campaign in a line, in the order in which they began, the newest last."""
         return self._summaries("ORDER BY number", ())
 
-    def same_commands(self, campaign: Plan | RunRecord) -> list[RunSummary]:
-        """Return the earlier campaigns that ran the same commands, the newest last.
-
-        Their environments were the same, too. For a plan, all that are in the ledger; for a
-        recorded run, those that began before it, so that the answer for it never changes.
-        """
-        if isinstance(campaign, Plan):
-            return self._summaries(
-                "WHERE commands_digest = ? ORDER BY number", (digest_of_commands(campaign),)
-            )
+    def same_commands(self, plan: Plan) -> list[RunSummary]:
+        """Return the campaigns of the same commands in the same environments, the newest last."""
         return self._summaries(
-            "WHERE commands_digest = ? AND number < ? ORDER BY number",
-            (digest_of_commands(campaign.plan), self._number_of(campaign.id)),
+            "WHERE commands_digest = ? ORDER BY number", (digest_of_commands(plan),)
         )
 
     def explaining(self, run_id: str) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ class Leftover(Struct, frozen=True):
     hint: str
 
     def describe(self) -> str:
-        """Return a sentence for the user, and its hint on a second line."""
-        return f"left alone: {self.path}: {self.reason}\n  hint: {self.hint}"
+        """Return a sentence for the user, without its hint."""
+        return f"left alone: {self.path}: {self.reason}"
 
 
 class Clearance(Struct, frozen=True):

@@ -13,6 +13,10 @@ from msgspec import Struct, field
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
+LATEST_ENGINE = 2
+"""Version of the rules by which a new campaign is judged (crates/verdict, ``engine``)."""
+FIRST_ENGINE = 1
+"""Engine of a ledger that names none."""
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 LAYOUT = "{layout}"
@@ -197,6 +201,8 @@ class Judgement(Struct, frozen=True):
     primary_metric: str = PRIMARY_METRIC
     other_metrics: tuple[str, ...] = ()
     """Judged at the stop, with the false-discovery rate at alpha among them."""
+    engine: int = LATEST_ENGINE
+    """Version of the rules: a campaign keeps the one that it began with."""
 
 
 class Plan(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval
 from equipoise.model.plan import (
+    FIRST_ENGINE,
     PRIMARY_METRIC,
     ImportSource,
     Layout,
@@ -128,6 +129,8 @@ class GateRow(Struct, frozen=True):
     blocks: int
     outcome: GateOutcome
     summary: str
+    equivalence_ci: Interval = (None, None)
+    """Interval that decides: each side of it stands for itself, at ``level``."""
 
 
 class GateResult(Struct, frozen=True):
@@ -329,6 +332,9 @@ class Comparison(Struct, frozen=True):
     summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
+    equivalence_ci: Interval = (None, None)
+    """Interval that decides on ``equivalent``: each side of it stands for itself, so it covers
+    with 1 minus two levels. Null in documents of the first release."""
     blocks_to_go: int | None = None
     """Blocks that would probably decide an undecided comparison; null if unforeseeable."""
     carry_over: CarryOver | None = None
@@ -421,6 +427,8 @@ class RunInfo(Struct, frozen=True):
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
     """Layouts, one for each block; none if layout is no factor."""
+    engine: int = FIRST_ENGINE
+    """Version of the rules by which the campaign is judged."""
 
 
 class TrialRow(Struct, frozen=True):

@@ -17,16 +17,16 @@ def block_length(count: int) -> int:
 
 
 def circular_block_sums(series: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """Means of circular block resamples (Politis and Romano 1992).
+    """Return means of circular block resamples (Politis and Romano 1992).
 
     Parameters
     ----------
     series
         Shape (n, m): m series of n values, resampled together.
     resamples
-        How many.
+        Number of resamples.
     seed
-        Of the generator.
+        Seed of the generator.
 
     Returns
     -------

@@ -48,7 +48,7 @@ class Segments(Struct, frozen=True):
     """Variance of the values around their segment's level."""
 
     def same(self, first: Segment, second: Segment) -> bool:
-        """Return whether two levels are too alike to tell apart in practice."""
+        """Return whether two levels differ too little to matter in practice."""
         margin = max(EQUAL_SHARE * min(abs(first.level), abs(second.level)), self.sd)
         return abs(first.level - second.level) <= margin
 
@@ -85,8 +85,8 @@ def find_changes(series: FloatArray) -> Segments:
 def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
-    Neighbouring segments that are alike are one state. Over ``MOST_VALUES`` trials, medians of
-    consecutive ones are looked at instead.
+    Neighbouring segments on equal levels are one state. Over ``MOST_VALUES`` trials, medians of
+    consecutive ones are used instead.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     series
         Shape (n,), n at least ``LEAST_LENGTH``, which is the least length of a segment.
     penalty
-        Of a segment, in units of the series' square.
+        Penalty for each segment, in units of the series' square.
 
     Returns
     -------

@@ -25,7 +25,7 @@ from equipoise.stats.spread import holm
 
 LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
-"""Trials in a mode, and trials with a value: fewer cannot be told from chance."""
+"""Trials in a mode, and trials with a value: fewer cannot be distinguished from chance."""
 LEAST_STRENGTH = 0.3
 """Least correlation that is worth reporting."""
 LEAST_FOR_AMOUNTS = 7

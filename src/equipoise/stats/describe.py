@@ -26,7 +26,7 @@ def describe(
         Shape (n,), n at least 1: one for each analysed trial, in the order in which they ran;
         finite (a trial that timed out has no value: it is counted among the failures).
     seed
-        Of the bootstrap of the drift.
+        Seed of the bootstrap of the drift.
     level
         1 minus the coverage of the intervals.
     resolution

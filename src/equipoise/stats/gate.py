@@ -1,4 +1,4 @@
-"""A gate's decision on which comparisons are too slow, valid however often one asks.
+"""A gate's decision on which comparisons are too slow, valid after any number of interim analyses.
 
 The null hypothesis of each comparison is that the candidate is slower by no more than the smallest
 effect that matters. A comparison fails where the whole interval lies beyond that effect. Of K
@@ -6,6 +6,10 @@ comparisons R fail if each does so at level alpha·R/K, R the largest possible: 
 intervals at the stop gives an e-value of at least K/(alpha·R) against each of these hypotheses, so
 that this is e-BH (Wang and Ramdas 2022), and the expected share of failures without cause is at
 most alpha. Where nothing is too slow, the chance that anything fails is at most alpha.
+
+Failing and passing look at one side of the interval each, which has alpha for itself. A candidate
+whose mean cost exceeds the baseline's by more than that effect does not pass, whatever a typical
+run takes: it stays undecided.
 """
 
 from __future__ import annotations
@@ -78,8 +82,14 @@ def judge_gate(
             return [judge_alone(comparisons[0], margin, level)]
         return judge_cached(comparisons, margin, level, earlier)
 
-    slower = select_most(at, lambda judged: judged.low > margin, alpha, tested)
-    passes = select_most(at, lambda judged: judged.high <= margin, alpha, tested)
+    means_veto = any(blocks.rules.means_veto_equivalence for blocks in comparisons)
+
+    def is_within(judged: ComparisonVerdict) -> bool:
+        vetoed = means_veto and judged.ln_mean_ratio > margin
+        return judged.equivalence_high <= margin and not vetoed
+
+    slower = select_most(at, lambda judged: judged.equivalence_low > margin, alpha, tested)
+    passes = select_most(at, is_within, alpha, tested)
     others = at(alpha / tested) if tested else []
     return tuple(
         GateDecision("slower", slower[place])

@@ -16,6 +16,7 @@ from msgspec import Struct
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 
@@ -99,6 +100,8 @@ class InterventionBlocks:
         fraction in all but this share of campaigns. ``refuted`` needs both sets to agree,
         ``confirmed`` the set in logarithms and more, so neither outcome is wrong in more than
         this share of campaigns.
+    engine
+        Version of the rules of the bets.
 
     Raises
     ------
@@ -106,12 +109,13 @@ class InterventionBlocks:
         The level is not between 0 and 1.
     """
 
-    def __init__(self, level: float) -> None:
+    def __init__(self, level: float, engine: int = LATEST_ENGINE) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
                 f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
             )
-        self._logs, self._seconds = FractionSequence(level), FractionSequence(level)
+        self._logs = FractionSequence(level, engine)
+        self._seconds = FractionSequence(level, engine)
         self._gaps: list[float] = []
         self._candidate_changes: list[float] = []
         self._baseline_changes: list[float] = []

@@ -61,11 +61,11 @@ def variance_by_level(
         Shape (n,): one for each lowest unit; finite.
     units
         For each level above the lowest, the highest first, shape (n,): to which unit a value
-        belongs. A unit is told from others by its number within the unit above it.
+        belongs. Units are distinguished by their numbers within the unit above it.
     names
-        Of all levels, the highest first: one more than ``units``.
+        Names of all levels, the highest first: one more than ``units``.
     seed
-        Of the draws that the intervals are from.
+        Seed of the draws that the intervals are from.
     level
         1 minus the coverage of each interval.
 

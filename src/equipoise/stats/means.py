@@ -36,6 +36,21 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
         return float(np.log(np.mean(candidate)) - np.log(np.mean(baseline)))
 
 
+def ln_ratios_without_one_block(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
+    """Return ln of the ratio of means without each block in turn, shape (n,); NaN if unknown.
+
+    A timeout stays: it is no single slow run that happened to be measured.
+    """
+
+    def sums_without(costs: FloatArray) -> FloatArray:
+        whole = np.sum(costs)
+        return whole - costs if math.isfinite(whole) else np.full_like(costs, whole)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithms: FloatArray = np.log(sums_without(candidate)) - np.log(sums_without(baseline))
+    return logarithms
+
+
 def ratio_of_means(
     baseline: FloatArray, candidate: FloatArray, *, seed: int, level: float = 0.05
 ) -> MeanRatio:
@@ -46,7 +61,7 @@ def ratio_of_means(
     baseline, candidate
         Shape (n,): costs in the same n blocks, in the order in which they ran.
     seed
-        Of the resampling.
+        Seed of the resampling.
     level
         1 minus the nominal coverage.
     """

@@ -39,9 +39,10 @@ class Modes(Struct, frozen=True):
     cuts: tuple[float, ...]
     """The valleys between them: one fewer."""
     log_evidence: float | None
-    """Of the weakest split that was made, or of the strongest that was not: half the difference of
-    the BICs of one shape and of two normal laws, about the natural logarithm of the Bayes factor
-    for several modes. ``None`` where too few values say nothing, or no valley is there."""
+    """Evidence of the weakest split that was made, or of the strongest that was not.
+
+    Half the difference of the BICs of one shape and of two normal laws, about the natural logarithm
+    of the Bayes factor for several modes; ``None`` for too few values, or without a valley."""
 
     def of(self, values: FloatArray) -> IntArray:
         """Return to which mode each value belongs, from 0; shape (n,)."""
@@ -49,7 +50,7 @@ class Modes(Struct, frozen=True):
 
 
 def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
-    """Tell how many modes a sample has, where, and with what shares.
+    """Return how many modes a sample has, where, and with what shares.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray, shared_ranks
 
 LEAST_POINTS = 5
-"""With fewer an interval would be empty words."""
+"""Fewer points give no useful interval."""
 PERMUTATIONS = 20_000
 _Z_95 = 1.959963984540054
 
@@ -22,7 +22,7 @@ class RankCorrelation(Struct, frozen=True):
     value: float
     """From -1 to 1; equal values share their mean rank."""
     interval: Interval
-    """At 95 %, by Fisher's transformation with the standard error of Bonett and Wright."""
+    """95 % interval, by Fisher's transformation with the standard error of Bonett and Wright."""
     points: int
 
 
@@ -58,18 +58,16 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 
 
 def chance_level(points: int, tried: int, *, alpha: float = 0.05, seed: int = 1) -> float:
-    """Return the size that the largest of several correlations exceeds by chance.
+    """Return the size that the largest of several correlations exceeds with probability alpha.
 
-    It does so with probability alpha.
-
-    By random orders of the points, for quantities that are independent of each other.
+    It is simulated by random orders of the points, for quantities that are independent.
 
     Parameters
     ----------
     points
         At least ``LEAST_POINTS``.
     tried
-        So many quantities are held against one.
+        Number of quantities that are correlated with one.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)

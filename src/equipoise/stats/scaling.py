@@ -51,7 +51,7 @@ class Growth(Struct, frozen=True):
     ratio_ci: Interval
     """All of them hold together. ``None`` where so few blocks give no bound."""
     blocks: int
-    """In which both sizes ran."""
+    """Number of blocks in which both sizes ran."""
 
 
 class ScalingLaw(Struct, frozen=True):
@@ -87,7 +87,7 @@ def scaling_law(
         Shape (n, k): the cost at each size in each of n blocks, in the order in which they ran;
         NaN where a size was left out of a block, +inf where a trial timed out.
     seed
-        Of the resampling of blocks.
+        Seed of the resampling of blocks.
     level
         1 minus the coverage of the intervals.
 

@@ -30,15 +30,15 @@ def smallest_effect(
     differences
         Shape (n,): ln(candidate) - ln(baseline) of blocks without an effect, finite.
     blocks
-        Of the campaign in question.
+        Number of blocks of the campaign.
     alpha
-        Of its verdict.
+        Alpha of its verdict.
     seed
-        Of the resampling.
+        Seed of the resampling.
 
     Returns
     -------
-    In log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
+    The effect in log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
     """
     simulated = min(blocks, MOST_SIMULATED)
     if simulated < 8 or len(differences) < 8:

@@ -12,37 +12,15 @@ from typing import Self
 import numpy as np
 from msgspec import Struct
 
-from equipoise._native import BettingSequence
+from equipoise._native import BettingSequence, VerdictRules, verdict_rules
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
+from equipoise.stats.resolution import TIE_QUANTA, PastCosts, tie_tolerance
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
-
-TIE_QUANTA = 1.5
-"""Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
-the rounding of the ratio under test (verdict.md §1)."""
-
-
-def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 clock quanta in log units: relative to the smaller of the two costs.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): costs, in the unit of ``quantum``.
-    quantum
-        The resolution of the metric; 0 for one without.
-
-    Returns
-    -------
-    Shape (n,); 0 where the smaller cost is 0, which ``block_differences`` deals with.
-    """
-    smaller = np.minimum(baseline, candidate)
-    tolerance = np.zeros_like(smaller)
-    np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
-    return tolerance
 
 
 def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
@@ -70,7 +48,10 @@ class PairedBlocks:
     orders
         Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
     quantum
-        The resolution of the metric in its own unit; 0 for one without.
+        Resolution of the metric in its own unit; 0 for one without, ``None`` for one that is to
+        be inferred from the costs.
+    engine
+        Version of the rules by which the blocks are judged.
 
     Raises
     ------
@@ -84,13 +65,17 @@ class PairedBlocks:
         candidate: FloatArray | Sequence[float] = (),
         orders: OrderArray | Sequence[int] = (),
         *,
-        quantum: float = 0.0,
+        quantum: float | None = 0.0,
+        engine: int = LATEST_ENGINE,
     ) -> None:
-        self._quantum = quantum
-        self.engine = BettingSequence(*self._bets(baseline, candidate, orders))
+        self.rules: VerdictRules = verdict_rules(engine)
+        self._past = PastCosts(quantum if self.rules.resolution_from_past else quantum or 0.0)
+        below, above, checked = _checked(baseline, candidate, orders)
+        differences, tolerances = self._learn(below, above)
+        self.engine = BettingSequence(differences, checked, tolerances, engine)
         """The bets on these blocks."""
-        self._baseline = list(map(float, baseline))
-        self._candidate = list(map(float, candidate))
+        self._baseline: list[float] = below.tolist()
+        self._candidate: list[float] = above.tolist()
 
     @classmethod
     def pooled(
@@ -101,7 +86,8 @@ class PairedBlocks:
         orders: OrderArray,
         twin_orders: OrderArray,
         *,
-        quantum: float = 0.0,
+        quantum: float | None = 0.0,
+        engine: int = LATEST_ENGINE,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block (the control).
 
@@ -111,7 +97,7 @@ class PairedBlocks:
         Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
         before the candidate, else -1.
         """
-        blocks = cls(quantum=quantum)
+        blocks = cls(quantum=quantum, engine=engine)
         for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
             blocks.append_pooled(*row)
         return blocks
@@ -120,41 +106,46 @@ class PairedBlocks:
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
         """Add the next block of a baseline that ran twice; as for ``pooled``."""
-        bets = self._bets([baseline, twin], [candidate, candidate], [order, twin_order])
-        self.engine.push_pooled(*(tuple(bet.tolist()) for bet in bets))
+        below, above, orders = _checked(
+            [baseline, twin], [candidate, candidate], [order, twin_order]
+        )
+        tolerances = self._tolerances(below, above)
+        differences = block_differences(below, above, self._past.quantum)
+        self._past.add(*below.tolist(), float(candidate))
+        self.engine.push_pooled(
+            (float(differences[0]), float(differences[1])),
+            (int(orders[0]), int(orders[1])),
+            (float(tolerances[0]), float(tolerances[1])),
+        )
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
         """Add the next block; parameters and errors as for the whole."""
-        differences, orders, tolerances = self._bets([baseline], [candidate], [order])
+        below, above, orders = _checked([baseline], [candidate], [order])
+        differences, tolerances = self._learn(below, above)
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
 
-    def _bets(
-        self,
-        baseline: FloatArray | Sequence[float],
-        candidate: FloatArray | Sequence[float],
-        orders: OrderArray | Sequence[int],
-    ) -> tuple[FloatArray, OrderArray, FloatArray]:
-        """Check blocks; return their differences, orders and tolerances."""
-        below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
-        places = np.array(orders, dtype=np.int64, ndmin=1)
-        if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
-            raise UnusableInput(
-                "an order is neither 1 (baseline first) nor -1 (candidate first)",
-                hint="give one of the two for every block",
-            )
-        if not len(below) == len(above) == len(places):
-            raise UnusableInput(
-                f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
-                f"{len(places)} orders",
-                hint="give one of each for every block",
-            )
-        differences = block_differences(below, above, self._quantum)
-        tolerances = tie_tolerance(below, above, self._quantum)
-        return differences, places.astype(np.int8), tolerances
+    def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the differences and tolerances of the next blocks, and remember their costs."""
+        if self._past.is_exact or not self.rules.resolution_from_past:
+            tolerances = self._tolerances(below, above)
+            return block_differences(below, above, self._past.quantum), tolerances
+        differences, tolerances = np.empty_like(below), np.empty_like(below)
+        for place in range(len(below)):
+            block = slice(place, place + 1)
+            tolerances[block] = self._tolerances(below[block], above[block])
+            differences[block] = block_differences(below[block], above[block], self._past.quantum)
+            self._past.add(float(below[place]), float(above[place]))
+        return differences, tolerances
+
+    def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
+        """Return the tolerances of the pairs of one block, or of all where none are learnt."""
+        if self.rules.resolution_from_past and not self._past.is_empty:
+            return np.full_like(below, self._past.tolerance())
+        return tie_tolerance(below, above, self._past.quantum)
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -169,6 +160,28 @@ class PairedBlocks:
     def candidate(self) -> FloatArray:
         """Shape (n,): the costs of the candidate."""
         return np.array(self._candidate)
+
+
+def _checked(
+    baseline: FloatArray | Sequence[float],
+    candidate: FloatArray | Sequence[float],
+    orders: OrderArray | Sequence[int],
+) -> tuple[FloatArray, FloatArray, OrderArray]:
+    """Return the costs and the orders of blocks as arrays."""
+    below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
+    places = np.array(orders, dtype=np.int64, ndmin=1)
+    if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+        raise UnusableInput(
+            "an order is neither 1 (baseline first) nor -1 (candidate first)",
+            hint="give one of the two for every block",
+        )
+    if not len(below) == len(above) == len(places):
+        raise UnusableInput(
+            f"{len(below)} costs of the baseline, {len(above)} of the candidate and "
+            f"{len(places)} orders",
+            hint="give one of each for every block",
+        )
+    return below, above, places.astype(np.int8)
 
 
 class SlowerShare(Struct, frozen=True):

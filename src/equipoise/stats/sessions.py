@@ -88,7 +88,7 @@ class Changes(Struct, frozen=True):
     """Mean of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
     mean_high: float
-    """At 1 minus alpha."""
+    """Ends of the interval of the mean, with coverage 1 minus alpha."""
 
 
 def changes_between(
@@ -106,9 +106,9 @@ def changes_between(
     earlier, later
         The same k rows, at least one, in both sessions.
     min_effect
-        In percent: a row has changed if its ratio is outside ±ln(1 + min_effect/100).
+        Percent: a row has changed if its ratio is outside ±ln(1 + min_effect/100).
     alpha
-        Of the false-discovery rate, and of the interval of the mean.
+        False-discovery rate, and 1 minus the coverage of the interval of the mean.
     between
         The standard deviation of what a row differs by between two sessions beyond what they show
         of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
@@ -228,7 +228,7 @@ def session_drift(rows: Sequence[Session]) -> SessionDrift:
 
 
 def _together(rows: Sequence[Session]) -> dict[int, float]:
-    """For each block, the median over rows of how far it lies from the row's own median."""
+    """Return, for each block, the median over rows of its distance from the row's median."""
     moves: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         logs = np.log(row.costs)

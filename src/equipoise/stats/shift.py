@@ -59,7 +59,7 @@ def shift_function(
         Shape ``(blocks,)``: costs of the two conditions in the same blocks, in one unit;
         ``inf`` for a trial that timed out.
     seed
-        Of the resampling: the same seed gives the same bands.
+        Seed of the resampling: the same seed gives the same bands.
 
     Raises
     ------
@@ -152,9 +152,9 @@ def minimum_misleads(
     typical
         The typical log ratio, candidate over baseline; ``None`` if unknown.
     verdict
-        Of the comparison.
+        Verdict of the comparison.
     min_effect
-        In percent.
+        Smallest effect that matters, in percent.
     """
     margin = margin_of(min_effect)
     by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)
@@ -175,7 +175,7 @@ def answers(
     baseline, candidate
         Shape (n,), n at least 1: costs from 0 up, +inf for a trial that timed out.
     min_effect
-        In percent.
+        Smallest effect that matters, in percent.
 
     Returns
     -------

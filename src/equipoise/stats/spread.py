@@ -47,13 +47,13 @@ class SpreadChange(Struct, frozen=True):
 
 
 def spread(values: FloatArray) -> float:
-    """Half the range of the middle 80 % of the logarithms; values of shape (n,), positive."""
+    """Return half the range of the middle 80 % of the logarithms of n positive values."""
     low, high = np.quantile(np.log(values), MIDDLE)
     return float(high - low) / 2.0
 
 
 def describe_spread(log_spread: float) -> str:
-    """``±3.1 %``, or ``×÷2.6`` where plus and minus would not be alike any more."""
+    """Return ``±3.1 %``, or ``×÷2.6`` where plus and minus would no longer be equal."""
     if log_spread < _FACTOR_FROM:
         return f"±{100 * log_spread:.2g} %"
     return f"×÷{math.exp(log_spread):.3g}"
@@ -69,7 +69,7 @@ def spread_change(
     varying, fixed
         Shape (n,) each: costs of the same blocks; positive and finite.
     seed
-        Of the permutations and of the bootstrap.
+        Seed of the permutations and of the bootstrap.
     level
         1 minus the coverage of the interval.
 

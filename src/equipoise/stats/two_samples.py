@@ -1,4 +1,4 @@
-"""Ordinary intervals for one look: of two samples, and of one effect over several campaigns.
+"""Ordinary intervals for one analysis: of two samples, and of one effect over several campaigns.
 
 They presume independent trials that are about normal, for a ratio in the logarithm. Nothing shows
 that samples from anywhere are independent: drift and whatever else changed between them is in the

@@ -1,4 +1,4 @@
-"""The verdict on one candidate or several, valid however often one looks (verdict.md §1, §3, §4).
+"""The verdict on candidates, valid after any number of interim analyses (verdict.md §1, §3, §4).
 
 Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
 ±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
@@ -18,8 +18,9 @@ from msgspec.structs import replace
 from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.result import Verdict
-from equipoise.stats.means import ln_ratio_of_means
+from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 
 CONTINUATIONS = 40
@@ -31,6 +32,8 @@ FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
 _MOST_WON = 200
 """Number of won blocks that exclude a ratio at any level in use."""
+_LARGEST_LEVEL = 0.999_999
+"""Levels of the engine lie below 1."""
 
 
 class ComparisonVerdict(Struct, frozen=True):
@@ -44,6 +47,10 @@ class ComparisonVerdict(Struct, frozen=True):
     high: float
     """Bounds of the interval; infinite where nothing on that side is excluded yet. Both are
     infinite with the same sign where every finite ratio is excluded."""
+    equivalence_low: float
+    equivalence_high: float
+    """Bounds of the interval that decides on ``equivalent`` and at a gate; each side stands for
+    itself (verdict.md §10), so both together cover with 1 - 2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     ln_e_value: float
@@ -66,6 +73,11 @@ class ComparisonVerdict(Struct, frozen=True):
     def ratio_ci(self) -> Interval:
         """Interval as ratios; ``None`` for a bound that is not finite."""
         return (finite_ratio(self.low), finite_ratio(self.high))
+
+    @property
+    def equivalence_ci(self) -> Interval:
+        """Interval that decides on ``equivalent``, as ratios; ``None`` as in ``ratio_ci``."""
+        return (finite_ratio(self.equivalence_low), finite_ratio(self.equivalence_high))
 
     @property
     def e_value(self) -> float:
@@ -195,7 +207,7 @@ def blocks_to_go(
     min_effect, alpha
         As given to ``judge``.
     seed
-        Of the continuations, from 0 to 2^64 - 1.
+        Seed of the continuations, from 0 to 2^64 - 1.
     """
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
@@ -251,12 +263,23 @@ def finite_ratio(log_ratio: float) -> float | None:
 
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
-    low, high = blocks.engine.running_interval(alpha)
+    interval, is_constant = _running_interval(blocks, alpha)
+    equivalence, _ = _running_interval(blocks, _equivalence_level(blocks, alpha))
+    judged = _judge_by(blocks, margin, alpha, interval, equivalence)
+    return replace(judged, ratio_is_constant=is_constant)
+
+
+def _running_interval(blocks: PairedBlocks, level: float) -> tuple[tuple[float, float], bool]:
+    """Return the running interval, and whether it is not empty; else the one at the stop."""
+    low, high = blocks.engine.running_interval(level)
     if low <= high:
-        return _judge_by(blocks, margin, alpha, (low, high))
+        return (low, high), True
     # The set at the stop covers whenever the running one does, and is never empty.
-    at_stop = blocks.engine.interval_at_stop(alpha)
-    return replace(_judge_by(blocks, margin, alpha, at_stop), ratio_is_constant=False)
+    return blocks.engine.interval_at_stop(level), False
+
+
+def _equivalence_level(blocks: PairedBlocks, level: float) -> float:
+    return min(blocks.rules.equivalence_levels * level, _LARGEST_LEVEL)
 
 
 def judge_cached(
@@ -267,49 +290,85 @@ def judge_cached(
         before = cache.get((place, level))
         if before is None or before.blocks != len(blocks):
             # An interval without 0 implies an e-value of at least 1/level: no second test needed.
-            interval = blocks.engine.interval_at_stop(level)
-            cache[place, level] = _judge_by(blocks, margin, level, interval)
+            engine = blocks.engine
+            cache[place, level] = _judge_by(
+                blocks,
+                margin,
+                level,
+                engine.interval_at_stop(level),
+                engine.interval_at_stop(_equivalence_level(blocks, level)),
+            )
     return [cache[place, level] for place in range(len(comparisons))]
 
 
 def _judge_by(
-    blocks: PairedBlocks, margin: float, level: float, interval: tuple[float, float]
+    blocks: PairedBlocks,
+    margin: float,
+    level: float,
+    interval: tuple[float, float],
+    equivalence: tuple[float, float],
 ) -> ComparisonVerdict:
     centre = blocks.engine.centre()
     typical = None if centre is None else centre[0]
-    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
+    if typical is not None and blocks.rules.estimate_within_interval:
+        typical = min(max(typical, interval[0]), interval[1])
     return ComparisonVerdict(
-        verdict=_verdict(interval, typical, ln_mean_ratio, margin),
+        verdict=_verdict(blocks, interval, equivalence, typical, margin),
         typical=typical,
         low=interval[0],
         high=interval[1],
+        equivalence_low=equivalence[0],
+        equivalence_high=equivalence[1],
         level=level,
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
-        ln_mean_ratio=ln_mean_ratio,
+        ln_mean_ratio=ln_ratio_of_means(blocks.baseline, blocks.candidate),
         slot_effect=0.0 if centre is None else centre[1],
         ratio_is_constant=True,
     )
 
 
 def _verdict(
-    interval: tuple[float, float], typical: float | None, ln_mean_ratio: float, margin: float
+    blocks: PairedBlocks,
+    interval: tuple[float, float],
+    equivalence: tuple[float, float],
+    typical: float | None,
+    margin: float,
 ) -> Verdict:
-    low, high = interval
-    if margin > 0 and -margin <= low and high <= margin:
+    if margin > 0 and _is_equivalent(blocks, equivalence, margin):
         return "equivalent"
+    low, high = interval
     if typical is None:
         return "undecided"
     if low > 0 and typical > 0 and typical >= margin:
-        return "mixed" if ln_mean_ratio < -margin else "slower"
+        return "mixed" if _means_contradict(blocks, 1.0, margin) else "slower"
     if high < 0 and typical < 0 and typical <= -margin:
-        return "mixed" if ln_mean_ratio > margin else "faster"
+        return "mixed" if _means_contradict(blocks, -1.0, margin) else "faster"
     return "undecided"
+
+
+def _is_equivalent(blocks: PairedBlocks, equivalence: tuple[float, float], margin: float) -> bool:
+    low, high = equivalence
+    rules = blocks.rules
+    if not (-margin <= low and high <= margin and len(blocks) >= rules.equivalence_blocks):
+        return False
+    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
+    return not (rules.means_veto_equivalence and abs(ln_mean_ratio) > margin)
+
+
+def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
+    """Return whether the ratio of means lies beyond the margin on the other side of 1."""
+    if not side * ln_ratio_of_means(blocks.baseline, blocks.candidate) < -margin:
+        return False
+    if not blocks.rules.mixed_without_extreme_block:
+        return True
+    without_one = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+    return bool(np.all(side * without_one < -margin))
 
 
 def _blocks_to_win(level: float) -> int:
     won = BettingSequence(
-        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON)
+        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON), LATEST_ENGINE
     ).blocks_to_exclude(0.0, level)
     assert won is not None, "a level is far above the smallest float"
     return won

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import Rows, chart_of, condition_color, condition_shape
+from equipoise.figures.building import Rows, condition_color, condition_shape, layer, point
 from equipoise.figures.quantity import log_ticks
 from equipoise.figures.theme import color_of
 
@@ -39,15 +39,15 @@ def lines(
     point_size: int = 45,
 ) -> tuple[alt.Chart, alt.Chart]:
     """Return the line and the points of each condition; ``names`` fix colours and shapes."""
-    data, color = chart_of(rows), condition_color(names)
-    points = data.mark_point(filled=True, size=point_size, opacity=1)
+    channels = {"x": x, "y": y, "color": condition_color(names)}
+    shape = condition_shape(names)
     return (
-        data.mark_line(strokeWidth=width).encode(x=x, y=y, color=color),
-        points.encode(x=x, y=y, color=color, shape=condition_shape(names), tooltip=tooltip),
+        layer(rows, alt.MarkDef("line", strokeWidth=width), **channels),
+        layer(rows, point(point_size), shape=shape, tooltip=tooltip, **channels),
     )
 
 
-def labels(data: alt.Chart, x: alt.X, y: alt.Y, field: str) -> alt.Chart:
+def labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> alt.Chart:
     """Return the text of a field beside each point."""
-    labelled: alt.Chart = data.mark_text(align="left", dx=8, dy=-6, color=color_of(5))
-    return labelled.encode(x=x, y=y, text=field)
+    text = alt.MarkDef("text", align="left", dx=8, dy=-6, color=color_of(5))
+    return layer(rows, text, x=x, y=y, text=field)

@@ -198,9 +198,9 @@ def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
     revision = Revision("main", "1" * 40)
     gated = GatePlan(revision, revision, ("wall_s",), again=again)
-    found = shown(record_of(gated=gated)).plan.gated
-    assert found is not None
-    assert found.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+    assigned = shown(record_of(gated=gated)).plan.gated
+    assert assigned is not None
+    assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
 def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> ExperimentPlan:
@@ -222,10 +222,10 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
         ("--try-command", f"near=env TOKEN={CANARY} numactl -l"),
         advice=f"TOKEN={CANARY} {{command}}",
     )
-    found = shown(record_of(explains=explains)).plan.explains
-    assert found is not None
-    assert [one.advice for one in found.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
-    assert [one.asked_by for one in found.attempts] == [
+    assigned = shown(record_of(explains=explains)).plan.explains
+    assert assigned is not None
+    assert [one.advice for one in assigned.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
+    assert [one.asked_by for one in assigned.attempts] == [
         ("--try", "mine:TOKEN=$TOKEN"),
         ("--try-command", "near=env 'TOKEN=$TOKEN' numactl -l"),
     ]
@@ -260,16 +260,16 @@ def test_a_document_of_the_first_release_loses_the_values_of_its_commands() -> N
         PLAIN,
         environment={"variables": {"LC_TOKEN": CANARY}},
     )
-    found = document_without_hidden_values(analyse_campaign(record))
-    assert CANARY not in repr(found)
-    assert validated(found).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
-    assert found.comparisons[0].baseline == found.conditions[0].name == 'env TOKEN="$TOKEN" a'
-    assert document_without_hidden_values(found) == found
+    assigned = document_without_hidden_values(analyse_campaign(record))
+    assert CANARY not in repr(assigned)
+    assert validated(assigned).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
+    assert assigned.comparisons[0].baseline == assigned.conditions[0].name == 'env TOKEN="$TOKEN" a'
+    assert document_without_hidden_values(assigned) == assigned
 
 
 def test_a_document_without_values_comes_back_as_it_is() -> None:
-    found = analyse_campaign(record_of())
-    assert document_without_hidden_values(found) is found
+    assigned = analyse_campaign(record_of())
+    assert document_without_hidden_values(assigned) is assigned
 
 
 def test_a_short_value_is_replaced_behind_its_name_alone() -> None:

@@ -63,7 +63,7 @@ def test_more_of_one_kernel_is_more_time_in_it() -> None:
     assert first(more).cause == "more_time_in_function"
 
 
-def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
+def test_kernels_without_names_are_recognised_by_the_settings_of_the_library() -> None:
     code = function("(unknown)", "libblas.so.3", "unknown")
     nameless = replace(
         BLAS,
@@ -100,7 +100,7 @@ def test_the_slower_function_is_named_and_the_others_are_not() -> None:
     assert cause.evidence["function"] == "function_17"
 
 
-def test_what_has_no_name_is_told_by_its_caller() -> None:
+def test_a_function_without_a_name_is_named_by_its_caller() -> None:
     copying = function("(unknown)", "libc.so.6", "unknown")
     difference = made(
         functions={copying: change(0.0, 0.9, 0.1)},

@@ -51,7 +51,7 @@ def test_blocks_that_go_back_at_every_free_are_named_by_their_size() -> None:
     assert cause.evidence["calls"] == {"baseline": 1.0, "candidate": 8001.0}
 
 
-def test_their_page_faults_are_told_only_once() -> None:
+def test_their_page_faults_count_only_once() -> None:
     assert named(CHURN) == ["blocks_returned_at_free"]
 
 
@@ -99,8 +99,8 @@ def test_more_memory_is_not_smaller_pages() -> None:
 
 
 def test_memory_that_is_mapped_again_is_not_smaller_pages() -> None:
-    again = replace(SMALL_PAGES, calls={"mmap": calls(9, 900)})
-    assert not found_by("huge_pages_off", again)
+    remapped = replace(SMALL_PAGES, calls={"mmap": calls(9, 900)})
+    assert not found_by("huge_pages_off", remapped)
 
 
 def test_page_faults_are_charged_to_the_caller_of_what_has_no_name() -> None:

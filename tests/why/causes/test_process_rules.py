@@ -92,7 +92,7 @@ def test_a_thread_less_that_did_nothing_is_no_cause() -> None:
     assert not found_by("one_thread", idle)
 
 
-def test_fewer_threads_that_sleep_are_told_by_the_sleep() -> None:
+def test_fewer_threads_that_sleep_are_named_by_the_sleep() -> None:
     sleeping = replace(ALONE, waits={wait("clock_nanosleep"): change(0.0, 0.95, 0.05)})
     assert named(sleeping) == ["sleeping"]
 

@@ -25,13 +25,13 @@ def test_a_gap_that_is_not_certain_has_no_causes() -> None:
 
 
 def test_sources_that_see_no_difference_name_nothing() -> None:
-    alike = made(
+    equal = made(
         functions={WORK: change(1.0, 1.01, 0.02)},
         entries={"write": change(1.0, 1.01, 0.02)},
         calls={"write": calls(100, 100)},
         waits={wait("read"): change(1.0, 1.0, 0.1)},
     )
-    assert suggested_causes(alike) == ()
+    assert suggested_causes(equal) == ()
 
 
 def test_what_is_too_small_to_matter_is_not_named() -> None:

@@ -19,7 +19,7 @@ def test_the_docs_list_every_cause(cause: str) -> None:
     assert f"`{cause}`" in table
 
 
-def test_every_rule_is_asked_under_its_own_name() -> None:
+def test_every_rule_runs_under_its_own_name() -> None:
     rules = {
         name: value
         for module in (functions, memory, processes, system_calls)

@@ -84,7 +84,7 @@ def test_waiting_for_a_thread_that_takes_longer_is_no_lock() -> None:
     assert not found_by("lock_waits", joined)
 
 
-def test_a_lock_in_memory_without_a_name_is_told_by_the_function() -> None:
+def test_a_lock_in_memory_without_a_name_is_named_by_the_function() -> None:
     nameless = replace(
         LOCK,
         waits={wait("futex", "pop"): change(0.1, 2.0, 0.5)},
@@ -105,14 +105,14 @@ def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
     assert named(parent) == ["more_time_in_function"]
 
 
-def test_waiting_that_no_work_explains_is_named_by_its_door() -> None:
+def test_waiting_that_no_work_explains_is_named_by_its_entry_point() -> None:
     server = made(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
     cause = first(server)
     assert (cause.cause, cause.evidence["syscall"]) == ("waiting", "recvfrom")
     assert cause.evidence["function"] == "answer"
 
 
-def test_waiting_is_told_once_although_two_threads_wait() -> None:
+def test_waiting_counts_once_although_two_threads_wait() -> None:
     pair = replace(
         SLEEP,
         threads=change(2, 2),

@@ -58,7 +58,7 @@ def test_a_campaign_without_a_pair_cannot_be_explained() -> None:
         differs(lonely)
 
 
-def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
+def test_time_on_a_processor_goes_to_entry_points_and_functions() -> None:
     baseline = sampled({"main;work": 1.0, "main": 0.2})
     candidate = sampled(
         {"main;work": 1.0, "main": 0.2, "main;work;munmap@kernel": 0.6, "exit@kernel": 0.1}
@@ -108,7 +108,7 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
     assert any("stands for it" in words for words in difference.unseen["profile"])
 
 
-def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> None:
+def test_a_profile_that_disagrees_with_the_accounts_has_a_remark_and_is_not_scaled() -> None:
     profiles = Runs((sampled({"main": 0.3}),), (sampled({"main": 2.1}),))
     difference = differs(profile=profiles)
     assert difference.functions[MAIN].baseline == 0.3
@@ -126,7 +126,7 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     assert [function.name for function in difference.reached] == names
 
 
-def test_waits_are_told_by_door_and_function() -> None:
+def test_waits_are_split_by_entry_point_and_function() -> None:
     waits = Runs(
         (sampled({}, "waits"),),
         (sampled({"main;work;futex@kernel": 0.5, "main": 0.1}, "waits"),),
@@ -138,7 +138,7 @@ def test_waits_are_told_by_door_and_function() -> None:
     }
 
 
-def test_faults_are_counted_and_told_by_function() -> None:
+def test_faults_are_counted_and_split_by_function() -> None:
     faults = Runs(
         (sampled({"main;page_fault@kernel": 100.0}, "page_faults", total=180.0),),
         (sampled({"main;work;page_fault@kernel": 9e5}, "page_faults", total=1e6),),
@@ -150,13 +150,13 @@ def test_faults_are_counted_and_told_by_function() -> None:
 
 
 def test_system_calls_are_compared_name_by_name() -> None:
-    few = system_calls(calls("mmap", 12, 0.001), calls("stat", 1, 1e-6))
+    fewer = system_calls(calls("mmap", 12, 0.001), calls("stat", 1, 1e-6))
     many = system_calls(
         calls("mmap", 400_012, 0.9, sizes=sizes(_36864=400_000, _4096=12)),
         calls("openat", 3, 1e-5, errors={"ENOENT": 2}),
         threads=3,
     )
-    difference = differs(system_calls=Runs((few, few), (many, many)))
+    difference = differs(system_calls=Runs((fewer, fewer), (many, many)))
     assert list(difference.calls) == ["mmap", "openat", "stat"]
     mmap = difference.calls["mmap"]
     assert mmap.count.extra_ci == (400_000.0, 400_000.0)
@@ -167,7 +167,7 @@ def test_system_calls_are_compared_name_by_name() -> None:
     assert difference.threads is not None and difference.threads.extra == 2
 
 
-def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
+def test_allocations_are_split_by_size_class_and_requester() -> None:
     by = {"main;work;malloc@libc.so.6;35600 bytes@size": 3.5e9, "main;parse;16 bytes@size": 1e3}
     short = size_class(35_600, 100_000, (60_000, 35_000, 4_000))
     baseline = allocations(size_class(24, 500))
@@ -198,7 +198,7 @@ def test_instructions_are_compared_by_function() -> None:
     }
 
 
-def test_what_the_sources_missed_is_said_once() -> None:
+def test_each_remark_about_what_sources_missed_appears_once() -> None:
     profiles = Runs(
         (sampled({"main": 1.1}, unseen=("3 records had no room and are missing",)),),
         (sampled({"main": 2.1}, unseen=("17 records had no room and are missing",)),),

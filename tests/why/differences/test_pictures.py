@@ -121,14 +121,14 @@ def test_the_firefox_profile_is_whole() -> None:
         )
     after = document["threads"][1]
     kernel = [category["name"] for category in meta["categories"]].index("Kernel")
-    doors = [
+    entry_points = [
         after["stringArray"][after["funcTable"]["name"][func]]
         for func, category in zip(
             after["frameTable"]["func"], after["frameTable"]["category"], strict=True
         )
         if category == kernel
     ]
-    assert doors == ["mmap"]
+    assert entry_points == ["mmap"]
     assert after["processName"] == HOSTILE
 
 

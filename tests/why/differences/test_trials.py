@@ -74,7 +74,7 @@ def test_accounts_that_are_unknown_have_their_reason() -> None:
     assert difference.unseen["accounts"] == ("max_rss_bytes: the kernel hides it",)
 
 
-def test_a_trial_that_was_stopped_counts_with_its_time_and_that_is_said() -> None:
+def test_a_trial_that_was_stopped_counts_with_its_time_and_a_remark() -> None:
     pairs = trials([1.0, 1.1], [5.0, 60.0])
     stopped = replace(pairs.candidate[1], timed_out=True)
     difference = trials_difference(Runs(pairs.baseline, (pairs.candidate[0], stopped)))

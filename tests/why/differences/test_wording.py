@@ -88,7 +88,7 @@ def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None
     assert "uncertain" in sentence
 
 
-def test_waits_are_told_with_who_waits() -> None:
+def test_waits_are_named_with_the_waiting_function() -> None:
     def waited(work_s: float, sleep_s: float) -> Sampled:
         sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
         return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")

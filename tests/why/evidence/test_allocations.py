@@ -64,7 +64,7 @@ def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -
     assert evidence.unseen == ()
 
 
-def test_lifetimes_are_told_apart(tmp_path: Path) -> None:
+def test_lifetimes_are_distinguished(tmp_path: Path) -> None:
     body = "void *old = make(5000); churn(500, 100); usleep(20000); free(old); return 0;"
     program = compiled(tmp_path, main(body))
     evidence, _ = recorded(tmp_path, str(program))
@@ -227,7 +227,7 @@ def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:
     assert {"main", "many_large", "churn"} <= set(below)
 
 
-def test_a_static_program_is_said_not_to_be_seen(tmp_path: Path) -> None:
+def test_a_static_program_has_the_remark_that_it_cannot_be_seen(tmp_path: Path) -> None:
     program = compiled(tmp_path, main("churn(10, 100); return 0;"), "-static")
     evidence, status = recorded(tmp_path, str(program))
     assert (status, evidence.allocations) == (0, 0)
@@ -292,9 +292,9 @@ def test_a_full_disk_ends_the_recording_and_not_the_program(
         sum(size.allocations for size in evidence.classes if size.typical_bytes == SIZE) == counted
     )
     for words_of_it in missing:
-        told = [words for words in evidence.unseen if words_of_it in words]
-        assert len(told) == 1, evidence.unseen
-        assert "the disk of the temporary folder has no room" in told[0]
+        remarks = [words for words in evidence.unseen if words_of_it in words]
+        assert len(remarks) == 1, evidence.unseen
+        assert "the disk of the temporary folder has no room" in remarks[0]
 
 
 def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_either_condition_is_as_likely_to_be_observed_first() -> None:
     assert abs(first - seeds / 2) < 5 * (seeds / 4) ** 0.5
 
 
-def test_what_is_known_is_not_wanted_again() -> None:
+def test_known_observations_are_not_repeated() -> None:
     known = Observation("profile", 1, 2, 7, 1.0, b"{}", None)
     runs = draw_runs(0, 1, ("profile",), 2, 1, (known,))
     assert EvidenceRun("profile", 1, 2) not in runs
@@ -189,7 +189,7 @@ def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: P
     assert (tmp_path / "cleaned").exists()
 
 
-def test_no_run_starts_before_the_observation_of_the_one_before_was_taken() -> None:
+def test_no_run_starts_before_the_caller_has_the_observation_before() -> None:
     starter = ScriptedStarter(does=writes_calls())
     made = collect(plan_of(), BOTH, longest_s=0.1, starter_factory=starting(starter))
     assert len(starter.requests) == 0
@@ -212,8 +212,8 @@ def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on
         def run(self, request: Request, on_wait: object = None) -> Report:
             if "waits" in request.argv:
                 self.requests.append(request)
-                said = "chatter\nequipoise-evidence: perf_event_open: not permitted\n"
-                return replace(FINISHED, exit=1, error_tail=said)
+                message = "chatter\nequipoise-evidence: perf_event_open: not permitted\n"
+                return replace(FINISHED, exit=1, error_tail=message)
             return super().run(request)
 
     starter = Forbidden(does=writes_calls())
@@ -233,7 +233,7 @@ def test_a_missing_observer_is_found_out_before_anything_is_run(
     assert starter.requests == []
 
 
-def test_a_missing_valgrind_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_valgrind_is_the_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     (observation,) = collected(ScriptedStarter(), plan_of(), [EvidenceRun("instructions", 0, 1)])
     assert observation.failure == "valgrind is missing, which counts instructions"
@@ -242,7 +242,7 @@ def test_a_missing_valgrind_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("ignored", "failure"), [(False, "a fails under it: exit status 3"), (True, None)]
 )
-def test_a_program_that_fails_under_a_source_is_told_unless_failures_are_ignored(
+def test_a_program_that_fails_under_a_source_is_a_failure_unless_failures_are_ignored(
     ignored: bool, failure: str | None
 ) -> None:
     plan = plan_of(measure=Measure("/", ignore_failure=ignored))
@@ -251,20 +251,20 @@ def test_a_program_that_fails_under_a_source_is_told_unless_failures_are_ignored
     assert (observation.document is None) is not ignored
 
 
-def test_a_run_that_takes_for_ever_is_ended_and_told() -> None:
+def test_a_run_that_takes_for_ever_is_stopped_and_is_a_failure() -> None:
     starter = ScriptedStarter(replace(FINISHED, exit=None, signal=9, timed_out=True))
     (observation,) = collected(starter, plan_of(), BOTH[:1])
     assert observation.failure == "timed out after 60 s"
 
 
-def test_of_a_pair_the_newest_observation_counts_and_those_of_other_pairs_do_not() -> None:
+def test_the_latest_observation_of_a_pair_counts_and_no_other_pair() -> None:
     def seen(condition: int, position: int, at: float, repetition: int = 1) -> Observation:
         return Observation("profile", condition, repetition, position, at, b"{}", None)
 
     first = (seen(0, 0, 1.0), seen(1, 1, 2.0))
     other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
-    again = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
-    observations = (*first, *other_pair, *again)
+    later = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
+    observations = (*first, *other_pair, *later)
     assert {one.observed_at for one in observations_of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
     assert {one.observed_at for one in observations_of_pair(observations, 0, 2)} == {3.0, 4.0}
     assert latest_conditions(observations[:4]) == {0, 2}
@@ -309,7 +309,7 @@ def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: 
     assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
 
 
-def test_a_program_that_dies_under_every_source_is_told_so() -> None:
+def test_a_program_that_dies_under_every_source_is_a_failure_of_each() -> None:
     condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
     plan = plan_with(condition)
     runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
@@ -331,7 +331,7 @@ def test_of_a_server_and_its_client_the_server_is_observed() -> None:
     assert msgspec.json.decode(documents["allocations"], type=Allocations).allocations > 1000
 
 
-def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
+def test_a_server_whose_observer_is_refused_is_a_failure_and_the_next_source_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refused(process: ObservedProcess, folder: Path) -> ObservedProcess:

@@ -97,7 +97,7 @@ def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> 
 
 
 @needs_kernel
-def test_processes_that_are_too_short_to_be_sampled_are_told(tmp_path: Path) -> None:
+def test_processes_that_are_too_short_to_be_sampled_are_found(tmp_path: Path) -> None:
     shell = "number=0; while [ $number -lt 200 ]; do /bin/true; number=$((number + 1)); done"
     evidence = observed("profile", tmp_path, "sh", "-c", shell)
     assert evidence.total is not None
@@ -127,7 +127,7 @@ def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
     assert doors & {"clock_nanosleep", "system_call_entry"}
 
 
-def test_the_kernel_is_entered_by_a_named_door(tmp_path: Path) -> None:
+def test_the_kernel_is_entered_at_a_named_entry_point(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
     evidence = observed("profile", tmp_path, *copies)
     places = places_of(evidence.stacks)

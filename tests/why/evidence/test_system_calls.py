@@ -83,8 +83,8 @@ def test_calls_are_counted_with_their_sizes_and_their_errors(
     assert (calls["munmap"].sizes[0].value, calls["munmap"].sizes[0].count) == (40960, 400)
     assert calls["madvise"].count == 400
     assert calls["madvise"].modes[0].value == 4  # MADV_DONTNEED
-    asked = calls["access"] if "access" in calls else calls["faccessat"]
-    assert asked.errors["ENOENT"] >= 30
+    access = calls["access"] if "access" in calls else calls["faccessat"]
+    assert access.errors["ENOENT"] >= 30
     assert calls["munmap"].seconds > 0
     assert (evidence.processes, evidence.programs) == (1, 1)
 
@@ -319,7 +319,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
-def test_where_ptrace_is_forbidden_it_says_what_would_mend_that(tmp_path: Path) -> None:
+def test_where_ptrace_is_forbidden_there_is_a_hint(tmp_path: Path) -> None:
     wrapped = system_calls.wrap(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
     ptrace = "101"
     done = run(Process((sys.executable, "-c", FORBIDS, ptrace, *wrapped.command), ENVIRONMENT))

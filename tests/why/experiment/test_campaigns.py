@@ -107,7 +107,7 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     assert causes[1].summary.endswith("Nothing here can be changed to test it.")
 
 
-def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_an_intervention_that_was_not_tried_has_its_reason(tmp_path: Path) -> None:
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
@@ -122,7 +122,7 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     assert cause.summary.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
 
 
-def test_a_cost_that_both_bear_is_told_in_the_ratio_and_in_seconds(tmp_path: Path) -> None:
+def test_a_cost_of_both_conditions_is_given_as_a_ratio_and_in_seconds(tmp_path: Path) -> None:
     (cause,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
     assert cause.status == "open"
     assert "of the gap as a ratio, but" in cause.summary
@@ -254,8 +254,8 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
     of = stage.start(msgspec.structs.replace(plan, explains=None))
-    again = explaining(plan, run=of)
-    first, second = (stage.start(msgspec.structs.replace(again, seed=seed)) for seed in (2, 3))
+    repeated = explaining(plan, run=of)
+    first, second = (stage.start(msgspec.structs.replace(repeated, seed=seed)) for seed in (2, 3))
     stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)
     assert stage.ledger.explaining(first) == ()

@@ -25,20 +25,20 @@ LEAST_COVERED = 0.93
 def test_the_intervals_cover_the_true_share_and_false_outcomes_are_rare() -> None:
     """One intervention at the whole of alpha, in the campaigns that gave a share."""
     generator = np.random.default_rng(20)
-    given = missed = wrong = 0
+    known = missed = wrong = 0
     for noise in NOISES.values():
         for gap in GAPS:
             for share in SHARES:
                 for _ in range(EACH):
                     (outcome,) = simulated(gap, [Truth(share)], noise, generator, blocks=BLOCKS)
-                    given += outcome.share is not None
+                    known += outcome.share is not None
                     missed += misses(outcome, share)
                     wrong += is_wrong(outcome, share)
     # Few have a gap that is not called: a tenth beside a noise of 3 % needs some ten blocks.
-    assert given > 0.95 * len(NOISES) * len(GAPS) * len(SHARES) * EACH
-    assert missed <= (1.0 - LEAST_COVERED) * given
+    assert known > 0.95 * len(NOISES) * len(GAPS) * len(SHARES) * EACH
+    assert missed <= (1.0 - LEAST_COVERED) * known
     # Above this in one of a thousand such tests, at a true rate of exactly alpha.
-    assert wrong <= binom.ppf(0.999, given, ALPHA)
+    assert wrong <= binom.ppf(0.999, known, ALPHA)
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -29,7 +29,7 @@ def test_nothing_that_was_tried_makes_no_sentence() -> None:
     assert outcomes_sentence([]) == ""
 
 
-def test_where_the_ratio_and_the_seconds_disagree_both_are_said() -> None:
+def test_where_the_ratio_and_the_seconds_disagree_both_are_given() -> None:
     additive = msgspec.structs.replace(
         CLOSED,
         summary="answering fsync at once",
@@ -45,7 +45,7 @@ def test_where_the_ratio_and_the_seconds_disagree_both_are_said() -> None:
     )
 
 
-def test_a_gap_that_was_closed_from_its_other_end_is_told_so() -> None:
+def test_a_gap_closed_by_slowing_the_faster_one_is_marked() -> None:
     other_end = msgspec.structs.replace(
         CLOSED, outcome="open", from_candidate=0.0, from_baseline=0.97
     )

@@ -141,7 +141,7 @@ def test_what_tests_more_seconds_is_drawn_more_often() -> None:
     assert weights == pytest.approx([0.04, 0.01, 0.04])
 
 
-def test_causes_of_unknown_seconds_are_drawn_alike() -> None:
+def test_causes_of_unknown_seconds_are_drawn_equally_often() -> None:
     plan = planned(gap(0.0), intervention("x", "cause 0"), intervention("mine"))
     assert plan.explains is not None
     assert [one.weight for one in plan.explains.attempts] == [1.0, 1.0]
@@ -161,7 +161,7 @@ def test_with_nothing_to_try_it_says_why() -> None:
     assert "--try" in caught.value.hint
 
 
-def test_conditions_with_levels_are_told_apart_by_one_more() -> None:
+def test_conditions_with_levels_differ_in_one_more_level() -> None:
     leveled = Condition("a", ("/bin/a",), levels={"allocator": "glibc"})
     plan = msgspec.structs.replace(plan_of(), conditions=(leveled, leveled))
     found = planned(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
@@ -184,7 +184,7 @@ def effective(*interventions: Intervention, preloads: str | None = None) -> Plan
     return effective_plan(gap(0.01, plan=explained), interventions, request)
 
 
-def test_a_preload_that_is_not_mapped_is_told_and_the_others_are_tried() -> None:
+def test_a_preload_that_is_not_mapped_is_reported_and_the_others_are_tried() -> None:
     plan = effective(
         intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
     )

@@ -38,25 +38,25 @@ def those(case: Case) -> dict[str, Intervention]:
         (frozenset({"sse2"}), set()),
     ],
 )
-def test_each_is_told_of_the_best_that_the_cpu_is_able_to(
+def test_each_library_is_set_to_the_best_core_type_of_this_cpu(
     instructions: frozenset[str], names: set[str]
 ) -> None:
     interventions = those(case_of(at=site(instructions=instructions)))
     assert interventions.keys() == names | {"openblas", "blis"}
 
 
-def test_a_core_type_is_set_and_must_be_said_by_the_library() -> None:
-    told = those(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
-    altered = told.alter(using("openblas", OPENBLAS_CORETYPE="Haswell"))
+def test_a_core_type_is_set_and_the_library_must_report_it() -> None:
+    intervention = those(case_of(at=site(instructions=AVX512)))["openblas_skylakex"]
+    altered = intervention.alter(using("openblas", OPENBLAS_CORETYPE="Haswell"))
     assert altered.environment["OPENBLAS_CORETYPE"] == "SkylakeX"
     assert altered.tuned_for == ("SkylakeX",)
-    assert told.advice == "OPENBLAS_CORETYPE=SkylakeX {command}"
+    assert intervention.advice == "OPENBLAS_CORETYPE=SkylakeX {command}"
 
 
 def test_a_core_type_leaves_what_uses_another_library_alone() -> None:
-    told = those(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
-    assert told.alter(using("openblas")) == using("openblas")
-    assert told.alter(BASELINE).tuned_for == ("skx",)
+    intervention = those(case_of(at=site(instructions=AVX512)))["blis_skylakex"]
+    assert intervention.alter(using("openblas")) == using("openblas")
+    assert intervention.alter(BASELINE).tuned_for == ("skx",)
 
 
 def test_another_library_takes_the_place_of_one_and_of_its_settings() -> None:

@@ -83,7 +83,7 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
     assert reasons["never_mmap"] is None
 
 
-def test_a_path_that_cannot_be_preloaded_is_said() -> None:
+def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
     spaced = msgspec.structs.replace(site(), find_library=lambda name: f"/my home/{name}")
     for name in ("quick_sync", "dlmalloc"):
         reason = named(name, case_of(at=spaced)).impossible_because

@@ -31,8 +31,8 @@ def row_of(one: Intervention) -> list[str]:
 
 @pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
 def test_each_has_a_row(one: Intervention) -> None:
-    _, _, _, seen, advice = row_of(one)
-    assert (one.sham is not None) == ("sham" in seen)
+    _, _, _, proof, advice = row_of(one)
+    assert (one.sham is not None) == ("sham" in proof)
     assert (one.advice is None) == advice.startswith("none")
 
 
@@ -46,9 +46,11 @@ def test_its_causes_stand_there(one: Intervention) -> None:
 
 def test_core_types_stand_there_by_their_library() -> None:
     able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
-    told = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
+    interventions = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
     prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
-    assert {one.name.partition("_")[0] + "_" for one in told if "_" in one.name} == prefixes
+    assert {
+        one.name.partition("_")[0] + "_" for one in interventions if "_" in one.name
+    } == prefixes
 
 
 def library_asks(library: Blas) -> set[str]:

@@ -75,7 +75,7 @@ def test_a_server_is_started_by_the_command() -> None:
         ("own=nice \0", "null byte"),
     ],
 )
-def test_what_is_no_command_is_refused_with_its_mend(text: str, problem: str) -> None:
+def test_what_is_no_command_is_refused_with_a_hint(text: str, problem: str) -> None:
     with pytest.raises(UnusableInput, match=problem) as caught:
         user_command(text, host_site())
     assert caught.value.hint is not None

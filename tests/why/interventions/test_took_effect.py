@@ -78,10 +78,10 @@ def test_freed_memory_that_is_kept_is_not_faulted_in_again(tmp_path: Path) -> No
     program = str(compiled(tmp_path, CHURN))
     policy = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
     churn = Condition("15 KB", (program,), environment={"GLIBC_TUNABLES": policy})
-    kept = named("never_mmap", case_here(churn)).alter(churn)
-    verified(kept)
+    altered = named("never_mmap", case_here(churn)).alter(churn)
+    verified(altered)
     before = ran(churn, tmp_path).trial.accounting.minor_faults
-    after = ran(kept, tmp_path).trial.accounting.minor_faults
+    after = ran(altered, tmp_path).trial.accounting.minor_faults
     assert before is not None
     assert after is not None
     assert before > 2000 * 9 > 2000 > after
@@ -112,15 +112,15 @@ def test_a_host_without_huge_pages_says_how_to_have_them(tmp_path: Path) -> None
 FINCORE = "fincore --bytes --noheadings --output RES"
 
 
-def given(condition: Condition, file: Path) -> Condition:
+def with_file(condition: Condition, file: Path) -> Condition:
     return msgspec.structs.replace(condition, command=(*condition.command, str(file)))
 
 
 @pytest.mark.live("fincore", package="util-linux")
-def test_a_file_is_in_the_page_cache_or_not_as_it_was_asked(tmp_path: Path) -> None:
+def test_a_file_is_in_the_page_cache_or_not_by_the_intervention(tmp_path: Path) -> None:
     data = tmp_path / "it's data"
     data.write_bytes(b"x" * (1 << 20))
-    reads = given(shell(f'{FINCORE} "$0"'), data)
+    reads = with_file(shell(f'{FINCORE} "$0"'), data)
     case = msgspec.structs.replace(
         case_here(reads), causes=(cause("cold_file", file=str(data)), cause("sleeping", file="/x"))
     )
@@ -144,19 +144,19 @@ def test_a_file_that_the_program_drops_stays_in_the_page_cache(tmp_path: Path) -
         "os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)\n"
         f"subprocess.run([*'{FINCORE}'.split(), sys.argv[1]], check=True)\n"
     )
-    drops = given(Condition("python", (sys.executable, "-S", "-c", line)), data)
-    kept = named("keep_cache", case_here(drops))
-    assert kept.sham is not None
-    verified(kept.alter(drops))
-    assert int(printed(kept.alter(drops), tmp_path)) == 1 << 20
+    drops = with_file(Condition("python", (sys.executable, "-S", "-c", line)), data)
+    intervention = named("keep_cache", case_here(drops))
+    assert intervention.sham is not None
+    verified(intervention.alter(drops))
+    assert int(printed(intervention.alter(drops), tmp_path)) == 1 << 20
     if named("cold_files", case_here(drops)).impossible_because is None:
-        assert int(printed(kept.sham(drops), tmp_path)) == 0
+        assert int(printed(intervention.sham(drops), tmp_path)) == 0
 
 
 def test_a_file_that_a_trial_has_removed_is_no_failure(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes(b"x")
-    removes = given(shell("true"), data)
+    removes = with_file(shell("true"), data)
     case = case_here(removes)
     changes = [named("cold_files", case), named("warm_files", case)]
     data.unlink()
@@ -179,7 +179,7 @@ def test_a_file_in_memory_cannot_be_cold(tmp_path: Path) -> None:
     assert named("warm_files", case).impossible_because is None
 
 
-def test_without_a_file_it_is_said_that_none_is_named() -> None:
+def test_without_a_file_the_reason_is_that_none_is_named() -> None:
     reason = named("warm_files", case_of()).impossible_because
     assert reason is not None
     assert "names no file" in reason
@@ -259,7 +259,7 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
-def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path) -> None:
+def test_a_blas_reports_the_core_type_that_was_set(library: str, tmp_path: Path) -> None:
     chosen = next(one for one in design.BLAS_LIBRARIES if one.name == library)
     if not chosen.is_installed():
         pytest.skip(f"apt install {chosen.package}")

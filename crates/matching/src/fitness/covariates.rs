@@ -40,11 +40,11 @@ impl Covariates {
         let mut starts = vec![0];
         let mut of_columns = Vec::new();
         for column in 0..columns {
-            let wanted = match options.measure {
+            let is_used = match options.measure {
                 Measure::PValues(_) => options.kolmogorov_smirnov,
                 Measure::Distance(_, _) => true,
             };
-            if !wanted {
+            if !is_used {
                 continue;
             }
             let (ranks, distinct) = ranks((0..units.points()).map(|point| value(point, column)));

@@ -97,15 +97,15 @@ impl Linker {
             instructions: self.instructions,
         };
         if self.one_is_enough {
-            let found = match asking[..] {
+            let is_complete = match asking[..] {
                 [arm] => workspace.nearest.search::<false>(&search, arm),
                 _ => workspace.nearest.search::<true>(&search, true),
             };
-            if found {
+            if is_complete {
                 for arm in asking {
                     for point in units.arm(arm) {
-                        let found = workspace.nearest.of(point);
-                        link(units, arm, point, found, &mut workspace.links);
+                        let neighbours = workspace.nearest.of(point);
+                        link(units, arm, point, neighbours, &mut workspace.links);
                     }
                 }
                 tell(&workspace.links);
@@ -115,29 +115,35 @@ impl Linker {
         let drops = problem.caliper.is_some();
         for arm in asking {
             let Workspace { several, links, .. } = workspace;
-            several.search(&search, arm, problem.matches, drops, &mut |point, found| {
-                link(units, arm, point, found, links);
-                if links.len() >= BATCH {
-                    tell(links);
-                    links.clear();
-                }
-            });
+            several.search(
+                &search,
+                arm,
+                problem.matches,
+                drops,
+                &mut |point, neighbours| {
+                    link(units, arm, point, neighbours, links);
+                    if links.len() >= BATCH {
+                        tell(links);
+                        links.clear();
+                    }
+                },
+            );
         }
         tell(&workspace.links);
     }
 }
 
 /// Links a point to its neighbours, which share its weight.
-fn link(units: &Units, arm: bool, point: usize, found: &[u32], links: &mut Vec<Link>) {
+fn link(units: &Units, arm: bool, point: usize, neighbours: &[u32], links: &mut Vec<Link>) {
     let own_count = u64::from(units.count[point]);
     let own_weight = units.weight[point];
     let mut total = 0.0;
     let mut rows = 0;
-    for &other in found {
+    for &other in neighbours {
         total += units.weight[other as usize];
         rows += u64::from(units.count[other as usize]);
     }
-    for &other in found {
+    for &other in neighbours {
         let count = u64::from(units.count[other as usize]);
         let share = if total > 0.0 {
             units.weight[other as usize] / total

@@ -9,8 +9,8 @@ use crate::instructions::Instructions;
 use crate::problem::small;
 
 /// No more pairs than this, or this many times the points, are held at once.
-const MOST: usize = 1 << 20;
-const MOST_OF_EACH: usize = 16;
+const MIN_LIMIT: usize = 1 << 20;
+const MAX_HITS_OF_EACH: usize = 16;
 /// There is no neighbour to guess.
 pub const NOBODY: u32 = u32::MAX;
 
@@ -58,14 +58,14 @@ impl Nearest {
     pub fn search<const BOTH: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (rows, columns) = (units.arm(arm), units.arm(!arm));
-        let own = &search.arms[usize::from(arm)];
+        let blocks = &search.arms[usize::from(arm)];
         let others = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
         self.hits.clear();
         self.best.clear();
         let of = |point: usize| {
             if rows.contains(&point) {
-                own.of(point - rows.start)
+                blocks.of(point - rows.start)
             } else {
                 others.of(point - columns.start)
             }
@@ -92,18 +92,18 @@ impl Nearest {
                 self.of_batches[block / LANES][block % LANES] = furthest(reaches);
             }
         }
-        let most = MOST.max(units.points() * MOST_OF_EACH);
+        let limit = MIN_LIMIT.max(units.points() * MAX_HITS_OF_EACH);
         for first in rows.clone().step_by(TOGETHER) {
-            let asked = TOGETHER.min(rows.end - first);
+            let count = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
-            own.queries(place..place + asked, search.axes, &mut self.queries);
+            blocks.queries(place..place + count, search.axes, &mut self.queries);
             let mut reach = [-1.0; TOGETHER];
-            for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + asked]) {
+            for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + count]) {
                 *reach = search.axes.reach(best + search.tolerance);
             }
             let mut heard = Heard::<BOTH> {
                 search,
-                own,
+                blocks,
                 others,
                 first,
                 rows: rows.start,
@@ -116,7 +116,7 @@ impl Nearest {
                 of_batches: &mut self.of_batches,
             };
             scan::<_, BOTH>(search.instructions, targets, &self.queries, &mut heard);
-            if self.hits.len() > most {
+            if self.hits.len() > limit {
                 return false;
             }
         }
@@ -152,7 +152,7 @@ impl Nearest {
 
 struct Heard<'a, const BOTH: bool> {
     search: &'a Search<'a>,
-    own: &'a Blocks,
+    blocks: &'a Blocks,
     others: &'a Blocks,
     first: usize,
     rows: usize,
@@ -184,31 +184,31 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
     fn hit(&mut self, query: usize, point: usize) {
-        let own = self.first + query;
+        let row = self.first + query;
         let other = self.columns + point;
         let squared = self
             .search
             .axes
-            .squared(self.own.of(own - self.rows), self.others.of(point));
+            .squared(self.blocks.of(row - self.rows), self.others.of(point));
         let tolerance = self.search.tolerance;
-        let near_own = squared <= self.best[own] + tolerance;
+        let near_row = squared <= self.best[row] + tolerance;
         let near_other = BOTH && squared <= self.best[other] + tolerance;
-        if !(near_own || near_other) || !self.search.calipers.admit(own, other) {
+        if !(near_row || near_other) || !self.search.calipers.admit(row, other) {
             return;
         }
-        if near_own {
-            self.hits.push((small(own), small(other), squared));
-            if squared < self.best[own] {
-                self.best[own] = squared;
-                self.guess[own] = small(other);
+        if near_row {
+            self.hits.push((small(row), small(other), squared));
+            if squared < self.best[row] {
+                self.best[row] = squared;
+                self.guess[row] = small(other);
                 self.reach[query] = self.search.axes.reach(squared + tolerance);
             }
         }
         if near_other {
-            self.hits.push((small(other), small(own), squared));
+            self.hits.push((small(other), small(row), squared));
             if squared < self.best[other] {
                 self.best[other] = squared;
-                self.guess[other] = small(own);
+                self.guess[other] = small(row);
                 let block = point / LANES;
                 let reaches = &mut self.of_blocks[block];
                 reaches[point % LANES] = self.search.axes.reach(squared + tolerance);

@@ -13,7 +13,7 @@ const ROUNDING: f64 = 1e-10;
 pub struct SeveralNearest {
     neighbours: [SearchResult; TOGETHER],
     queries: Vec<f32>,
-    found: Vec<u32>,
+    points: Vec<u32>,
 }
 
 impl SeveralNearest {
@@ -28,19 +28,19 @@ impl SeveralNearest {
         tell: &mut dyn FnMut(usize, &[u32]),
     ) {
         let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
-        let own = &search.arms[usize::from(arm)];
+        let blocks = &search.arms[usize::from(arm)];
         let others = &search.arms[usize::from(!arm)];
         let targets = &search.stretched[usize::from(!arm)];
         for first in rows.clone().step_by(TOGETHER) {
-            let asked = TOGETHER.min(rows.end - first);
+            let count = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
-            own.queries(place..place + asked, search.axes, &mut self.queries);
+            blocks.queries(place..place + count, search.axes, &mut self.queries);
             for neighbours in &mut self.neighbours {
                 neighbours.start(needed as f64 - ROUNDING, search.tolerance);
             }
             let mut heard = Heard {
                 search,
-                own,
+                blocks,
                 others,
                 first,
                 rows: rows.start,
@@ -49,12 +49,12 @@ impl SeveralNearest {
                 neighbours: &mut self.neighbours,
             };
             scan::<_, false>(search.instructions, targets, &self.queries, &mut heard);
-            for (query, neighbours) in self.neighbours[..asked].iter_mut().enumerate() {
+            for (query, neighbours) in self.neighbours[..count].iter_mut().enumerate() {
                 if neighbours.end() || !drops {
-                    self.found.clear();
-                    self.found
-                        .extend(neighbours.found.iter().map(|&(_, other)| other));
-                    tell(first + query, &self.found);
+                    self.points.clear();
+                    self.points
+                        .extend(neighbours.points.iter().map(|&(_, other)| other));
+                    tell(first + query, &self.points);
                 }
             }
         }
@@ -63,7 +63,7 @@ impl SeveralNearest {
 
 struct Heard<'a> {
     search: &'a Search<'a>,
-    own: &'a Blocks,
+    blocks: &'a Blocks,
     others: &'a Blocks,
     first: usize,
     rows: usize,
@@ -78,14 +78,14 @@ impl Hits for Heard<'_> {
     }
 
     fn hit(&mut self, query: usize, point: usize) {
-        let own = self.first + query;
+        let row = self.first + query;
         let other = self.columns + point;
         let squared = self
             .search
             .axes
-            .squared(self.own.of(own - self.rows), self.others.of(point));
+            .squared(self.blocks.of(row - self.rows), self.others.of(point));
         let neighbours = &mut self.neighbours[query];
-        if squared > neighbours.reach() || !self.search.calipers.admit(own, other) {
+        if squared > neighbours.reach() || !self.search.calipers.admit(row, other) {
             return;
         }
         neighbours.take(squared, other, self.search.units.weight[other]);
@@ -97,7 +97,7 @@ impl Hits for Heard<'_> {
 #[derive(Default)]
 struct SearchResult {
     /// Squared distance and point.
-    found: Vec<(f64, u32)>,
+    points: Vec<(f64, u32)>,
     /// The nearest of the needed weight: squared distance and weight, ascending.
     nearest: Vec<(f64, f64)>,
     weight: f64,
@@ -110,7 +110,7 @@ struct SearchResult {
 impl SearchResult {
     /// Forgets everything.
     fn start(&mut self, needed: f64, tolerance: f64) {
-        self.found.clear();
+        self.points.clear();
         self.nearest.clear();
         self.weight = 0.0;
         self.needed = needed;
@@ -125,7 +125,7 @@ impl SearchResult {
 
     /// Takes a neighbour within reach.
     fn take(&mut self, squared: f64, point: usize, weight: f64) {
-        self.found.push((squared, small(point)));
+        self.points.push((squared, small(point)));
         if squared >= self.last {
             return;
         }
@@ -147,7 +147,7 @@ impl SearchResult {
     /// Leaves those that are needed and those that tie; answers whether there were enough.
     fn end(&mut self) -> bool {
         let reach = self.reach();
-        self.found.retain(|&(squared, _)| squared <= reach);
+        self.points.retain(|&(squared, _)| squared <= reach);
         self.weight >= self.needed
     }
 }

@@ -66,12 +66,12 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         .map(|helper| helper.cpu.to_string())
         .collect();
     helpers.reverse();
-    let mut own = WorkingSet::new(size);
-    let alone_s = alone(&mut own)?;
+    let mut working_set = WorkingSet::new(size);
+    let alone_s = alone(&mut working_set)?;
     let ring = Ring {
         helpers,
         first,
-        own,
+        working_set,
         alone_s,
     };
     Ok(OpenProbe::latency(ring)
@@ -81,9 +81,9 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
 }
 
 /// Measures the seconds of a hop of one process alone, which needs no switch.
-fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
+fn alone(working_set: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
-    let mut hops = |count| go_round(&mut end, own, count, 0);
+    let mut hops = |count| go_round(&mut end, working_set, count, 0);
     time_to_subtract(&mut hops)
 }
 
@@ -94,7 +94,7 @@ fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
 struct Ring {
     helpers: Vec<Helper>,
     first: End,
-    own: WorkingSet,
+    working_set: WorkingSet,
     alone_s: f64,
 }
 
@@ -102,7 +102,7 @@ impl Operation for Ring {
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
         let others = self.helpers.len() as u64;
         let laps = count.div_ceil(others + 1);
-        let round = go_round(&mut self.first, &mut self.own, laps, others)?;
+        let round = go_round(&mut self.first, &mut self.working_set, laps, others)?;
         let hops = laps * (others + 1);
         let switches = subtract(round, hops, self.alone_s)?;
         Ok(switches.mul_f64(count as f64 / hops as f64))
@@ -112,7 +112,7 @@ impl Operation for Ring {
 /// Sends a token on `laps` laps; each of the other processes adds one to it.
 fn go_round(
     end: &mut End,
-    own: &mut WorkingSet,
+    working_set: &mut WorkingSet,
     laps: u64,
     others: u64,
 ) -> Result<Duration, Problem> {
@@ -126,17 +126,17 @@ fn go_round(
         if token != expected {
             return Err(wrong("the ring", token, expected));
         }
-        own.visit();
+        working_set.visit();
     }
     Ok(started.elapsed())
 }
 
 /// Does the work of a helper.
 fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
-    let mut own = WorkingSet::new(size);
+    let mut working_set = WorkingSet::new(size);
     loop {
         let token = end.receive()?;
-        own.visit();
+        working_set.visit();
         end.send(token.wrapping_add(1))?;
     }
 }

@@ -91,13 +91,13 @@ fn give_back_each(token: &AtomicU32) -> Result<(), Problem> {
 
 /// Sleeps while the token is at a place, and returns its new place.
 #[inline]
-fn wait_while(token: &AtomicU32, there: u32) -> Result<u32, Problem> {
+fn wait_while(token: &AtomicU32, place: u32) -> Result<u32, Problem> {
     loop {
         let now = token.load(Ordering::Acquire);
-        if now != there {
+        if now != place {
             return Ok(now);
         }
-        let result = futex(token, libc::FUTEX_WAIT, there);
+        let result = futex(token, libc::FUTEX_WAIT, place);
         if result != 0 {
             let error = std::io::Error::last_os_error();
             // It moved before this thread slept, or a signal woke it: look again.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from msgspec import Struct
+from collections.abc import Iterator, Sequence
 
 from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
@@ -36,7 +34,10 @@ def primitives_tables(document: ResultDocument) -> Iterator[Table]:
     for condition in document.conditions:
         group = condition.levels.get(CLASS, document.run.study).replace("_", " ")
         groups.setdefault(group, []).append(condition)
-    processes = _processes(document)
+    processes: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
+    for trial in document.trials:
+        if trial.analysed and trial.condition in processes:
+            processes[trial.condition].append(trial)
     columns = (
         Column(""),
         Column("Median", "number"),
@@ -87,32 +88,8 @@ def primitives_sentence(document: ResultDocument) -> str:
     )
 
 
-class _Processes(Struct, frozen=True):
-    """Analysed processes of one row."""
-
-    known: int
-    """Number of processes that reported the metric."""
-    failed: int
-    failure: str
-    """Failure of the first one that failed; empty if none did."""
-
-
-def _processes(document: ResultDocument) -> dict[str, _Processes]:
-    rows: dict[str, list[TrialRow]] = {one.name: [] for one in document.conditions}
-    for row in document.trials:
-        if row.analysed and row.condition in rows:
-            rows[row.condition].append(row)
-    processes: dict[str, _Processes] = {}
-    for condition in document.conditions:
-        metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
-        failed = [one for one in rows[condition.name] if one.failure is not None]
-        reason = failed[0].unknown.get(metric, failed[0].failure or "") if failed else ""
-        known = sum(1 for one in rows[condition.name] if metric in one.metrics)
-        processes[condition.name] = _Processes(known, len(failed), reason)
-    return processes
-
-
-def _cells(condition: ConditionResult, processes: _Processes) -> Iterator[Cell]:
+def _cells(condition: ConditionResult, processes: Sequence[TrialRow]) -> Iterator[Cell]:
+    """Yield the cells of a row from its summary and its analysed processes."""
     metric = probe_metric(condition) or PRIMITIVE_METRICS[0]
     summary = condition.metrics.get(metric)
     if summary is None:
@@ -124,8 +101,10 @@ def _cells(condition: ConditionResult, processes: _Processes) -> Iterator[Cell]:
     yield Styled(show(summary.median), "strong")
     yield UNKNOWN if low is None or high is None else f"{show(low)} to {show(high)}"
     yield spread_text(summary)
-    yield str(processes.known)
+    yield str(sum(metric in process.metrics for process in processes))
     reasons = [condition.spread_because.get(metric, "")]
-    if processes.failed:
-        reasons.append(f"{processes.failed} processes failed: {processes.failure}")
+    failed = [process for process in processes if process.failure is not None]
+    if failed:
+        failure = failed[0].unknown.get(metric, failed[0].failure or "")
+        reasons.append(f"{len(failed)} processes failed: {failure}")
     yield Styled("; ".join(filter(None, reasons)), "dim")

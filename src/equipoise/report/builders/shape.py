@@ -340,11 +340,9 @@ def _companion_name(companion: ModeAssociation) -> str:
             return "random addresses (ASLR)" if value else "fixed addresses (no ASLR)"
         case "time" | "environment_bytes" | "argument_bytes":
             return _COMPANIONS[covariate][more]
-    return (
-        f"{covariate} {value:g}"
-        if value is not None
-        else f"{'high' if more else 'low'} {covariate}"
-    )
+    if value is not None:
+        return f"{covariate} {value:g}"
+    return f"{'high' if more else 'low'} {covariate}"
 
 
 def _level_table(levels: Sequence[Levelled]) -> Table:

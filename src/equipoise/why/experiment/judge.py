@@ -101,7 +101,9 @@ class Experiment:
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; they share alpha."""
     level = judgement.alpha / max(1, len(explains.attempts))
-    return tuple(Attempt(one, level, judgement.primary_metric) for one in explains.attempts)
+    return tuple(
+        Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
+    )
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
@@ -119,11 +121,13 @@ class Attempt:
     ``level`` is 1 minus the coverage of its interval.
     """
 
-    def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
+    def __init__(
+        self, planned: PlannedIntervention, level: float, metric: str, engine: int
+    ) -> None:
         self.planned = planned
         self.level = level
         self._metric = metric
-        self.blocks = InterventionBlocks(level)
+        self.blocks = InterventionBlocks(level, engine)
         """Blocks in which it was tried."""
         self.so_far = self.blocks.rounded_effect()
         """Its outcome, with sets whose ends are rounded outwards."""

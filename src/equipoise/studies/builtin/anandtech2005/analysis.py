@@ -205,12 +205,12 @@ def _beside(measured: StudyData, table: Table) -> str:
     if not ratios:
         return ""
     quicker = sum(ratio < 1.0 for ratio in ratios.values())
-    least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    lowest, highest = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     where = ", on the same CPU" if any(map(_is_placed, table.columns)) else ""
-    largest = f", {most} ×{short(ratios[most])}" if most != least else ""
+    largest = f", {highest} ×{short(ratios[highest])}" if highest != lowest else ""
     return (
         f"{table.title.removesuffix(', µs')}{where}: in {quicker} of {len(ratios)} columns this "
-        f"host is below the least of the four; {least} takes ×{short(ratios[least])} of "
+        f"host is below the least of the four; {lowest} takes ×{short(ratios[lowest])} of "
         f"it{largest}."
     )
 
@@ -223,11 +223,12 @@ def _systems() -> str:
     }
     slower = sum(ratio > 1.0 for ratio in ratios.values())
     mean = statistics.geometric_mean(ratios.values())
-    most = max(ratios, key=ratios.__getitem__)
+    highest = max(ratios, key=ratios.__getitem__)
     return (
         f"Of the two G5s Darwin took more than Linux in {slower} of {len(ratios)} columns, "
-        f"×{short(mean)} in the geometric mean and ×{short(ratios[most])} for {most}: that is what "
-        "the article blames on the operating system. No system but this one was measured here."
+        f"×{short(mean)} in the geometric mean and ×{short(ratios[highest])} for {highest}: that "
+        "is what the article blames on the operating system. No system but this one was measured "
+        "here."
     )
 
 

@@ -115,11 +115,11 @@ def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
 def _knee(measured: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
     if len(points) < 2 or points[0].clients != 1:
         return None
-    most = max(points, key=lambda point: point.median).clients
-    if most == 1:
+    clients = max(points, key=lambda point: point.median).clients
+    if clients == 1:
         return Knee(1.0, (None, None), 1)
-    ratio = measured.ratio(metric, THREADS, str(most), "1", **levels)
-    return None if ratio is None else Knee(ratio.ratio, ratio.ratio_ci, most)
+    ratio = measured.ratio(metric, THREADS, str(clients), "1", **levels)
+    return None if ratio is None else Knee(ratio.ratio, ratio.ratio_ci, clients)
 
 
 def _knee_text(knee: Knee | None) -> str:
@@ -136,12 +136,12 @@ def _knee_text(knee: Knee | None) -> str:
 
 def _best(curves: Sequence[Curve]) -> str:
     """Return which setting brought the most."""
-    most, clients, setting = max(
+    throughput, clients, setting = max(
         (point.median, point.clients, curve.levels["setting"])
         for curve in curves
         for point in curve.points
     )
-    return f"{short(most)} transactions per s at most, with {setting} at {_clients(clients)}"
+    return f"{short(throughput)} transactions per s at most, with {setting} at {_clients(clients)}"
 
 
 def _clients(count: int) -> str:
@@ -171,8 +171,8 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
 
 def _bars(values: Sequence[float]) -> str:
     """Return a small picture of a curve, from zero."""
-    most = max(values)
-    return "".join(_BARS[round((len(_BARS) - 1) * value / most)] for value in values)
+    largest = max(values)
+    return "".join(_BARS[round((len(_BARS) - 1) * value / largest)] for value in values)
 
 
 def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:

@@ -18,39 +18,39 @@ import numpy as np
 REPEAT = 3
 
 
-def prepared(task: str, size: int) -> Callable[[], Any]:
+def task_of(task: str, size: int) -> Callable[[], Any]:
     """Return the task, ready to be run."""
     draws = np.random.default_rng(1)
     if task == "sort":
         numbers = draws.random(size)
         return lambda: np.sort(numbers)
-    left = draws.random((size, size))
+    matrix = draws.random((size, size))
     if task == "dgemm":
         right = draws.random((size, size))
-        return lambda: left @ right
+        return lambda: matrix @ right
     if task == "invert":
-        heavy = left + size * np.eye(size)
+        heavy = matrix + size * np.eye(size)
         return lambda: np.linalg.inv(heavy)
     raise SystemExit(f"no task {task}")
 
 
-def main(task: str, size: int, door: Path) -> None:
+def main(task: str, size: int, metrics: Path) -> None:
     """Run it and report."""
-    run = prepared(task, size)
-    taken: list[float] = []
+    run = task_of(task, size)
+    seconds: list[float] = []
     for _ in range(REPEAT):
         started = time.perf_counter()
         answer = run()
-        taken.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - started)
         assert len(answer)
     samples: list[dict[str, Any]] = [
-        {"metric": "work_s", "value": sum(taken) / REPEAT, "unit": "s"},
+        {"metric": "work_s", "value": sum(seconds) / REPEAT, "unit": "s"},
         *(
-            {"metric": "work_s", "value": one, "iteration": number, "unit": "s"}
-            for number, one in enumerate(taken, start=1)
+            {"metric": "work_s", "value": value, "iteration": number, "unit": "s"}
+            for number, value in enumerate(seconds, start=1)
         ),
     ]
-    with door.open("a", encoding="utf-8") as file:
+    with metrics.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps(sample) + "\n" for sample in samples)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import chart_of, frame
+from equipoise.figures.building import frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
@@ -32,24 +32,24 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 def beside_chart(primitive: Primitive) -> alt.LayerChart:
     """Draw one primitive beside the throughput."""
-    divisor, unit = unit_of("latency_s", min(point.cost_s for point in primitive.points))
-    data = chart_of(
-        [
-            {
-                "condition": point.condition,
-                "cost": point.cost_s / divisor,
-                "throughput": point.throughput_per_s,
-            }
-            for point in primitive.points
-        ]
-    )
+    divisor, unit = unit_of("latency_s", min(one.cost_s for one in primitive.points))
+    rows = [
+        {
+            "condition": one.condition,
+            "cost": one.cost_s / divisor,
+            "throughput": one.throughput_per_s,
+        }
+        for one in primitive.points
+    ]
     x = log_x("cost:Q", f"{primitive.name}, in {unit}", 30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     tooltip = ["condition:N", "cost:Q", alt.Tooltip("throughput:Q", format=",.0f")]
-    marks = data.mark_point(filled=True, size=80, opacity=1, color=color_of(0))
     title = f"The server's throughput beside {primitive.name}"
     return frame(
-        [marks.encode(x=x, y=y, tooltip=tooltip), labels(data, x, y, "condition:N")],
+        [
+            layer(rows, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            labels(rows, x, y, "condition:N"),
+        ],
         title=title,
         description=f"{title}: medians of each condition.",
         height=360,

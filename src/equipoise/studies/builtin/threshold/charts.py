@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import chart_of, frame
+from equipoise.figures.building import frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
@@ -50,19 +50,16 @@ def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
         scale=alt.Scale(type="log", nice=False, padding=20),
         axis=alt.Axis(format="~r", tickCount=6),
     )
-    front = chart_of([row for row in rows if row["front"]])
-    beaten = chart_of([row for row in rows if not row["front"]])
-    line = front.mark_line(strokeWidth=2, color=color_of(0), interpolate="step-after")
-    marks = (
-        front.mark_point(filled=True, size=80, opacity=1, color=color_of(0)),
-        beaten.mark_point(filled=False, size=70, color=color_of(5)),
-    )
+    front, beaten = ([row for row in rows if row["front"] is side] for side in (True, False))
+    step = alt.MarkDef("line", strokeWidth=2, color=color_of(0), interpolate="step-after")
+    hollow = alt.MarkDef("point", filled=False, size=70, color=color_of(5))
     tooltip = ["threshold:N", "peak:Q", "time:Q"]
     return frame(
         [
-            line.encode(x=x, y=y, order=alt.Order("peak:Q")),
-            *(mark.encode(x=x, y=y, tooltip=tooltip) for mark in marks),
-            labels(chart_of(rows), x, y, "threshold:N"),
+            layer(front, step, x=x, y=y, order=alt.Order("peak:Q")),
+            layer(front, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
+            layer(beaten, hollow, x=x, y=y, tooltip=tooltip),
+            labels(rows, x, y, "threshold:N"),
         ],
         title=f"{work}: time against memory by threshold",
         description=f"Median time against median peak memory of {work} for each threshold.",

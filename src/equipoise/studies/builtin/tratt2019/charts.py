@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import altair as alt
 import numpy as np
 
-from equipoise.figures.building import chart_of, frame
+from equipoise.figures.building import chart_of, frame, layer, point
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
 from equipoise.figures.theme import color_of
@@ -92,11 +92,11 @@ def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart
         {"steps": rounded(float(count)), "time": rounded(float(time / divisor))}
         for count, time in zip(steps[::every], values[::every], strict=True)
     ]
-    points = chart_of(rows).mark_point(filled=True, size=12, opacity=0.5, color=color_of(0))
+    marks = point(12, opacity=0.5, color=color_of(0))
     x = alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s"))
     y = alt.Y("time:Q", title=f"time of the searches, in {unit}")
     return frame(
-        [points.encode(x=x, y=y)],
+        [layer(rows, marks, x=x, y=y)],
         title=f"{name}: time by steps",
         notes=[f"one run in {every} is drawn"] if every > 1 else [],
         description=f"Scatter plot of search time by number of steps of {name}.",

@@ -1,0 +1,90 @@
+"""Coarse clocks: what cannot be told from a tie wins nothing, whichever condition is faster."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from equipoise.stats.resolution import PastCosts
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge
+from tests.stats.simulated import at_most
+
+ALPHA = 0.05
+CAMPAIGNS = 200
+BLOCKS = 200
+
+
+def coarse_campaign(
+    seed: int, ticks: float, sd: float, ratio: float, quantum: float | None, engine: int = 2
+) -> PairedBlocks:
+    """Costs of so many ticks, each rounded up or down by where the clock's tick happens to lie."""
+    generator = np.random.default_rng(seed)
+    times = ticks * np.exp(generator.normal(0.0, sd, (BLOCKS, 2))) * [1.0, ratio]
+    counted = np.floor(times + generator.random((BLOCKS, 2)))
+    orders = generator.choice(np.array([-1, 1], dtype=np.int8), BLOCKS)
+    return PairedBlocks(counted[:, 0], counted[:, 1], orders, quantum=quantum, engine=engine)
+
+
+def misses(ticks: float, sd: float, engine: int) -> int:
+    """Number of campaigns that ever leave out the true ratio, which is 2."""
+    excluded = (
+        coarse_campaign(seed, ticks, sd, 2.0, 1.0, engine).engine.blocks_to_exclude(
+            math.log(2.0), ALPHA
+        )
+        for seed in range(CAMPAIGNS)
+    )
+    return sum(after is not None for after in excluded)
+
+
+@pytest.mark.parametrize(("ticks", "sd"), [(10.0, 0.1), (5.0, 0.3), (3.0, 0.3)])
+def test_a_ratio_of_two_in_a_few_ticks_is_left_out_in_at_most_alpha(
+    ticks: float, sd: float
+) -> None:
+    assert misses(ticks, sd, engine=2) <= at_most(CAMPAIGNS, ALPHA)
+
+
+def test_the_first_engine_left_it_out_more_often() -> None:
+    assert misses(5.0, 0.3, engine=1) > at_most(CAMPAIGNS, ALPHA)
+
+
+def test_ticks_that_nobody_told_are_inferred_and_make_nothing_equivalent() -> None:
+    # The candidate takes 20 % longer, which a clock of one tick in three hardly shows.
+    verdicts = [
+        judge([coarse_campaign(seed, 3.0, 0.02, 1.2, None)], min_effect=1.0, alpha=ALPHA)[0].verdict
+        for seed in range(60)
+    ]
+    assert verdicts.count("equivalent") <= at_most(60, ALPHA)
+    assert verdicts.count("faster") <= at_most(60, ALPHA)
+
+
+@pytest.mark.parametrize(
+    ("costs", "quantum"),
+    [
+        ([0.012, 0.013, 0.02], 1e-3),
+        ([3.0, 4.0], 1.0),
+        ([8192.0, 4096.0, 12288.0, 8192.0, 4096.0, 4096.0], 4096.0),
+        ([1 / 60, 2 / 60, 3 / 60, 2 / 60, 1 / 60, 1 / 60], 1 / 60),
+    ],
+)
+def test_the_resolution_is_what_the_costs_are_whole_multiples_of(
+    costs: list[float], quantum: float
+) -> None:
+    past = PastCosts(None)
+    past.add(*costs)
+    assert past.quantum == pytest.approx(quantum)
+
+
+def test_costs_of_a_fine_clock_show_no_resolution() -> None:
+    past = PastCosts(None)
+    past.add(*np.random.default_rng(1).normal(1.0, 0.1, 50).tolist())
+    assert past.tolerance() < 1e-12
+
+
+def test_a_resolution_that_is_known_is_not_inferred() -> None:
+    past = PastCosts(0.004)
+    past.add(0.02, 0.04, math.inf, 0.0)
+    assert past.quantum == 0.004
+    assert past.tolerance() == pytest.approx(1.5 * 0.004 / 0.02)
