@@ -237,7 +237,7 @@ def method_of(document: Document) -> str:
 
 def test_the_method_says_where_the_variances_come_from() -> None:
     def method(result: MatchResult) -> str:
-        return method_of(match_document(result, balance_of(result), None, ASKED))
+        return method_of(match_document(result, balance_of(result), None, QUESTION))
 
     assert "The variance of each unit comes from its 2 nearest units in its own arm." in method(
         matched()
@@ -256,7 +256,7 @@ def test_many_units_without_neighbours_are_warned_of() -> None:
     result = match(outcome, treated, cell, exact=True)
     assert result.n_without_neighbors
     balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
-    found = match_document(result, balance, None, ASKED)
+    found = match_document(result, balance, None, QUESTION)
     assert "few-neighbours" in codes_of(found)
     number, units = result.n_without_neighbors, len(np.unique(result.treated_index))
     units += len(np.unique(result.control_index))
@@ -269,4 +269,4 @@ def test_many_units_without_neighbours_are_warned_of() -> None:
         if warning.code == "few-neighbours"
     ]
     assert warning.summary.startswith(f"{number} of {units} matched units have no comparable unit")
-    assert "few-neighbours" not in codes_of(match_document(matched(), balance, None, ASKED))
+    assert "few-neighbours" not in codes_of(match_document(matched(), balance, None, QUESTION))
