@@ -99,8 +99,8 @@ class Experiment:
 
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
-    """Return all attempts of a campaign, without a block; they share alpha."""
-    level = judgement.alpha / max(1, len(explains.attempts))
+    """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
+    level = judgement.alpha / max(1, sum(one.is_reachable for one in explains.attempts))
     return tuple(
         Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
     )
@@ -157,9 +157,10 @@ class Attempt:
         self.ended_because = self.ended_because or because
 
     def is_settled(self, min_blocks: int) -> bool:
-        """Return whether it needs no further block."""
+        """Return whether it needs no further block, or none at all: it reaches no cause."""
         has_outcome = len(self.blocks) >= min_blocks and is_final(self.so_far)
-        return has_outcome or self.ended_because is not None
+        is_over = self.ended_because is not None or not self.planned.is_reachable
+        return has_outcome or is_over
 
 
 def _weights(attempts: list[Attempt]) -> list[float]:
@@ -176,11 +177,15 @@ def _weights(attempts: list[Attempt]) -> list[float]:
 def _status(attempt: Attempt) -> ComparisonStatus:
     logs = attempt.so_far.logs
     closes = describe_fraction(logs.estimate, (logs.low, logs.high))
+    if attempt.ended_because is not None:
+        closes = "ended"
+    elif not attempt.planned.is_reachable:
+        closes = "cannot reach it"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.so_far.outcome,
         None,
         (None, None),
         blocks=len(attempt.blocks),
-        closes=closes if attempt.ended_because is None else "ended",
+        closes=closes,
     )
