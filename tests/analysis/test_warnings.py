@@ -7,7 +7,7 @@ import msgspec.structs
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Trial
-from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.result import CarryOver, Comparison, RatioSegment
 from tests.plans import plan_of
 
 CALM = Comparison(
@@ -87,6 +87,21 @@ def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
         CALM, ratio=0.95, ratio_ci=(1 / 1.10, 1 / 1.002), verdict="faster"
     )
     assert codes(mirrored) == ["inflated"]
+
+
+def test_an_overstatement_is_told_by_what_is_known_and_never_as_a_bound() -> None:
+    touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
+    (warning,) = warnings_of(record(blocks=0), [touching], None, {})
+    assert "up to" not in warning.summary
+    assert "on average" in warning.summary
+
+
+def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_point() -> None:
+    stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
+    changed = msgspec.structs.replace(CALM, ratio_is_constant=False, ratio_segments=stretches)
+    (warning,) = warnings_of(record(blocks=0), [changed], None, {})
+    assert warning.code == "no_constant_ratio"
+    assert "before block 12 +20.0 %" in warning.summary
 
 
 def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
