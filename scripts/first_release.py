@@ -22,15 +22,8 @@ PROSE = frozenset(
     | {"across", "notes", "paragraphs", "title", "answer", "headings", "spread_because"}
 )
 ADDED = frozenset(
-    {
-        "engine",
-        "equivalence_ci",
-        "equivalence_level",
-        "means_veto",
-        "ratio_is_constant",
-        "ratio_segments",
-        "resolutions",
-    }
+    {"engine", "equivalence_ci", "equivalence_level", "means_veto"}
+    | {"ratio_is_constant", "ratio_segments", "resolutions", "unchanged"}
 )
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})
