@@ -23,7 +23,7 @@ PROSE = frozenset(
 )
 ADDED = frozenset(
     {"engine", "equivalence_ci", "equivalence_level", "means_veto", "ranking"}
-    | {"ratio_is_constant", "ratio_segments"}
+    | {"ratio_is_constant", "ratio_segments", "resolutions", "unchanged"}
 )
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})

@@ -18,6 +18,7 @@ mod order_statistics;
 mod past;
 pub mod probability;
 mod search;
+pub mod sensitivity;
 pub mod sequence;
 mod wealth;
 
@@ -27,4 +28,5 @@ pub use engine::{Engine, VerdictRules};
 pub use forecast::{Forecast, Memory};
 pub use fraction::FractionSequence;
 pub use probability::SlowerCount;
+pub use sensitivity::Sensitivity;
 pub use sequence::BettingSequence;

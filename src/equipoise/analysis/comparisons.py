@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
+from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
@@ -18,6 +18,7 @@ from equipoise.model.result import CarryOver, Comparison
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.means import ratio_of_means
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import (
@@ -55,12 +56,14 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     return judge_pairings(plan, pairings)
 
 
-def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
+def primary_ratios(
+    plan: Plan, costs: BlockCosts, resolution: Resolution
+) -> dict[str, float | None]:
     """Return the ratio of each candidate on the primary metric, by name, without a judgement."""
     metric = plan.judgement.primary_metric
     ratios: dict[str, float | None] = {}
     for one in plan.contrasts:
-        pairs = pairing_of(plan, metric, costs, one).pairs
+        pairs = pairing_of(plan, metric, costs, one, resolution).pairs
         ratios.setdefault(plan.conditions[one.candidate].name, typical_ratio(pairs))
     return ratios
 
@@ -99,8 +102,8 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
         A trial does not know the metric.
     """
     costs = block_costs(plan, blocks, metric)
-    inverse = is_more_better(blocks, metric)
-    return [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts]
+    resolution = resolution_of(blocks, metric)
+    return [pairing_of(plan, metric, costs, one, resolution) for one in plan.contrasts]
 
 
 def pairing_of(
@@ -108,17 +111,16 @@ def pairing_of(
     metric: str,
     costs: BlockCosts,
     contrast: Contrast,
-    *,
-    more_is_better: bool = False,
+    resolution: Resolution,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
     pairs = costs.paired(
         contrast,
-        quantum=QUANTA.get(metric),
+        resolution=resolution,
         engine=plan.judgement.engine,
         control=plan.control,
     )
-    return Pairing(metric, contrast, costs, pairs, more_is_better)
+    return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
 
 def is_more_better(blocks: Blocks, metric: str) -> bool:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from equipoise.analysis.comparisons import primary_ratios
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import iso_time
-from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
+from equipoise.campaign.blocks import block_costs, complete_blocks, resolution_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
@@ -93,11 +93,10 @@ def _read(record: RunRecord) -> _Campaign:
     if blocks:
         metric = plan.judgement.primary_metric
         costs = block_costs(plan, blocks, metric)
-        ratios = primary_ratios(plan, costs)
+        resolution, engine = resolution_of(blocks, metric), plan.judgement.engine
+        ratios = primary_ratios(plan, costs, resolution)
         for contrast in plan.contrasts:
-            error = _error(
-                costs.paired(contrast, quantum=QUANTA.get(metric), engine=plan.judgement.engine)
-            )
+            error = _error(costs.paired(contrast, resolution=resolution, engine=engine))
             if error is not None:
                 errors.setdefault(_names(plan, contrast), error)
     return _Campaign(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, is_more_better, pairing_of
-from equipoise.campaign.blocks import block_costs
+from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
 from equipoise.stats.ranking import (
@@ -57,14 +57,15 @@ def ranked_groups(plan: Plan, blocks: Blocks) -> list[RankedGroup]:
     """Return the blocks of all pairs of each group among which the fastest is asked."""
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
+    resolution = resolution_of(blocks, metric)
     # The twin of the baseline says nothing of two candidates.
     without_control = replace(plan, control=None)
 
     def blocks_of(contrast: Contrast) -> PairedBlocks:
-        return pairing_of(plan, metric, costs, contrast).pairs
+        return pairing_of(plan, metric, costs, contrast, resolution).pairs
 
     def blocks_of_candidates(pair: Pair) -> PairedBlocks:
-        return pairing_of(without_control, metric, costs, Contrast(*pair)).pairs
+        return pairing_of(without_control, metric, costs, Contrast(*pair), resolution).pairs
 
     return [
         RankedGroup(

@@ -23,6 +23,7 @@ from equipoise.stats.ranking import (
     open_pairs,
     pair_of,
 )
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -69,6 +70,7 @@ class InterimAnalysis:
             PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
+        self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
@@ -80,9 +82,14 @@ class InterimAnalysis:
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
+        for metric, one in read.items():
+            if one.resolution is not None:
+                self._resolutions.setdefault(metric, one.resolution)
         for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
+            if metric in self._resolutions:
+                pairs.set_resolution(self._resolutions[metric])
             add_block(pairs, read[metric], contrast, self._plan)
-        self._race.add(read)
+        self._race.add(read, self._resolutions)
         self._blocks += 1
         self._seconds += block_seconds(block)
 
@@ -221,11 +228,14 @@ class _Race:
         )
         self._known: VerdictCache = {}
 
-    def add(self, read: Mapping[str, BlockRead]) -> None:
-        """Add one complete block to every pair of candidates."""
+    def add(self, read: Mapping[str, BlockRead], resolutions: Mapping[str, Resolution]) -> None:
+        """Add one complete block to every pair of candidates; metrics may have resolutions."""
+        metric = self._judgement.primary_metric
         for group in self._groups:
-            block = read[self._judgement.primary_metric]
+            block = read[metric]
             for (baseline, candidate), pairs in group.among_candidates.items():
+                if metric in resolutions:
+                    pairs.set_resolution(resolutions[metric])
                 add_block(pairs, block, Contrast(baseline, candidate), self._without_control)
 
     def open_pairs(self, with_baseline: Mapping[Pair, Verdict]) -> tuple[Pair, ...]:
