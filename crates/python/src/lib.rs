@@ -14,7 +14,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::betting::{BettingSequence, FractionSequence, VerdictRules, verdict_rules};
+    use crate::betting::{
+        BettingSequence, FractionSequence, VerdictRules, common_interval, verdict_rules,
+    };
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]

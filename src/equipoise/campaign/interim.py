@@ -6,11 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.campaign.blocks import QUANTA, add_block, read_block
+from equipoise.campaign.blocks import QUANTA, add_block, judges_across_layouts, read_block
 from equipoise.campaign.progress import ComparisonStatus
+from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
+from equipoise.stats.layouts import judge_across_layouts
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -46,6 +48,8 @@ class InterimAnalysis:
             PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
+        self._across_layouts = judges_across_layouts(plan)
+        self._layouts: tuple[list[int], ...] = tuple([] for _ in self._pairs)
         self._blocks = 0
         self._analysed_at = 0
         self._latest: tuple[_Interim, ...] = ()
@@ -54,8 +58,11 @@ class InterimAnalysis:
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
-        for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
+        compared = zip(self._compared, self._pairs, self._layouts, strict=True)
+        for (contrast, metric), pairs, layouts in compared:
             add_block(pairs, read[metric], contrast, self._plan)
+            if self._across_layouts and len(pairs) > len(layouts):
+                layouts.append(layout_of_block(self._plan, "measured", block[0].block))
         self._blocks += 1
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
@@ -83,6 +90,11 @@ class InterimAnalysis:
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._plan.gated is None:
             judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+            if self._across_layouts:
+                count = len(self._plan.layouts)
+                judged = judge_across_layouts(
+                    self._pairs, judged, self._layouts, count=count, min_effect=effect, alpha=alpha
+                )
             return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
         gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)

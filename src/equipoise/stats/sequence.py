@@ -147,6 +147,11 @@ class PairedBlocks:
             return np.full_like(below, self._past.tolerance())
         return tie_tolerance(below, above, self._past.quantum)
 
+    @property
+    def tolerance(self) -> float:
+        """Log difference that the resolution of the metric can hide, at the costs so far."""
+        return 0.0 if self._past.is_empty else self._past.tolerance()
+
     def __len__(self) -> int:
         """Return the number of blocks."""
         return len(self.engine)

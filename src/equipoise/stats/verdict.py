@@ -264,7 +264,7 @@ def finite_ratio(log_ratio: float) -> float | None:
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
     interval, is_constant = _running_interval(blocks, alpha)
-    equivalence, _ = _running_interval(blocks, _equivalence_level(blocks, alpha))
+    equivalence, _ = _running_interval(blocks, equivalence_level(blocks, alpha))
     judged = _judge_by(blocks, margin, alpha, interval, equivalence)
     return replace(judged, ratio_is_constant=is_constant)
 
@@ -278,7 +278,8 @@ def _running_interval(blocks: PairedBlocks, level: float) -> tuple[tuple[float, 
     return blocks.engine.interval_at_stop(level), False
 
 
-def _equivalence_level(blocks: PairedBlocks, level: float) -> float:
+def equivalence_level(blocks: PairedBlocks, level: float) -> float:
+    """Return the level of the interval that decides on ``equivalent``."""
     return min(blocks.rules.equivalence_levels * level, _LARGEST_LEVEL)
 
 
@@ -296,7 +297,7 @@ def judge_cached(
                 margin,
                 level,
                 engine.interval_at_stop(level),
-                engine.interval_at_stop(_equivalence_level(blocks, level)),
+                engine.interval_at_stop(equivalence_level(blocks, level)),
             )
     return [cache[place, level] for place in range(len(comparisons))]
 
@@ -313,7 +314,7 @@ def _judge_by(
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
     return ComparisonVerdict(
-        verdict=_verdict(blocks, interval, equivalence, typical, margin),
+        verdict=verdict_by(blocks, interval, equivalence, typical, margin),
         typical=typical,
         low=interval[0],
         high=interval[1],
@@ -328,13 +329,14 @@ def _judge_by(
     )
 
 
-def _verdict(
+def verdict_by(
     blocks: PairedBlocks,
     interval: tuple[float, float],
     equivalence: tuple[float, float],
     typical: float | None,
     margin: float,
 ) -> Verdict:
+    """Return the verdict that follows from an estimate and its intervals (verdict.md §4)."""
     if margin > 0 and _is_equivalent(blocks, equivalence, margin):
         return "equivalent"
     low, high = interval

@@ -12,6 +12,7 @@ from equipoise.model.result import (
     ImportedResult,
     ResultDocument,
     SampleComparison,
+    TheseLayouts,
     Verdict,
 )
 from equipoise.report.builders.conditions import is_time
@@ -184,7 +185,12 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 
 
 def _certainty(comparison: Comparison) -> Iterator[str]:
-    parts = [f"e-value {significant(comparison.e_value)} against no difference"]
+    these = comparison.in_these_layouts
+    if these is not None:
+        interval = f"{_coverage(comparison)} {ratio_interval(these.ratio_ci)}"
+        yield f"in these layouts alone: {_these_layouts(these)}, {interval}"
+    drawn = "" if these is None else " in these layouts"
+    parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
     if comparison.probability_slower is not None:
         parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
@@ -195,7 +201,15 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
         yield f"statistics disagree: {comparison.disagreement}"
 
 
+def _these_layouts(these: TheseLayouts) -> str:
+    return f"{these.verdict}, {change_text(these.ratio, 'not known yet')}"
+
+
 def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    these = comparison.in_these_layouts
+    if these is not None:
+        interval = ratio_interval(these.ratio_ci)
+        yield "In these layouts alone", f"{_these_layouts(these)} ({interval})"
     yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
