@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from equipoise.model.interval import Interval
-from equipoise.model.plan import Layout
+from equipoise.model.plan import LATEST_ENGINE, Layout
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     SCHEMA,
@@ -86,6 +86,7 @@ def document_of(
             seed=seed,
             blocks=blocks,
             stopped_because="verdict",
+            engine=LATEST_ENGINE,
         ),
         environment={
             "equipoise": "0.1.0",

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.cli.output_files import write_file, write_json, write_report
 from equipoise.cli.output_options import OutputOptions
@@ -31,8 +32,10 @@ class CampaignResult(Struct, frozen=True):
     """Campaigns of the same commands."""
 
 
-def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
-    """Return the result of a campaign of the ledger.
+def read_result(
+    run: str, ledger: Ledger, output: OutputOptions, engine: int | None = None
+) -> CampaignResult:
+    """Return the result of a campaign of the ledger, by its own engine or by another one.
 
     Raises
     ------
@@ -43,6 +46,8 @@ def read_result(run: str, ledger: Ledger, output: OutputOptions) -> CampaignResu
     from equipoise.why.campaigns import latest_experiment
 
     record = ledger.read_run(run)
+    if engine is not None:
+        record = judged_by(record, engine)
     experiment = latest_experiment(record, ledger)
     earlier = earlier_campaigns(record, ledger)
     record, experiment = reported(record, experiment, show_env=output.show_env)

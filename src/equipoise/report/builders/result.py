@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.model.record import RunSummary
 from equipoise.model.result import (
     Comparison,
@@ -156,6 +157,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         parts += shape_lines_of_screen(document)
     # The page says so if there is no warning.
     parts.append(Warnings(document.warnings, forms=EVERYWHERE if document.warnings else PAGE))
+    parts += _engine_note(document)
     parts += _repetition(report)
     parts.append(environment_section(document.environment))
     parts += _earlier(report.earlier)
@@ -165,6 +167,16 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         parts=tuple(parts),
         numbers=tuple(_numbers(document)),
     )
+
+
+def _engine_note(document: ResultDocument) -> Iterator[Part]:
+    """Yield a sentence where a newer engine could judge the campaign."""
+    run = document.run
+    if run.engine < LATEST_ENGINE and document.comparisons:
+        yield Paragraph(
+            f"Engine {run.engine} judged this campaign, as it began with it. To judge it anew: "
+            f"equipoise show {run.id} --engine {LATEST_ENGINE}. Looking at both spends alpha twice."
+        )
 
 
 def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:

@@ -1,0 +1,27 @@
+"""The engine that judges a campaign: the one it began with, unless another one is asked for."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from equipoise.model.record import CampaignWarning, RunRecord
+
+
+def judged_by(record: RunRecord, engine: int) -> RunRecord:
+    """Return the record with another engine, and a warning where it is not its own.
+
+    The chance of a wrong verdict is at most alpha for each engine, not for the better of the two.
+    """
+    judgement = record.plan.judgement
+    if judgement.engine == engine:
+        return record
+    warning = CampaignWarning(
+        "judged_anew",
+        f"engine {engine} judges anew a campaign that engine {judgement.engine} judged",
+        "choose one of the two verdicts before you look: looking at both spends alpha twice",
+    )
+    return replace(
+        record,
+        plan=replace(record.plan, judgement=replace(judgement, engine=engine)),
+        notices=(*record.notices, warning),
+    )
