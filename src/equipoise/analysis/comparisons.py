@@ -11,14 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs, judges_across_layouts
+from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
-from equipoise.stats.layouts import judge_across_layouts
+from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads

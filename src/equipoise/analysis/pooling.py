@@ -12,7 +12,7 @@ from msgspec import Struct
 from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import iso_time
-from equipoise.campaign.blocks import complete_blocks, judges_across_layouts
+from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
@@ -24,7 +24,7 @@ from equipoise.model.result import (
     PooledComparison,
 )
 from equipoise.stats.common_ratio import common_ratio
-from equipoise.stats.layouts import FIRST_ANALYSIS
+from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import pool
 from equipoise.stats.verdict import earliest_block, typical_ratio

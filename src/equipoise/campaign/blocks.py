@@ -15,7 +15,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise._native import verdict_rules
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import (
@@ -144,14 +143,6 @@ def known_values(
     rows = list(map(attrgetter(*names), (trial.accounting for trial in trials)))
     table = np.array(rows, dtype=np.float64).reshape(len(trials), len(names))
     return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
-
-
-def judges_across_layouts(plan: Plan) -> bool:
-    """Return whether the verdicts of a plan are about layouts in general.
-
-    Those of the first engine are about the layouts that were drawn.
-    """
-    return bool(plan.layouts) and verdict_rules(plan.judgement.engine).across_layouts
 
 
 class BlockRead(Struct, frozen=True):

@@ -6,13 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.campaign.blocks import QUANTA, add_block, judges_across_layouts, read_block
+from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
-from equipoise.stats.layouts import judge_across_layouts
+from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from equipoise._native import student_quantile
+from equipoise._native import student_quantile, verdict_rules
+from equipoise.model.plan import Plan
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
@@ -32,6 +33,14 @@ from equipoise.stats.verdict import (
 FIRST_ANALYSIS = 2
 """Blocks in each layout at the first analysis."""
 _EVERYTHING = (-math.inf, math.inf)
+
+
+def judges_across_layouts(plan: Plan) -> bool:
+    """Return whether the verdicts of a plan are about layouts in general.
+
+    Those of the first engine are about the layouts that were drawn.
+    """
+    return bool(plan.layouts) and verdict_rules(plan.judgement.engine).across_layouts
 
 
 def judge_across_layouts(
