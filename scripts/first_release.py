@@ -21,7 +21,10 @@ PROSE = frozenset(
     {"summary", "hint", "schema", "scope", "estimand", "disagreement", "advice_summary", "these"}
     | {"across", "notes", "paragraphs", "title", "answer", "headings", "spread_because"}
 )
-ADDED = frozenset({"engine", "equivalence_ci", "in_these_layouts"})
+ADDED = frozenset(
+    {"engine", "equivalence_ci", "equivalence_level", "means_veto"}
+    | {"ratio_is_constant", "ratio_segments", "in_these_layouts"}
+)
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})
 MOVED = (".extra_time", ".imported", "carry_over.", ".these_ci", ".across_ci")

@@ -76,7 +76,7 @@ def draw_orders(seed: int) -> IntArray:
         study="compare",
         conditions=(Condition("baseline", ("a",)), Condition("candidate", ("b",))),
         measure=Measure(working_folder="/", warmup=WARMUP, vary_environment_size=False),
-        stopping=Stopping(blocks=BLOCKS),
+        stopping=Stopping(blocks=BLOCKS, min_seconds=0.0),
         judgement=PlannedJudgement(alpha=ALPHA),
         seed=seed,
     )

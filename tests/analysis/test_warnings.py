@@ -6,8 +6,8 @@ import msgspec.structs
 
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import CampaignWarning, Draw, RunRecord
-from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, Trial
+from equipoise.model.result import CarryOver, Comparison, RatioSegment
 from tests.plans import plan_of
 
 CALM = Comparison(
@@ -48,7 +48,9 @@ def record(
 
 
 def codes(comparison: Comparison, cut: int = 0, given: RunRecord | None = None) -> list[str]:
-    return [one.code for one in warnings_of(given or record(), [comparison], None, cut)]
+    given = given or record()
+    complete: dict[int, tuple[Trial, ...]] = dict.fromkeys(range(len(given.draws) - cut), ())
+    return [one.code for one in warnings_of(given, [comparison], None, complete)]
 
 
 def test_a_calm_campaign_has_none() -> None:
@@ -62,7 +64,8 @@ def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
 
 def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    warned = warnings_of(record(), [msgspec.structs.replace(CALM, carry_over=carried)], None, 0)
+    one = msgspec.structs.replace(CALM, carry_over=carried)
+    warned = warnings_of(record(blocks=0), [one], None, {})
     assert [one.code for one in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "--washout" in warned[0].hint
@@ -84,6 +87,21 @@ def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
         CALM, ratio=0.95, ratio_ci=(1 / 1.10, 1 / 1.002), verdict="faster"
     )
     assert codes(mirrored) == ["inflated"]
+
+
+def test_an_overstatement_is_told_by_what_is_known_and_never_as_a_bound() -> None:
+    touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
+    (warning,) = warnings_of(record(blocks=0), [touching], None, {})
+    assert "up to" not in warning.summary
+    assert "on average" in warning.summary
+
+
+def test_a_campaign_that_no_constant_ratio_fits_is_warned_of_with_its_change_point() -> None:
+    stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
+    changed = msgspec.structs.replace(CALM, ratio_is_constant=False, ratio_segments=stretches)
+    (warning,) = warnings_of(record(blocks=0), [changed], None, {})
+    assert warning.code == "no_constant_ratio"
+    assert "before block 12 +20.0 %" in warning.summary
 
 
 def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.wording import control_sentence, disagreement_sentence, verdict_sentence
+from equipoise.analysis.wording import (
+    constancy_sentence,
+    control_sentence,
+    disagreement_sentence,
+    verdict_sentence,
+)
 from equipoise.model.interval import Interval
-from equipoise.model.result import StatisticAnswer, Verdict
+from equipoise.model.result import RatioSegment, StatisticAnswer, Verdict
 from tests.documents import comparison_of
 
 
@@ -21,6 +26,7 @@ def sentence_of(
     blocks_to_go: int | None = None,
     metric: str = "wall_s",
     more_is_better: bool = False,
+    means_veto: bool = False,
 ) -> str:
     comparison = replace(
         comparison_of("old", "new", 1.0, 10),
@@ -32,6 +38,7 @@ def sentence_of(
         min_effect=1.0,
         blocks=blocks,
         blocks_to_go=blocks_to_go,
+        means_veto=means_veto,
         stratum={},
     )
     return verdict_sentence(comparison, "old", "new", more_is_better=more_is_better)
@@ -45,17 +52,76 @@ def sentence_of(
         ("slower", None, "new is slower than old: it takes longer than the timeout."),
         ("faster", 0.88, "new is faster than old: it takes 12.0 % less time."),
         ("faster", 0.25, "new is faster than old: it takes 0.25 times as long."),
-        ("equivalent", 1.001, "new and old take the same time, within 1 %."),
+        (
+            "equivalent",
+            1.001,
+            "new and old take the same time, within 1 %; "
+            "slow runs rarer than 1 in 41 may be unseen after 124 blocks.",
+        ),
     ],
 )
 def test_a_decided_comparison(verdict: Verdict, ratio: float | None, sentence: str) -> None:
-    assert sentence_of(verdict, ratio) == sentence
+    assert sentence_of(verdict, ratio, blocks=124) == sentence
+
+
+def test_means_that_forbid_equivalent_are_told_as_a_description() -> None:
+    assert sentence_of("undecided", 1.0, mean_ratio=1.35, means_veto=True) == (
+        "A typical run of new takes the same time as one of old, within 1 %, but many runs "
+        "together may not: their means differ by +35.0 % (description, without an error rate)."
+    )
+    timed_out = sentence_of("undecided", 1.0, mean_ratio=None, means_veto=True)
+    assert timed_out.endswith("their means have no finite ratio.")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ratio_ci", "sentence"),
+    [
+        (1.0079, (1.0041, 1.0117),
+         "new is slower than old, by 0.41 % to 1.17 %; whether by more than 1 % is open"),
+        (0.992, (0.985, 0.997),
+         "new is faster than old, by 0.30 % to 1.50 %; whether by more than 1 % is open"),
+        (1.009, (1.004, None),
+         "new is slower than old, by at least 0.40 %; whether by more than 1 % is open"),
+        (1.005, (1.002, 1.008),
+         "new is slower than old, by 0.20 % to 0.80 %; whether many runs together differ is open"),
+    ],
+)  # fmt: skip
+def test_an_undecided_comparison_says_what_is_certain(
+    ratio: float, ratio_ci: Interval, sentence: str
+) -> None:
+    assert sentence_of("undecided", ratio, ratio_ci=ratio_ci, blocks=64, blocks_to_go=90) == (
+        f"{sentence} after 64 blocks; about 90 more would probably decide it."
+    )
+
+
+def test_the_direction_of_a_rate_is_that_of_its_value() -> None:
+    told = sentence_of(
+        "undecided", 1.008, metric="rate", ratio_ci=(1.004, 1.012), more_is_better=True
+    )
+    assert told.startswith("rate of new is 0.79 % lower than that of old (0.40 % to 1.19 %); ")
+
+
+def test_an_estimate_on_the_other_side_of_its_interval_has_no_direction() -> None:
+    assert "is undecided" in sentence_of("undecided", 0.999, ratio_ci=(1.001, 1.02))
+    assert "is undecided" in sentence_of("undecided", 1.002, ratio_ci=(0.99, 1.02))
+
+
+def test_a_campaign_without_a_constant_ratio_is_told_with_its_changes() -> None:
+    stretches = [RatioSegment(1, 1.031), RatioSegment(212, 0.98)]
+    comparison = comparison_of("old", "new", 1.0, 400)
+    assert constancy_sentence(replace(comparison, ratio_segments=tuple(stretches))) == (
+        "no constant ratio of new to old fits this campaign: "
+        "before block 212 +3.10 %, from block 212 on -2.00 %"
+    )
+    many = tuple(RatioSegment(1 + 50 * place, 1.1) for place in range(8))
+    assert constancy_sentence(replace(comparison, ratio_segments=many)).endswith("4 more changes")
+    assert constancy_sentence(comparison).endswith("and no single block explains it")
 
 
 def test_a_mixed_comparison_tells_both_ways() -> None:
     assert sentence_of("mixed", 0.9, mean_ratio=1.31) == (
         "new and old differ both ways: a typical run takes 10.0 % less time, "
-        "but many runs together take 31.0 % longer."
+        "but many runs together take 31.0 % longer (description, without an error rate)."
     )
 
 
@@ -82,9 +148,11 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
          "latency_s of new is 3.10 % higher than that of old (2.00 % to 4.00 %)."),
         ("latency_s", "faster", 0.25, (None, None), "latency_s of new is 0.25 times that of old."),
         ("user_s", "equivalent", 1.0, (0.99, 1.01),
-         "new and old use the same user CPU time, within 1 %."),
+         "new and old use the same user CPU time, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
         ("minor_faults", "equivalent", 1.0, (0.99, 1.01),
-         "new and old have the same minor page faults, within 1 %."),
+         "new and old have the same minor page faults, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
     ],
 )  # fmt: skip
 def test_other_metrics_have_their_own_words(
@@ -105,7 +173,7 @@ def test_other_metrics_that_are_not_decided_are_named() -> None:
     )
     assert sentence_of("mixed", 0.9, metric="max_rss_bytes", mean_ratio=1.31) == (
         "In a typical run new uses 10.0 % less memory than old, but over many runs together new "
-        "uses 31.0 % more memory than old."
+        "uses 31.0 % more memory than old (description, without an error rate)."
     )
 
 

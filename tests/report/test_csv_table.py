@@ -39,6 +39,15 @@ def test_numbers_are_those_of_the_document_to_the_last_digit() -> None:
     assert (row["baseline"], row["verdict"]) == ("sort words", "slower")
 
 
+def test_the_interval_that_decides_on_equivalent_has_columns_of_its_own() -> None:
+    document = document_of()
+    (comparison,) = document.comparisons
+    comparison = replace(comparison, equivalence_ci=(0.99, 1.01), equivalence_level=0.1)
+    row = rows_of(replace(document, comparisons=(comparison,)))[2]
+    names = ("equivalence_low", "equivalence_high", "equivalence_level")
+    assert [float(row[name]) for name in names] == [0.99, 1.01, 0.1]
+
+
 def test_what_was_not_compared_or_is_not_known_is_empty() -> None:
     baseline, *_ = rows_of(document_of(blocks=1))
     assert (baseline["ratio"], baseline["verdict"], baseline["sd"]) == ("", "", "")

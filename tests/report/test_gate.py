@@ -36,7 +36,10 @@ def to_markdown(document: ResultDocument) -> str:
 
 
 def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) -> GateRow:
-    return GateRow(name, "wall_s", 0.010, 0.011, 1.1, (low, high), 0.05, 9, outcome, "words.")
+    return GateRow(
+        name, "wall_s", 0.010, 0.011, 1.1, (low, high), 0.05, 9, outcome, "words.",
+        equivalence_ci=(low, high), equivalence_level=0.1,
+    )  # fmt: skip
 
 
 def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> ResultDocument:
@@ -69,9 +72,11 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     assert lines[0] == "## Equipoise gate: ❌ fails"
     assert lines[2] == "said."
     assert lines[6:9] == [
-        "| a | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % | ❌ slower |",
-        "| c | 10.0 ms | 11.0 ms | +10.0 % | open | ❔ undecided |",
-        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
+        "| a | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % "
+        "| +5.00 % to +20.0 % (90 %) | ❌ slower |",
+        "| c | 10.0 ms | 11.0 ms | +10.0 % | open | open (90 %) | ❔ undecided |",
+        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % "
+        "| -10.0 % to +1.00 % (90 %) | ✅ passes |",
     ]
     assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from equipoise.model.result import ResultDocument
-from equipoise.report.builders.claims import campaign_answer
+from equipoise.model.result import Comparison, ResultDocument, StatisticAnswer
+from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import Answer
 from tests.documents import comparison_of, document_of
@@ -21,6 +21,37 @@ def test_one_comparison_is_its_own_headline() -> None:
     answer = of(document)
     assert answer.title == ""
     assert [claim.text for claim in answer.claims] == [document.comparisons[0].summary]
+
+
+def certainty_of(comparison: Comparison) -> tuple[str, ...]:
+    (claim,) = claims_of(replace(document_of("a", "b"), comparisons=(comparison,)))
+    return claim.certainty
+
+
+def test_the_interval_that_decided_on_equivalent_stands_beside_that_of_the_ratio() -> None:
+    equivalent = replace(
+        comparison_of("a", "b", 1.0, ratio_ci=(0.992, 1.009), verdict="equivalent"),
+        equivalence_ci=(0.993, 1.008),
+        equivalence_level=0.1,
+    )
+    line = "90 % equivalence interval -0.70 % to +0.80 %"
+    assert line in certainty_of(equivalent)
+    assert line in certainty_of(replace(equivalent, verdict="undecided", means_veto=True))
+    slower = replace(equivalent, verdict="slower")
+    of_the_first_release = replace(equivalent, equivalence_ci=equivalent.ratio_ci)
+    for other in (slower, of_the_first_release, replace(equivalent, equivalence_level=None)):
+        assert not any("equivalence" in one for one in certainty_of(other))
+
+
+def test_typical_ratio_medians_and_means_stand_side_by_side_where_they_disagree() -> None:
+    median = StatisticAnswer("p50", 0.901, "faster")
+    comparison = replace(comparison_of("a", "b", 0.903), answers=(median,), mean_ratio=1.309)
+    (line,) = (one for one in certainty_of(comparison) if one.startswith("typical"))
+    assert line.startswith("typical -9.70 %, medians -9.90 %, means +30.9 %: ")
+    agreeing = replace(comparison, mean_ratio=0.905)
+    assert not any(one.startswith("typical") for one in certainty_of(agreeing))
+    unknown = replace(comparison, mean_ratio=None)
+    assert not any(one.startswith("typical") for one in certainty_of(unknown))
 
 
 def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:

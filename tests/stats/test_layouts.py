@@ -49,10 +49,8 @@ class Campaign:
 
     def across(self, blocks: int, *, min_effect: float = 1.0) -> ComparisonVerdict:
         """Return the verdict on layouts in general after so many blocks."""
-        nothing = judge([PairedBlocks()], min_effect=min_effect, alpha=ALPHA)
         (judged,) = judge_across_layouts(
             [self.pairs(blocks)],
-            nothing,
             [self.layouts[:blocks]],
             count=LAYOUTS,
             min_effect=min_effect,
@@ -125,9 +123,8 @@ def test_a_timeout_leaves_the_verdict_open_from_there_on() -> None:
 def test_several_candidates_share_alpha() -> None:
     campaign = Campaign(np.random.default_rng(5), np.zeros(LAYOUTS))
     pairs = [campaign.pairs(48)] * 4
-    nothing = judge([PairedBlocks()] * 4, min_effect=1.0, alpha=ALPHA)
     judged = judge_across_layouts(
-        pairs, nothing, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
+        pairs, [campaign.layouts[:48]] * 4, count=LAYOUTS, min_effect=1.0, alpha=ALPHA
     )
     assert {one.level for one in judged} == {ALPHA / 4}
     alone = campaign.across(48)
@@ -137,8 +134,7 @@ def test_several_candidates_share_alpha() -> None:
 def test_a_coarse_clock_widens_the_interval_by_what_it_hides() -> None:
     costs, orders = np.full(8, 100.0), np.tile(np.array([-1, 1], dtype=np.int8), 4)
     pairs = PairedBlocks(costs, costs, orders, quantum=10.0)
-    nothing = judge([PairedBlocks()], min_effect=1.0, alpha=ALPHA)
     (judged,) = judge_across_layouts(
-        [pairs], nothing, [np.tile([1, 2], 4)], count=2, min_effect=1.0, alpha=ALPHA
+        [pairs], [np.tile([1, 2], 4)], count=2, min_effect=1.0, alpha=ALPHA
     )
     assert judged.high == -judged.low == pytest.approx(0.15)

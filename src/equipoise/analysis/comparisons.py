@@ -18,13 +18,19 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
+from equipoise.stats.changes import ratio_segments
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads
-from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, judge
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    blocks_to_go,
+    fits_constant_ratio,
+    judge,
+)
 
-ESTIMAND = "typical within-block ratio"
+ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
@@ -145,7 +151,7 @@ def _in_these_layouts(
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
-        _comparison(plan, pairing, one, more)
+        _comparison(plan, pairing, one, more, alpha / len(pairs))
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
 
@@ -160,14 +166,13 @@ def _across_layouts(
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_across_layouts(
         pairs,
-        judge(pairs, min_effect=effect, alpha=alpha),
         layouts,
         count=len(plan.layouts),
         min_effect=effect,
         alpha=alpha,
     )
     return tuple(
-        _with_these_layouts(_comparison(plan, pairing, one, None), these)
+        _with_these_layouts(_comparison(plan, pairing, one, None, alpha / len(pairs)), these)
         for pairing, one, these in zip(pairings, judged, drawn, strict=False)
     )
 
@@ -185,17 +190,25 @@ def _with_these_layouts(across: Comparison, these: Comparison) -> Comparison:
         scope=SCOPE_ACROSS_LAYOUTS,
         summary=f"Across layouts: {across.summary}",
         in_these_layouts=claim,
+        # Layouts may differ: that their ratio is no constant threatens nothing.
+        ratio_is_constant=True,
+        ratio_segments=(),
     )
 
 
 def _comparison(
-    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, to_go: int | None
+    plan: Plan,
+    pairing: Pairing,
+    judged: ComparisonVerdict,
+    to_go: int | None,
+    constancy_level: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
     baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
+    is_constant = fits_constant_ratio(pairs, level=constancy_level)
     statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
     comparison = Comparison(
         baseline=baseline.name,
@@ -205,6 +218,10 @@ def _comparison(
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
         equivalence_ci=judged.equivalence_ci,
+        equivalence_level=judged.equivalence_level,
+        means_veto=judged.means_veto,
+        ratio_is_constant=is_constant,
+        ratio_segments=() if is_constant else ratio_segments(pairs),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,

@@ -57,6 +57,7 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
         equivalence_ci=judged.equivalence_ci,
+        equivalence_level=judged.equivalence_level,
         level=judged.level,
         blocks=judged.blocks,
         outcome=decision.outcome,

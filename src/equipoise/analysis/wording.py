@@ -14,6 +14,10 @@ from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, StatisticAnswer, Verdict
 
+_MOST_STRETCHES = 3
+"""Number of changes of the ratio that a sentence tells."""
+_DESCRIPTION = "(description, without an error rate)"
+"""Label of the ratio of means, for which no sequential guarantee is possible."""
 _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
 _AMOUNTS = {
@@ -66,18 +70,38 @@ def verdict_sentence(
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
             plural = "have" if verb == "has" else verb.removesuffix("s")
-            effect = f"within {comparison.min_effect:g} %"
-            sentence = f"{candidate} and {baseline} {plural} the same {noun}, {effect}"
+            sentence = (
+                f"{candidate} and {baseline} {plural} the same {noun}, "
+                f"within {comparison.min_effect:g} %; {_unseen(comparison, is_time=is_time)}"
+            )
         case "mixed" if is_time:
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
-                f"but many runs together take {_time(mean_ratio)}"
+                f"but many runs together take {_time(mean_ratio)} {_DESCRIPTION}"
             )
         case "mixed":
             sentence = (
                 f"In a typical run {ratio_clause(metric, baseline, candidate, ratio)}, but over "
-                f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)}"
+                f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)} "
+                f"{_DESCRIPTION}"
             )
+        case "undecided" if comparison.means_veto:
+            known = f"their means differ by {_signed_percent(mean_ratio)} {_DESCRIPTION}"
+            sentence = (
+                f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
+                f"{comparison.min_effect:g} %, but many runs together may not: "
+                f"{known if 0.0 < mean_ratio < math.inf else 'their means have no finite ratio'}"
+            )
+        case "undecided" if _has_direction(ratio, low, high):
+            is_slower = low is not None and low > 1.0
+            sentence = (
+                f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}, "
+                f"{_extent(low, high)}"
+                if is_time
+                else ratio_clause(metric, baseline, candidate, ratio, (low, high))
+            )
+            question = _open_question(comparison.min_effect, low, high)
+            sentence += f"; {question} {_outlook(comparison)}"
         case "undecided":
             of_metric = "" if is_time else f" for {noun}"
             sentence = (
@@ -85,6 +109,23 @@ def verdict_sentence(
             )
     where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
     return f"At {where}: {sentence}." if where else f"{sentence}."
+
+
+def constancy_sentence(comparison: Comparison) -> str:
+    """Return one sentence on a comparison that no constant ratio fits, with its change-points."""
+    first, *later = comparison.ratio_segments or (None,)
+    sentence = (
+        f"no constant ratio of {comparison.candidate} to {comparison.baseline} fits this campaign"
+    )
+    if first is None or not later:
+        return f"{sentence}, and no single block explains it"
+    stretches = [f"before block {later[0].first_block} {_signed_percent(first.ratio)}"]
+    for segment in later[:_MOST_STRETCHES]:
+        begin = f"from block {segment.first_block} on"
+        stretches.append(f"{begin} {_signed_percent(segment.ratio)}")
+    if len(later) > _MOST_STRETCHES:
+        stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
+    return f"{sentence}: {', '.join(stretches)}"
 
 
 def ratio_clause(
@@ -157,6 +198,38 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
+def _unseen(comparison: Comparison, *, is_time: bool) -> str:
+    """Return how rare a run must be that was perhaps never seen.
+
+    Rule of three: runs with a share of 3/n are missed by n blocks with a chance of at most e^-3.
+    """
+    rarity = max(2, comparison.blocks // 3)
+    kind = "slow runs" if is_time else "outliers"
+    return f"{kind} rarer than 1 in {rarity} may be unseen after {comparison.blocks} blocks"
+
+
+def _has_direction(ratio: float, low: float | None, high: float | None) -> bool:
+    """Return whether an interval leaves out 1, and the estimate is on the same side."""
+    is_above = low is not None and low > 1.0
+    is_below = high is not None and high < 1.0
+    return (is_above and ratio > 1.0) or (is_below and ratio < 1.0)
+
+
+def _extent(low: float | None, high: float | None) -> str:
+    """Return by how much a time differs, if its interval leaves out 1: ``by 0.41 % to 1.17 %``."""
+    known = [bound for bound in (low, high) if bound is not None and bound < math.inf]
+    nearer, *farther = map(_percent, sorted(known, key=lambda bound: abs(bound - 1.0)))
+    return f"by {nearer} to {farther[0]}" if farther else f"by at least {nearer}"
+
+
+def _open_question(min_effect: float, low: float | None, high: float | None) -> str:
+    """Return what is open where the direction is certain."""
+    most = 1.0 + min_effect / 100.0
+    if low is not None and high is not None and 1.0 / most <= low and high <= most:
+        return "whether many runs together differ is open"
+    return f"whether by more than {min_effect:g} % is open"
+
+
 def _outlook(comparison: Comparison) -> str:
     blocks, to_go = comparison.blocks, comparison.blocks_to_go
     outlook = (
@@ -183,6 +256,10 @@ def _time(ratio: float) -> str:
     if not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM:
         return f"{ratio:.3g} times as long"
     return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
+
+
+def _signed_percent(ratio: float) -> str:
+    return f"{'+' if ratio >= 1.0 else '-'}{_percent(ratio)}"
 
 
 def _percent(ratio: float) -> str:

@@ -131,6 +131,8 @@ class GateRow(Struct, frozen=True):
     summary: str
     equivalence_ci: Interval = (None, None)
     """Interval that decides: each side of it stands for itself, at ``level``."""
+    equivalence_level: float | None = None
+    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
 
 
 class GateResult(Struct, frozen=True):
@@ -320,6 +322,15 @@ class TheseLayouts(Struct, frozen=True):
     summary: str
 
 
+class RatioSegment(Struct, frozen=True):
+    """Stretch of a campaign in which the ratio of a comparison kept its level."""
+
+    first_block: int
+    """First complete block of the stretch, from 1."""
+    ratio: float
+    """e to the mean of the log ratios within its blocks, extremes clipped."""
+
+
 class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost.
 
@@ -351,6 +362,14 @@ class Comparison(Struct, frozen=True):
     equivalence_ci: Interval = (None, None)
     """Interval that decides on ``equivalent``: each side of it stands for itself, so it covers
     with 1 minus two levels. Null in documents of the first release."""
+    equivalence_level: float | None = None
+    """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    means_veto: bool = False
+    """Whether a typical run takes the same and the ratio of means alone forbids ``equivalent``."""
+    ratio_is_constant: bool = True
+    """False where no constant ratio agrees with all blocks: ``ratio_ci`` is that of the end."""
+    ratio_segments: tuple[RatioSegment, ...] = ()
+    """Stretches with a ratio of their own, where none fits all blocks; found by change-points."""
     blocks_to_go: int | None = None
     """Blocks that would probably decide an undecided comparison; null if unforeseeable."""
     carry_over: CarryOver | None = None

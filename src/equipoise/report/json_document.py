@@ -251,7 +251,11 @@ def _impossible_comparison(one: Comparison) -> Iterator[str]:
         yield f"{named} has a ratio below 0"
     if one.blocks < 0:
         yield f"{named} has {one.blocks} blocks"
-    for interval in (one.ratio_ci, one.mean_ratio_ci):
+    if one.equivalence_level is not None and not 0.0 < one.equivalence_level < 1.0:
+        yield f"{named} has an equivalence interval without a level between 0 and 1"
+    if any(not 0.0 < stretch.ratio < math.inf for stretch in one.ratio_segments):
+        yield f"{named} has a stretch with a ratio below 0"
+    for interval in (one.ratio_ci, one.mean_ratio_ci, one.equivalence_ci):
         if not _is_interval_of_ratios(interval):
             yield f"{named} has an interval {interval[0]} to {interval[1]}"
 

@@ -16,8 +16,9 @@ from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import State
+from equipoise.model.result import RatioSegment, State
 from equipoise.stats.arrays import FloatArray, IntArray, part_medians, row_medians
+from equipoise.stats.sequence import PairedBlocks
 
 LEAST_LENGTH = 5
 """Least length of a segment, in values."""
@@ -109,6 +110,28 @@ def states(values: FloatArray) -> tuple[State, ...]:
             segment = Segment(before.begin, segment.end, level)
         merged.append(segment)
     return tuple(State(int(begins[one.begin]), one.level) for one in merged)
+
+
+def ratio_segments(blocks: PairedBlocks) -> tuple[RatioSegment, ...]:
+    """Return the stretches in which the ratio of two conditions kept its level.
+
+    The change-points of the block differences; blocks with a timeout are left out, and over
+    ``MOST_VALUES`` blocks medians of consecutive differences are used.
+
+    Returns
+    -------
+    One stretch where no change is found; none where no difference is finite.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = np.log(blocks.candidate) - np.log(blocks.baseline)
+    places = np.flatnonzero(np.isfinite(differences))
+    if len(places) == 0:
+        return ()
+    medians, begins = thinned(differences[places])
+    return tuple(
+        RatioSegment(int(places[begins[one.begin]]) + 1, math.exp(one.level))
+        for one in find_changes(medians).segments
+    )
 
 
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -17,7 +17,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec.structs import replace
 
 from equipoise._native import student_quantile, verdict_rules
 from equipoise.model.plan import Plan
@@ -26,8 +25,8 @@ from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     equivalence_level,
+    judge_by,
     margin_of,
-    verdict_by,
 )
 
 FIRST_ANALYSIS = 2
@@ -45,7 +44,6 @@ def judges_across_layouts(plan: Plan) -> bool:
 
 def judge_across_layouts(
     comparisons: Sequence[PairedBlocks],
-    judged: Sequence[ComparisonVerdict],
     layouts: Sequence[IntArray | Sequence[int]],
     *,
     count: int,
@@ -61,9 +59,6 @@ def judge_across_layouts(
     ----------
     comparisons
         The blocks of each candidate.
-    judged
-        Verdict on each in the layouts that were drawn (``judge``); its e-value and its number of
-        blocks are kept.
     layouts
         For each comparison, shape (n,): the layout of each block, from 1.
     count
@@ -73,14 +68,13 @@ def judge_across_layouts(
     """
     margin, level = margin_of(min_effect), alpha / max(1, len(comparisons))
     return tuple(
-        _judge_one(blocks, one, np.asarray(places, dtype=np.int64), count, margin, level)
-        for blocks, one, places in zip(comparisons, judged, layouts, strict=True)
+        _judge_one(blocks, np.asarray(places, dtype=np.int64), count, margin, level)
+        for blocks, places in zip(comparisons, layouts, strict=True)
     )
 
 
 def _judge_one(
     blocks: PairedBlocks,
-    judged: ComparisonVerdict,
     places: IntArray,
     count: int,
     margin: float,
@@ -95,19 +89,7 @@ def _judge_one(
         interval = _intersection(interval, _student(means, blocks.tolerance, part))
         wider = equivalence_level(blocks, part)
         equivalence = _intersection(equivalence, _student(means, blocks.tolerance, wider))
-    if typical is not None:
-        typical = min(max(typical, interval[0]), interval[1])
-    return replace(
-        judged,
-        verdict=verdict_by(blocks, interval, equivalence, typical, margin),
-        typical=typical,
-        low=interval[0],
-        high=interval[1],
-        equivalence_low=equivalence[0],
-        equivalence_high=equivalence[1],
-        level=level,
-        ratio_is_constant=True,
-    )
+    return judge_by(blocks, margin, level, interval, equivalence, typical)
 
 
 def planned_analyses(differences: FloatArray, places: IntArray, count: int) -> list[FloatArray]:

@@ -53,6 +53,10 @@ class ComparisonVerdict(Struct, frozen=True):
     itself (verdict.md §10), so both together cover with 1 - 2·level."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
+    equivalence_level: float
+    """1 minus the coverage of the interval that decides on ``equivalent``."""
+    means_veto: bool
+    """Whether the ratio of means alone forbids ``equivalent``."""
     ln_e_value: float
     """Logarithm of the e-value against "no difference", at the stop."""
     blocks: int
@@ -185,6 +189,15 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
     return min(_blocks_to_win(level) for level in levels)
 
 
+def decisive_block(alpha: float, comparisons: int) -> int:
+    """Return the least number of blocks that can decide one comparison while all others are open.
+
+    It is alone at level alpha/K; `earliest_block` assumes that all are decided at once.
+    """
+    check_alpha(alpha)
+    return _blocks_to_win(alpha / max(1, comparisons))
+
+
 def blocks_to_go(
     comparisons: Sequence[PairedBlocks],
     judged: Sequence[ComparisonVerdict],
@@ -197,8 +210,9 @@ def blocks_to_go(
 
     The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
     at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
-    is decided, and where half of them decide nothing within 20 times the blocks so far (at least
-    200, at most 4000 more). The forecast takes today's estimate for the truth.
+    is decided or whose means forbid ``equivalent``, and where half of them decide nothing within
+    20 times the blocks so far (at least 200, at most 4000 more). The forecast takes today's
+    estimate for the truth.
 
     Parameters
     ----------
@@ -222,7 +236,9 @@ def blocks_to_go(
         return simulate(level, margin, cap, continuations, seed)
 
     return tuple(
-        forecast(blocks) if one.verdict == "undecided" and len(blocks) else None
+        forecast(blocks)
+        if one.verdict == "undecided" and len(blocks) and not one.means_veto
+        else None
         for blocks, one in zip(comparisons, judged, strict=True)
     )
 
@@ -265,8 +281,14 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
     interval, is_constant = _running_interval(blocks, alpha)
     equivalence, _ = _running_interval(blocks, equivalence_level(blocks, alpha))
-    judged = _judge_by(blocks, margin, alpha, interval, equivalence)
+    judged = judge_by(blocks, margin, alpha, interval, equivalence)
     return replace(judged, ratio_is_constant=is_constant)
+
+
+def fits_constant_ratio(blocks: PairedBlocks, *, level: float) -> bool:
+    """Return whether one constant ratio agrees with all blocks; wrongly not with chance level."""
+    low, high = blocks.engine.running_interval(level)
+    return low <= high
 
 
 def _running_interval(blocks: PairedBlocks, level: float) -> tuple[tuple[float, float], bool]:
@@ -292,7 +314,7 @@ def judge_cached(
         if before is None or before.blocks != len(blocks):
             # An interval without 0 implies an e-value of at least 1/level: no second test needed.
             engine = blocks.engine
-            cache[place, level] = _judge_by(
+            cache[place, level] = judge_by(
                 blocks,
                 margin,
                 level,
@@ -302,43 +324,56 @@ def judge_cached(
     return [cache[place, level] for place in range(len(comparisons))]
 
 
-def _judge_by(
+def judge_by(
     blocks: PairedBlocks,
     margin: float,
     level: float,
     interval: tuple[float, float],
     equivalence: tuple[float, float],
+    estimate: float | None = None,
 ) -> ComparisonVerdict:
+    """Return the verdict that follows from an estimate and its intervals (verdict.md §4).
+
+    The estimate is by default the robust centre of the block differences.
+    """
     centre = blocks.engine.centre()
-    typical = None if centre is None else centre[0]
+    typical = estimate
+    if typical is None and centre is not None:
+        typical = centre[0]
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
+    within = margin > 0 and _is_within(blocks, equivalence, margin)
+    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
+    means_veto = within and blocks.rules.means_veto_equivalence and abs(ln_mean_ratio) > margin
+    is_equivalent = within and not means_veto
+    verdict = "equivalent" if is_equivalent else _difference(blocks, interval, typical, margin)
     return ComparisonVerdict(
-        verdict=verdict_by(blocks, interval, equivalence, typical, margin),
+        verdict=verdict,
         typical=typical,
         low=interval[0],
         high=interval[1],
         equivalence_low=equivalence[0],
         equivalence_high=equivalence[1],
         level=level,
+        equivalence_level=equivalence_level(blocks, level),
+        means_veto=means_veto and verdict == "undecided",
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
-        ln_mean_ratio=ln_ratio_of_means(blocks.baseline, blocks.candidate),
+        ln_mean_ratio=ln_mean_ratio,
         slot_effect=0.0 if centre is None else centre[1],
         ratio_is_constant=True,
     )
 
 
-def verdict_by(
-    blocks: PairedBlocks,
-    interval: tuple[float, float],
-    equivalence: tuple[float, float],
-    typical: float | None,
-    margin: float,
+def _is_within(blocks: PairedBlocks, equivalence: tuple[float, float], margin: float) -> bool:
+    low, high = equivalence
+    enough_blocks = len(blocks) >= blocks.rules.equivalence_blocks
+    return enough_blocks and -margin <= low and high <= margin
+
+
+def _difference(
+    blocks: PairedBlocks, interval: tuple[float, float], typical: float | None, margin: float
 ) -> Verdict:
-    """Return the verdict that follows from an estimate and its intervals (verdict.md §4)."""
-    if margin > 0 and _is_equivalent(blocks, equivalence, margin):
-        return "equivalent"
     low, high = interval
     if typical is None:
         return "undecided"
@@ -347,15 +382,6 @@ def verdict_by(
     if high < 0 and typical < 0 and typical <= -margin:
         return "mixed" if _means_contradict(blocks, -1.0, margin) else "faster"
     return "undecided"
-
-
-def _is_equivalent(blocks: PairedBlocks, equivalence: tuple[float, float], margin: float) -> bool:
-    low, high = equivalence
-    rules = blocks.rules
-    if not (-margin <= low and high <= margin and len(blocks) >= rules.equivalence_blocks):
-        return False
-    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
-    return not (rules.means_veto_equivalence and abs(ln_mean_ratio) > margin)
 
 
 def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:

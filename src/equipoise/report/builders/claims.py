@@ -15,7 +15,7 @@ from equipoise.model.result import (
     TheseLayouts,
     Verdict,
 )
-from equipoise.report.builders.conditions import is_time
+from equipoise.report.builders.conditions import equivalence_text, is_time
 from equipoise.report.builders.primitives import (
     is_of_primitives,
     primitives_sentence,
@@ -196,6 +196,10 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     yield ", ".join(parts)
+    if equivalence := equivalence_text(comparison):
+        yield equivalence
+    if three := _three_numbers(comparison):
+        yield three
     if comparison.disagreement and not comparison.minimum_misleads:
         # Where the minimum misleads, a warning says so.
         yield f"statistics disagree: {comparison.disagreement}"
@@ -205,7 +209,29 @@ def _these_layouts(these: TheseLayouts) -> str:
     return f"{these.verdict}, {change_text(these.ratio, 'not known yet')}"
 
 
+def _three_numbers(comparison: Comparison) -> str:
+    """Return typical ratio, ratio of medians and ratio of means, and which is which.
+
+    Empty unless they differ by more than the smallest effect that matters.
+    """
+    medians = [one.ratio for one in comparison.answers if one.statistic == "p50"]
+    ratios = (comparison.ratio, *medians, comparison.mean_ratio)
+    known = [one for one in ratios if one is not None and one > 0]
+    if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
+        return ""
+    typical, median, mean = map(percent_change, known)
+    return (
+        f"typical {typical}, medians {median}, means {mean}: the first compares the two runs of a "
+        "block and has the interval, the second the middle run of each, the third the total of "
+        "many runs; the last two are description"
+    )
+
+
 def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    if equivalence := equivalence_text(comparison):
+        yield "Decided by", equivalence
+    if three := _three_numbers(comparison):
+        yield "Three numbers", three
     these = comparison.in_these_layouts
     if these is not None:
         interval = ratio_interval(these.ratio_ci)
@@ -218,7 +244,8 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "Candidate slower in", f"{share}{between}"
     if comparison.mean_ratio is not None:
         interval = ratio_interval(comparison.mean_ratio_ci)
-        yield "Total cost of many runs", f"{percent_change(comparison.mean_ratio)} ({interval})"
+        means = f"{percent_change(comparison.mean_ratio)} ({interval}; description)"
+        yield "Total cost of many runs", means
     if comparison.carry_over is not None:
         interval = ratio_interval(comparison.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(comparison.carry_over.ratio)} ({interval})"

@@ -93,7 +93,8 @@ def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:
         change = change_text(one.ratio, "not known yet")
-        judged[one.candidate] = (change, ratio_interval(one.ratio_ci), one.verdict)
+        interval = _intervals(one, ratio_interval(one.ratio_ci))
+        judged[one.candidate] = (change, interval, one.verdict)
     for sample in imported:
         interval = "unknown" if sample.unknown else ratio_interval(sample.ratio_ci)
         judged[sample.candidate] = (change_text(sample.ratio, "unknown"), interval, "imported")
@@ -131,6 +132,23 @@ def page_table(document: ResultDocument) -> Table:
     return Table(columns, tuple(rows), label="Conditions", forms=PAGE)
 
 
+def equivalence_text(comparison: Comparison) -> str:
+    """Return the interval that decided on ``equivalent``; empty where another one decided.
+
+    It is the interval of the ratio itself in campaigns of the first release.
+    """
+    level, interval = comparison.equivalence_level, comparison.equivalence_ci
+    decided = comparison.verdict == "equivalent" or comparison.means_veto
+    if not decided or level is None or interval == comparison.ratio_ci:
+        return ""
+    return f"{100 * (1 - level):g} % equivalence interval {ratio_interval(interval)}"
+
+
+def _intervals(comparison: Comparison, ratio_ci: str) -> str:
+    """Return the interval of a ratio, and the one that decided where that is another."""
+    return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
+
+
 def others_table(others: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on other metrics."""
     columns = (
@@ -145,7 +163,7 @@ def others_table(others: Sequence[Comparison]) -> Table:
             one.metric,
             one.candidate,
             change_text(one.ratio, UNKNOWN),
-            interval_text(one.ratio_ci, "open"),
+            _intervals(one, interval_text(one.ratio_ci, "open")),
             {"slower": "more", "faster": "less"}.get(one.verdict, one.verdict),
         )
         for one in others
@@ -199,7 +217,7 @@ def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> tuple[Ce
         return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
     return (
         change_text(comparison.ratio, UNKNOWN),
-        interval_text(comparison.ratio_ci, "open"),
+        _intervals(comparison, interval_text(comparison.ratio_ci, "open")),
         Styled(comparison.verdict, comparison.verdict),
     )
 

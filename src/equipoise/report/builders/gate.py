@@ -33,6 +33,7 @@ _COLUMNS = (
     Column("candidate", "number"),
     Column("change", "number"),
     Column("interval"),
+    Column("equivalence interval"),
     Column("outcome"),
 )
 _SHOWN_PASSES = 10
@@ -55,8 +56,8 @@ def gate_document(document: ResultDocument) -> Document:
         *_tables(gate.rows),
         Command(
             gate.again,
-            f"{blocks} in random order on one host; a benchmark fails where its whole interval "
-            f"lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
+            f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
+            f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
         ),
     ]
     if document.warnings:
@@ -87,8 +88,18 @@ def _row(row: GateRow) -> tuple[str, ...]:
         _median(row.candidate_median, row.metric),
         change_text(row.ratio, UNKNOWN),
         interval_text(row.ratio_ci, "open"),
+        _equivalence(row),
         OUTCOMES[row.outcome],
     )
+
+
+def _equivalence(row: GateRow) -> str:
+    """Return the interval that decided, with its coverage."""
+    interval, level = row.equivalence_ci, row.equivalence_level
+    if level is None:
+        # In the first release the interval of the ratio decided.
+        interval, level = row.ratio_ci, row.level
+    return f"{interval_text(interval, 'open')} ({100 * (1 - level):g} %)"
 
 
 def _median(value: float | None, metric: str) -> str:

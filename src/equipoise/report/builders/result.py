@@ -495,7 +495,15 @@ def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
 def _comparison_numbers(comparison: Comparison | SampleComparison | None) -> dict[str, Number]:
     """Return what a comparison has of these; imported trials have no verdict."""
     low, high = (None, None) if comparison is None else comparison.ratio_ci
+    within = comparison.equivalence_ci if isinstance(comparison, Comparison) else (None, None)
     of_any = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
     of_blocks = ("mean_ratio", "e_value", "verdict")
-    numbers = {name: getattr(comparison, name, None) for name in of_any + of_blocks}
-    return {**numbers, "ratio_low": low, "ratio_high": high}
+    of_equivalence = ("equivalence_low", "equivalence_high", "equivalence_level")
+    names = of_any + of_blocks + of_equivalence
+    return {
+        **{name: getattr(comparison, name, None) for name in names},
+        "ratio_low": low,
+        "ratio_high": high,
+        "equivalence_low": within[0],
+        "equivalence_high": within[1],
+    }
