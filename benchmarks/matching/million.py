@@ -18,7 +18,13 @@ def main() -> None:
     rows, threads = (int(word) for word in sys.argv[1:])
     sample = normal(rows)
     started = time.perf_counter()
-    found = match(sample.outcome, sample.treatment, sample.covariates, threads=threads)
+    found = match(
+        sample.outcome,
+        sample.treatment,
+        sample.covariates,
+        variance_neighbors=0,
+        threads=threads,
+    )
     seconds = time.perf_counter() - started
     assert found.se is not None, "with errors"
     # Not ru_maxrss: that of a child starts with what its parent had.

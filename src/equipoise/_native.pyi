@@ -254,8 +254,11 @@ class Matcher:
     def pairs(self, progress: Callable[[int, int], None] | None) -> Pairs:
         """Match the units; what ``progress`` raises stops the search, and so does Ctrl-C."""
 
-    def variances(self, neighbors: float) -> NDArray[np.float64]:
-        """Return each outcome's variance among its nearest of the same arm; NaN without any."""
+    def variances(self, pairs: Pairs, neighbors: float) -> NDArray[np.float64]:
+        """Return the variance of each paired unit's outcome among its nearest of the same arm.
+
+        It is NaN for a unit without such a neighbour, and for units in no pair.
+        """
 
 def match_strata(
     units: Units,

@@ -57,7 +57,8 @@ def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepo
     assert heading == "## Equipoise gate: ❌ fails"
     assert words.startswith("HEAD (")
     assert "./bench is slower by more than 2 %, by at least" in words
-    assert table[0] == "| benchmark | baseline | candidate | change | interval | outcome |"
+    headings = "| benchmark | baseline | candidate | change | interval | equivalence interval |"
+    assert table[0] == f"{headings} outcome |"
     assert table[2].startswith("| ./bench | ")
     assert table[2].endswith("| ❌ slower |")
     assert everything_in(made.path) == before

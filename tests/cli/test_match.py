@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -272,3 +273,33 @@ def test_bad_input_is_one_line_and_a_mend(
     assert answer.out == ""
     assert words in answer.err
     assert len(answer.err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ((), {}),
+        (("--r-compatible",), {"r_compatible": True}),
+        (("--variance-neighbors", "0"), {"variance_neighbors": 0}),
+        (("--r-compatible", "--variance-neighbors", "3"), {}),
+    ],
+)
+@pytest.mark.parametrize("by", [False, True])
+def test_the_command_has_the_defaults_of_match_for_the_variance(
+    equipoise: Equipoise, table: str, given: tuple[str, ...], named: dict[str, Any], by: bool
+) -> None:
+    from equipoise.matching import match, match_by
+
+    if "3" in given:
+        named = {"r_compatible": True, "variance_neighbors": 3}
+    frame = pandas.read_csv(GOLDEN / "data_disc.csv")
+    units = (frame["y"], frame["treat"], frame[["a", "c"]].to_numpy(dtype=float))
+    expected = match_by(*units, frame["b"], ties=True, **named) if by else match(*units, **named)
+    asked = ("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y")
+    result = document(equipoise(*asked, *(("--by", "b") if by else ()), *given, "--json", "-"))
+    assert result["se"] == expected.se
+    assert result["variance_neighbors"] == expected.variance_neighbors
+    assert result["n_without_neighbors"] == expected.n_without_neighbors
+    assert expected.variance_neighbors == (
+        named.get("variance_neighbors", 0 if "r_compatible" in named else 2)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
 from equipoise.report.json_document import schema
 from tests.cli.conftest import Equipoise
+from tests.why.planted.pairs import SOURCES
 
 PAUSES = ("sleep 0.001", "sh -c 'sleep ${PAUSE:-0.03}'")
 FEW_OBSERVATIONS = ("--sources", "system_calls", "--repetitions", "2")
@@ -92,3 +94,34 @@ def test_what_cannot_be_tried_is_refused_before_anything_is_run(
         assert (answer.status, answer.out) == (2, "")
         assert named in answer.err
     assert last(tmp_path).observations == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "few", "many", "status"),
+    [("pieces", "65536", "1", "not reachable"), ("bytes", "buffered", "unbuffered", "confirmed")],
+)
+def test_small_reads_are_confirmed_by_stdio_s_buffers_only_where_these_reach_them(
+    equipoise: Equipoise, tmp_path: Path, program: str, few: str, many: str, status: str
+) -> None:
+    """The same reads of one byte: by read(2) itself, and through stdio without its buffer."""
+    source = SOURCES / f"{program}.c"
+    subprocess.run(["cc", "-O1", "-fno-builtin", "-o", tmp_path / program, source], check=True)
+    (tmp_path / "large").write_bytes(bytes(100_000))
+    commands = (f"{tmp_path / program} {tmp_path / 'large'} 100000 {size}" for size in (few, many))
+    compared = equipoise("compare", *commands, "--quiet")
+    assert compared.status == 0, compared.err
+    tried = ("--only", "large_buffers", *FEW_OBSERVATIONS)
+    answer = equipoise("why", "last", *tried, "--json", "-", "--budget", "60")
+    assert answer.status == 0, answer.err
+    result = json.loads(answer.out)
+    jsonschema.validate(result, schema())
+    (cause,) = (one for one in result["why"] if one["cause"] == "tiny_reads")
+    (test,) = cause["tested"]
+    assert (cause["status"], test["outcome"]) == (status, status)
+    if status == "not reachable":
+        assert test["unchanged"].startswith("read(2) was called as often as before: 100,00")
+        assert f"cannot reach it ({test['unchanged']})" in cause["summary"]
+        assert (test["blocks"], test["share"], test["unknown_because"]) == (0, None, None)
+        assert "large_buffers cannot reach the cause (read(2) was called" in answer.err
+    else:
+        assert test["unchanged"] is None

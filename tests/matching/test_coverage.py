@@ -108,3 +108,41 @@ def test_the_interval_covers_when_the_spread_of_the_outcome_depends_on_the_covar
         result = match(y, treat, x, estimand="ATE", variance_neighbors=2, threads=1)
         hits += covers(result, 1.0)
     assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
+
+
+def noisy_controls(
+    generator: np.random.Generator, rows: int, share_of_controls: float
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """Outcome, treatment and covariate; the controls are three times as noisy."""
+    x = generator.uniform(-1, 1, rows)
+    odds = (1.0 / share_of_controls - 1.0) * np.exp(0.5 * x)
+    treat = (generator.random(rows) < odds / (1.0 + odds)).astype(float)
+    y = x + 1.5 * treat + np.where(treat == 1, 1.0, 3.0) * generator.normal(size=rows)
+    return y, treat, x
+
+
+@pytest.mark.parametrize(
+    ("rows", "share_of_controls"), [(600, 0.5), (1000, 0.2)], ids=["half controls", "few controls"]
+)
+@pytest.mark.parametrize("by_strata", [False, True])
+def test_the_default_covers_where_controls_are_noisier_and_one_variance_of_all_does_not(
+    rows: int, share_of_controls: float, by_strata: bool
+) -> None:
+    generator = np.random.default_rng(15)
+    hits = {"default": 0, "one variance": 0, "as in R": 0}
+    options: dict[str, dict[str, Any]] = {
+        "default": {},
+        "one variance": {"variance_neighbors": 0},
+        "as in R": {"r_compatible": True, "ties": True},
+    }
+    for _ in range(DRAWS):
+        y, treat, x = noisy_controls(generator, rows, share_of_controls)
+        for name, more in options.items():
+            if by_strata:
+                result: MatchResult = match_by(y, treat, x, np.sign(x), threads=1, **more)
+            else:
+                result = match(y, treat, x, threads=1, **more)
+            hits[name] += covers(result, 1.5)
+    assert hits["default"] / DRAWS == pytest.approx(0.95, abs=WITHIN)
+    assert hits["one variance"] / DRAWS < 0.95 - WITHIN
+    assert hits["as in R"] == hits["one variance"]

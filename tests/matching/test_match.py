@@ -109,3 +109,70 @@ def test_a_match_of_other_units_cannot_be_reused() -> None:
     earlier = match(None, TREAT[:200], X[:200])
     with pytest.raises(UnusableInput, match="reuse is a match of 200 rows"):
         match(Y, TREAT, X, reuse=earlier)
+
+
+def test_two_neighbours_give_each_variance_unless_r_s_answers_are_asked_for() -> None:
+    default, two, common = (match(Y, TREAT, X, variance_neighbors=some) for some in (None, 2, 0))
+    assert default.se == two.se != common.se
+    assert (default.variance_neighbors, common.variance_neighbors) == (2, 0)
+    assert match(Y, TREAT, X, r_compatible=True).se == common.se
+    assert match(Y, TREAT, X, r_compatible=True, variance_neighbors=2).variance_neighbors == 2
+    by = np.arange(300) % 2
+    default, two, common = (
+        match_by(Y, TREAT, X, by, variance_neighbors=some) for some in (None, 2, 0)
+    )
+    assert default.se == two.se != common.se
+    as_in_r = match_by(Y, TREAT, X, by, ties=True, r_compatible=True)
+    assert as_in_r.se == common.se
+    assert match(None, TREAT, X).variance_neighbors is None
+
+
+@pytest.mark.parametrize("variance", ["population", "sample"])
+def test_the_default_error_is_that_of_the_formula(variance: Any) -> None:
+    """Abadie and Imbens 2006, equation 14 and theorems 6 and 7, by NumPy."""
+    result = match(Y, TREAT, X, variance=variance)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    apart = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
+    apart[TREAT[:, None] != TREAT[None]] = np.inf
+    itself_and_nearest = np.argsort(apart, axis=1)[:, :3]
+    variances = Y[itself_and_nearest].var(axis=1, ddof=1)
+    served = np.bincount(result.control_index, result.weights, 300)
+    squares = np.bincount(result.control_index, result.weights**2, 300)
+    effects = Y[result.treated_index] - Y[result.control_index]
+    total = (variances * (TREAT + served) ** 2).sum()
+    if variance == "population":
+        total = (variances * (served**2 - squares)).sum() + (effects - effects.mean()) @ (
+            effects - effects.mean()
+        )
+    assert result.se == pytest.approx(np.sqrt(total) / 100)
+
+
+def test_units_without_a_neighbour_share_one_variance_and_are_counted() -> None:
+    """Half of the cells have a single unit of each arm, the others have two."""
+    cell = np.concatenate([np.repeat(np.arange(20), 2), np.repeat(np.arange(20, 40), 4)])
+    treat = (np.arange(120) % 2).astype(float)
+    y = GENERATOR.normal(size=120)
+    result = match(y, treat, cell, exact=True)
+    assert result.n_without_neighbors == 40
+    lines = dict(line.split("  ", 1) for line in result.summary().splitlines())
+    assert lines["Variance"].strip() == "each unit's, from 2 neighbours"
+    assert lines["Without neighbours"].strip() == "40 (one variance for all)"
+    by_strata = match_by(y, treat, GENERATOR.normal(size=120), cell)
+    assert by_strata.n_without_neighbors == 40
+    alone = match(y[:40], treat[:40], cell[:40], exact=True)
+    assert alone.n_without_neighbors == 40
+    common = match(y[:40], treat[:40], cell[:40], exact=True, variance_neighbors=0)
+    assert alone.se == common.se
+    assert common.n_without_neighbors == 0
+    assert "one for all units" in common.summary()
+
+
+def test_a_small_arm_does_not_take_neighbours_from_the_large_one_except_in_r() -> None:
+    """One control: R then takes one neighbour for the treated too."""
+    treat = np.ones(60)
+    treat[0] = 0.0
+    one, two, many = (
+        match(Y[:60], treat, X[:60], estimand="ATE", variance_neighbors=some) for some in (1, 2, 3)
+    )
+    assert len({one.se_conditional, two.se_conditional, many.se_conditional}) == 3
+    assert two.n_without_neighbors == 1

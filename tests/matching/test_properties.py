@@ -99,7 +99,7 @@ def found_by(
     matcher = _native.Matcher(units, options)
     assert method == "chosen" or matcher.uses_tree == (method == "tree")
     result = matcher.pairs(None)
-    variances = matcher.variances(2.0).tobytes()
+    variances = matcher.variances(result, 2.0).tobytes()
     return result.query.tolist(), result.matched.tolist(), result.weights.tolist(), variances
 
 

@@ -79,6 +79,17 @@ def test_independent_rows_have_a_warning() -> None:
     assert result.matched is not None
     assert result.matched.interval_by == "abadie-imbens"
     assert "rows-independent" in warning_codes(result)
+    assert "few-neighbours" not in warning_codes(result)
+
+
+def test_rows_without_a_comparable_row_of_their_version_have_a_warning() -> None:
+    log = loaded_log()
+    # Cells of one or two rows of a version.
+    log["cell"] = np.round(log["load"] * 40.0)
+    result = observed(log, cluster=(), covariates=(), exact=("cell",))
+    (warning,) = [entry for entry in result.warnings if entry.code == "few-neighbours"]
+    assert "of the matched rows have no comparable row of the same version" in warning.summary
+    assert "few-neighbours" not in warning_codes(observed(log, covariates=(), exact=("cell",)))
 
 
 def test_a_covariate_that_the_version_changes_is_warned_of() -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections import Counter
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.observe.simulate import SCENARIOS, tally
+from equipoise.observation.analysis import match_sample
+from equipoise.observation.effects import ABADIE_IMBENS
+from equipoise.observation.question import Question
+from equipoise.observation.sample import read_sample
 
 LOGS = 60
 
@@ -46,3 +53,38 @@ def test_a_placebo_outcome_warns_of_what_is_hidden() -> None:
     logs = 15
     counts = tallied(2, logs)
     assert counts["placebo warns"] > 0.5 * counts["answered"]
+
+
+def log_with_noisy_baseline(draw: np.random.Generator, rows: int = 600) -> dict[str, Any]:
+    """A log of independent rows; version 1.0 runs in 3 of 10, with three times the noise."""
+    load = draw.uniform(1.0, 3.0, rows)
+    chance = 1.0 / (1.0 + np.exp(-0.85 - 0.5 * (load - 2.0)))
+    candidate = draw.random(rows) < chance
+    noise = np.where(candidate, 0.02, 0.06) * draw.normal(size=rows)
+    return {
+        "version": np.where(candidate, "2.0", "1.0").astype(object),
+        "wall_s": np.exp(1.0 + 0.1 * load - 0.03 * candidate + noise),
+        "load": load,
+    }
+
+
+@pytest.mark.parametrize(("neighbors", "holds"), [(None, True), (0, False)])
+def test_the_interval_of_independent_rows_holds_the_truth_where_the_baseline_is_noisier(
+    neighbors: int | None, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not with one variance of all rows, as the first release had it."""
+    if neighbors is not None:
+        module = importlib.import_module("equipoise.matching.match")
+        monkeypatch.setattr(module, "VARIANCE_NEIGHBORS", neighbors)
+    question = Question(
+        "version", "2.0:1.0", "wall_s", covariates=("load",), cluster=(), method="mahalanobis"
+    )
+    draw, logs, hits = np.random.default_rng(17), 500, 0
+    for _ in range(logs):
+        sample = read_sample(log_with_noisy_baseline(draw), question, {})
+        effect = match_sample(sample, lambda _: None).effects.main
+        assert effect.main == ABADIE_IMBENS
+        assert effect.estimate.interval is not None
+        low, high = effect.estimate.interval
+        hits += low <= -0.03 <= high
+    assert (hits >= lower_limit(0.95, logs)) == holds

@@ -32,7 +32,7 @@ COMMANDS = {
     ),
 }
 FIRST_WORDS = {
-    "match": "No effect of treat on re78 can be shown",
+    "match": "treat raises re78 by 1,8",
     "balance": "After matching",
     "genmatch": "No effect of treat on re78 can be shown",
     "observe": "Without matching, the log suggests that treat 1 raises re78 by 1,794.",

@@ -227,3 +227,46 @@ def test_a_search_has_the_smallest_p_value_before_and_after_and_its_weights() ->
     (facts,) = section_of(effect_report, "What it rests on")
     assert isinstance(facts, Facts)
     assert len({name for name, _ in facts.pairs}) == len(facts.pairs)
+
+
+def method_of(document: Document) -> str:
+    """The paragraphs on how a document was computed."""
+    parts = section_of(document, "How it was computed")
+    return " ".join(part.text for part in parts if isinstance(part, Paragraph))
+
+
+def test_the_method_says_where_the_variances_come_from() -> None:
+    def method(result: MatchResult) -> str:
+        return method_of(match_document(result, balance_of(result), None, QUESTION))
+
+    assert "The variance of each unit comes from its 2 nearest units in its own arm." in method(
+        matched()
+    )
+    assert "comes from its nearest unit in its own arm" in method(matched(variance_neighbors=1))
+    for more in ({"variance_neighbors": 0}, {"r_compatible": True}):
+        assert "All units share one variance: the interval is too narrow where" in method(
+            matched(**more)
+        )
+
+
+def test_many_units_without_neighbours_are_warned_of() -> None:
+    outcome, treated, x = people(240)
+    # Cells so small that about half of the units are alone in their arm.
+    cell = np.round(x[:, 0] * 30)
+    result = match(outcome, treated, cell, exact=True)
+    assert result.n_without_neighbors
+    balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
+    found = match_document(result, balance, None, QUESTION)
+    assert "few-neighbours" in codes_of(found)
+    number, units = result.n_without_neighbors, len(np.unique(result.treated_index))
+    units += len(np.unique(result.control_index))
+    assert f"{number} of {units} matched units have none within reach" in method_of(found)
+    (warning,) = [
+        warning
+        for part in found.parts
+        if isinstance(part, Warnings)
+        for warning in part.warnings
+        if warning.code == "few-neighbours"
+    ]
+    assert warning.summary.startswith(f"{number} of {units} matched units have no comparable unit")
+    assert "few-neighbours" not in codes_of(match_document(matched(), balance, None, QUESTION))

@@ -10,7 +10,12 @@ from rich.console import Console
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.result import CampaignReport
-from equipoise.report.builders.why import STAYS_OPEN, TOO_FEW_BLOCKS, interventions_section
+from equipoise.report.builders.why import (
+    NOT_REACHED,
+    STAYS_OPEN,
+    TOO_FEW_BLOCKS,
+    interventions_section,
+)
 from equipoise.report.renderers.terminal import print_to
 from tests import documents
 from tests.documents import HOSTILE, document_of, explanation_of
@@ -101,3 +106,34 @@ def test_the_command_that_repeats_an_intervention_names_its_campaign() -> None:
     run = msgspec.structs.replace(document.run, study="why")
     made = page([CampaignReport(msgspec.structs.replace(document, run=run), {}, None)])
     assert f"equipoise why {run.id} --again --seed 7" in made
+
+
+MISSED = msgspec.structs.replace(
+    UNKNOWN,
+    intervention="large_buffers",
+    summary="giving stdio buffers of 256 KiB",
+    outcome="not reachable",
+    unknown_because=None,
+    unchanged="read(2) was called as often as before: 20,013 times",
+)
+
+
+def test_what_reached_nothing_says_what_stayed_as_before() -> None:
+    text = printed(changed(MISSED))
+    assert "not reachable" in text
+    assert NOT_REACHED in text
+    assert (
+        "giving stdio buffers of 256 KiB cannot reach it: read(2) was called as often as before: "
+        "20,013 times" in text
+    )
+
+
+def test_what_reached_one_of_two_causes_is_shown_with_what_it_closed() -> None:
+    reached = msgspec.structs.replace(MISSED, outcome="refuted", share=0.0, unchanged=None)
+    causes = tuple(
+        msgspec.structs.replace(explanation_of("a cause"), tested=(one,))
+        for one in (reached, MISSED)
+    )
+    text = printed(msgspec.structs.replace(document_of("usual", "policy"), why=causes))
+    assert "refuted" in text
+    assert "not reachable" not in text

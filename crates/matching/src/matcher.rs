@@ -217,7 +217,9 @@ impl Matcher {
         for arm in queried {
             let report = |done, _| progress(before + done, total);
             let admitted = |point, target| self.admitted(arm, point, target);
-            let neighbours = self.neighbourhoods(arm, !arm, self.matches(), &report, &admitted)?;
+            let all = |_: usize| true;
+            let neighbours =
+                self.neighbourhoods(arm, !arm, self.matches(), &all, &report, &admitted)?;
             arms[usize::from(arm)] = Some(neighbours);
             before += self.pool(arm).points;
         }
@@ -270,12 +272,14 @@ impl Matcher {
         }
     }
 
-    /// Finds the neighbours in the pool of `target` of each point of the arm, by all threads.
+    /// Finds the neighbours in the pool of `target` of each `wanted` point of the arm, by all
+    /// threads. The other points get none.
     pub(crate) fn neighbourhoods(
         &self,
         arm: bool,
         target: bool,
         needed: f64,
+        wanted: &(dyn Fn(usize) -> bool + Sync),
         progress: &Progress<'_>,
         admitted: &Admitted<'_>,
     ) -> Option<Neighbourhoods> {
@@ -286,12 +290,17 @@ impl Matcher {
             _ => self.problem.threads,
         };
         let chunks = in_parallel(threads, points, AT_ONCE, progress, |range| {
+            let mut ends = Vec::with_capacity(range.len());
             let queries: Vec<Query<'_>> = range
+                .clone()
+                .filter(|&point| wanted(point))
                 .map(|point| self.query(arm, point, target, needed))
                 .collect();
             let mut neighbours = Vec::new();
-            let mut ends = Vec::with_capacity(queries.len());
-            for result in search.run(&queries) {
+            let mut results = search.run(&queries).into_iter();
+            for point in range {
+                let result = if wanted(point) { results.next() } else { None };
+                let result = result.unwrap_or_default();
                 neighbours.extend_from_slice(&result.neighbours);
                 ends.push((neighbours.len(), result.last, result.enough));
             }

@@ -24,7 +24,7 @@ pub struct Strata<'a> {
 pub struct Outcomes<'a> {
     /// Outcome of each row.
     pub values: &'a [f64],
-    /// Largest number of neighbours; no more than either arm of a stratum weighs.
+    /// Number of neighbours, where a stratum has so many.
     pub neighbours: f64,
 }
 
@@ -138,17 +138,17 @@ impl Strata<'_> {
         };
         let matcher = Matcher::new(problem);
         let mut pairs = matcher.pairs(progress)?;
+        let mut variances = Vec::new();
+        if let Some(outcomes) = outcomes {
+            let values: Vec<f64> = rows.iter().map(|&row| outcomes.values[row]).collect();
+            let report = |_: usize, of: usize| progress(of, of);
+            let estimates = matcher.variances(&values, &pairs, outcomes.neighbours, &report)?;
+            variances = rows.iter().copied().zip(estimates).collect();
+        }
         for indices in [&mut pairs.query, &mut pairs.matched, &mut pairs.dropped] {
             for index in indices {
                 *index = rows[*index];
             }
-        }
-        let mut variances = Vec::new();
-        if let Some(outcomes) = outcomes {
-            let values: Vec<f64> = rows.iter().map(|&row| outcomes.values[row]).collect();
-            let neighbours = outcomes.neighbours.min(weighs[0]).min(weighs[1]);
-            let estimates = matcher.variances(&values, neighbours, &|_, of| progress(of, of))?;
-            variances = rows.iter().copied().zip(estimates).collect();
         }
         Some(Part { pairs, variances })
     }

@@ -2,7 +2,7 @@
 
 use crate::matcher::Matcher;
 use crate::parallel::Progress;
-use crate::problem::Rules;
+use crate::problem::{Pairs, Rules};
 
 /// Weights and outcomes of a point's members, added up.
 #[derive(Clone, Copy, Default)]
@@ -43,23 +43,44 @@ impl Moments {
 }
 
 impl Matcher {
-    /// The variance of each row's outcome among its nearest `neighbours` of the same arm and
-    /// itself (Abadie and Imbens 2006, eq. 14); `None` where there is no neighbour.
+    /// The variance of the outcome of each row in `pairs` among its nearest `neighbours` of the
+    /// same arm and itself (Abadie and Imbens 2006, eq. 14); `None` for other rows, which no error
+    /// depends on, and where there is no neighbour.
     ///
     /// `None` if `progress` stops the search.
     ///
     /// R takes 0 where a caliper leaves fewer neighbours than asked for, and an outcome of 0 for
-    /// the one that an arm lacks; correct is to use those there are.
+    /// the one that an arm lacks; correct is to use those there are. R also has no more neighbours
+    /// than the smaller arm weighs, and counts the variances of units that are in no pair.
     pub fn variances(
         &self,
         outcome: &[f64],
+        pairs: &Pairs,
         neighbours: f64,
         progress: &Progress<'_>,
     ) -> Option<Vec<Option<f64>>> {
         let problem = &self.problem;
         let mut variances = vec![None; problem.rows()];
+        let is_as_in_r = problem.rules == Rules::AsInR;
+        let mut in_pairs = vec![is_as_in_r; problem.rows()];
+        for (query, matched, _) in pairs.iter() {
+            in_pairs[query] = true;
+            in_pairs[matched] = true;
+        }
+        let neighbours = if is_as_in_r {
+            neighbours.min(self.weight(false)).min(self.weight(true))
+        } else {
+            neighbours
+        };
         for arm in [false, true] {
             let pool = self.pool(arm);
+            let wanted: Vec<bool> = (0..pool.points)
+                .map(|point| {
+                    pool.members(point)
+                        .iter()
+                        .any(|&row| in_pairs[row as usize])
+                })
+                .collect();
             let admitted = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
                 if other == point {
@@ -70,7 +91,9 @@ impl Matcher {
                     self.within_caliper(row, member).then(|| pool.weight[other])
                 }
             };
-            let around = self.neighbourhoods(arm, arm, neighbours, progress, &admitted)?;
+            let is_wanted = |point: usize| wanted[point];
+            let around =
+                self.neighbourhoods(arm, arm, neighbours, &is_wanted, progress, &admitted)?;
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {
@@ -79,7 +102,7 @@ impl Matcher {
                     }))
                 })
                 .collect();
-            for point in 0..pool.points {
+            for point in (0..pool.points).filter(|&point| wanted[point]) {
                 let others = around.of(point).iter().map(|&(_, other)| other as usize);
                 let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
                 // Sums must not depend on the order of the pool, which depends on the method.
@@ -111,5 +134,11 @@ impl Matcher {
             }
         }
         Some(variances)
+    }
+
+    /// Sum of the weights of one arm.
+    fn weight(&self, arm: bool) -> f64 {
+        let rows = (0..self.problem.rows()).filter(|&row| self.problem.treated[row] == arm);
+        rows.map(|row| self.problem.weight(row)).sum()
     }
 }

@@ -141,13 +141,26 @@ impl Matcher {
         Ok(Pairs::from_native(py, progress.finish(pairs)?))
     }
 
-    fn variances(&self, py: Python<'_>, neighbors: f64) -> PyResult<Py<PyArray1<f64>>> {
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    fn variances(
+        &self,
+        py: Python<'_>,
+        pairs: PyRef<'_, Pairs>,
+        neighbors: f64,
+    ) -> PyResult<Py<PyArray1<f64>>> {
         let Some(outcome) = &self.outcome else {
             return Err(PyValueError::new_err("the units have no outcome"));
         };
+        let pairs = pairs.to_native(py)?;
+        let fits = |&row: &usize| row < outcome.len();
+        let indices = pairs.query.iter().chain(&pairs.matched);
+        check(
+            indices.into_iter().all(fits),
+            "pairs of rows that do not exist",
+        )?;
         let progress = ProgressReporter::new(None);
         let report = |done, of| progress.report(done, of);
-        let variances = py.detach(|| self.inner.variances(outcome, neighbors, &report));
+        let variances = py.detach(|| self.inner.variances(outcome, &pairs, neighbors, &report));
         Ok(variance_array(py, progress.finish(variances)?))
     }
 }

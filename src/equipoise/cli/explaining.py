@@ -22,6 +22,7 @@ from equipoise.why.experiment.plan import (
     OpenGap,
     plan_experiment,
 )
+from equipoise.why.experiment.reach import KnownEvidence
 from equipoise.why.explanation import evidence_of_gap
 from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
 
@@ -103,15 +104,23 @@ def try_interventions(
     ConditionFailed
         One of the two conditions failed by itself.
     """
-    causes = suggested_causes(evidence_of_gap(record, gap).difference)
+    observed = evidence_of_gap(record, gap)
+    causes = suggested_causes(observed.difference)
+    known = KnownEvidence(observed.evidence, observed.difference.slower)
+    open_gap = OpenGap(record, gap.contrast, causes, known, gap.longest_s)
     try:
-        plan = plan_experiment(OpenGap(record, gap.contrast, causes), request, host_site())
+        plan = plan_experiment(open_gap, request, host_site())
     except NothingToTry as error:
         say(f"nothing is tested: {error.what}", error.hint)
         return
     assert plan.explains is not None
     if not output.quiet:
-        names = ", ".join(attempt.intervention for attempt in plan.explains.attempts)
-        say(f"testing by interventions on both: {names}")
+        reaching = [one.intervention for one in plan.explains.attempts if one.is_reachable]
+        if reaching:
+            say(f"testing by interventions on both: {', '.join(reaching)}")
+        for attempt in plan.explains.attempts:
+            if not attempt.is_reachable:
+                unchanged = next(one.unchanged for one in attempt.expected if one.unchanged)
+                say(f"not tested: {attempt.intervention} cannot reach the cause ({unchanged})")
     listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener, judge_of=judge_of)

@@ -23,6 +23,7 @@ from equipoise.cli.matching import (
     pairs_document,
     read_match_table,
     table_options,
+    variance_neighbors_option,
     write_matching,
 )
 from equipoise.cli.options import file_option
@@ -51,7 +52,17 @@ _COURSE = (
     "evaluations",
     "stopped_because",
 )
-_EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dropped")
+_EFFECT = (
+    "estimate",
+    "se",
+    "se_standard",
+    "t",
+    "p_value",
+    "variance_neighbors",
+    "n_without_neighbors",
+    "n_weighted",
+    "n_dropped",
+)
 
 
 @click.command(
@@ -68,6 +79,7 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     help="What to balance, as the right side of a formula; by default the covariates.",
 )
 @pairing_options
+@variance_neighbors_option
 @count_option("--population", 100, "Candidates in a generation.", low=2)
 @count_option("--generations", 100, "At most, unless the search still improves.", low=1)
 @click.option("--hard-limit", is_flag=True, help="End after --generations in any case.")
@@ -148,7 +160,14 @@ def command(**arguments: Any) -> int:
     effect = None
     if table.outcome is not None:
         options["seed"] = search.seed
-        effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
+        effect = match(
+            table.outcome,
+            treated,
+            matrix,
+            metric=search.to_metric(),
+            variance_neighbors=arguments["variance_neighbors"],
+            **options,
+        )
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
     question = match_question(arguments, table, search.seed)
     report = search_document(search, effect, balance, difference_before(table), question)

@@ -10,7 +10,6 @@ import click
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching import (
     balance_of,
-    count_option,
     difference_before,
     match_question,
     matching_options,
@@ -22,6 +21,7 @@ from equipoise.cli.matching import (
     read_match_table,
     run_match,
     table_options,
+    variance_neighbors_option,
     write_matching,
 )
 from equipoise.model.errors import UnusableInput
@@ -37,6 +37,8 @@ _NUMBERS = (
     "estimate_unadjusted",
     "t",
     "p_value",
+    "variance_neighbors",
+    "n_without_neighbors",
     "n",
     "n_treated",
     "n_weighted",
@@ -54,9 +56,7 @@ _NUMBERS = (
 @outcome_option
 @matching_options
 @click.option("--bias-adjust", is_flag=True, help="Adjust for what matching left, by regression.")
-@count_option(
-    "--variance-neighbors", 0, "Neighbours for each row's own variance; 0 for one common variance."
-)
+@variance_neighbors_option
 @click.option(
     "--variance",
     type=click.Choice(["population", "sample"]),

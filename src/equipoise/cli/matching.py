@@ -101,6 +101,14 @@ table_options = options.options_of(
 outcome_option = click.option(
     "--outcome", metavar="COLUMN", help="What the treatment may have changed."
 )
+variance_neighbors_option = click.option(
+    "--variance-neighbors",
+    type=click.IntRange(min=0),
+    metavar="N",
+    show_default="2; 0 with --r-compatible",
+    help="Nearest rows of the same arm that give each row's variance; 0 for one variance of all "
+    "rows, which is too small where controls are noisier.",
+)
 pairing_options = options.options_of(
     click.option(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True

@@ -33,6 +33,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+VARIANCE_NEIGHBORS = 2
+"""Neighbours that give each unit's variance unless the caller says otherwise.
+
+One variance of all units, R's default, gives intervals that are too narrow where the controls are
+noisier than the treated units (docs/matching.md).
+"""
+
+MANY_WITHOUT_NEIGHBORS = 0.1
+"""Share of the units in pairs without a neighbour above which a report warns."""
+
+
 def match(
     y: ArrayLike | None,
     treat: ArrayLike,
@@ -49,7 +60,7 @@ def match(
     weights: ArrayLike | None = None,
     bias_adjust: bool = False,
     covariates: ArrayLike | None = None,
-    variance_neighbors: int = 0,
+    variance_neighbors: int | None = None,
     variance: Literal["population", "sample"] = "population",
     restrict: ArrayLike | None = None,
     distance_tolerance: float = 1e-5,
@@ -90,7 +101,8 @@ def match(
     bias_adjust, covariates
         Regression adjustment on ``covariates`` (n, l), by default X (Abadie and Imbens 2011).
     variance_neighbors
-        Number of neighbours of the same arm for each outcome's variance; 0 for one variance of all.
+        Number of nearest units of the same arm that give the variance of each unit's outcome; 0
+        for one variance of all units. By default 2, but 0 with ``r_compatible``, as in R.
     variance
         Whether the error is that of the effect in the "population" or among these units ("sample").
     restrict
@@ -113,7 +125,8 @@ def match(
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights, covariates)
-    check_variance(variance_neighbors, variance)
+    neighbors = checked_neighbors(variance_neighbors, r_compatible)
+    check_variance(variance)
     rows = len(units.x)
     problem = match_problem(
         units,
@@ -133,7 +146,7 @@ def match(
     )
     units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
-    needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
+    needs_variances = neighbors > 0 and units.outcome is not None and has_error
     matcher = _native.Matcher(units, options) if reuse is None or needs_variances else None
     if reuse is not None:
         pairs = reused_pairs(reuse, rows, estimand, common_support)
@@ -141,11 +154,15 @@ def match(
         pairs = matcher.pairs(progress)
     variances = None
     if needs_variances and matcher is not None and len(pairs.query):
-        # No more neighbours than either arm weighs.
-        arms = (float(units.weights_or_ones[units.treated == arm].sum()) for arm in (0, 1))
-        variances = matcher.variances(min(float(variance_neighbors), *arms))
+        variances = matcher.variances(pairs, float(neighbors))
     fields = result_fields(
-        problem, pairs, variances, variance, has_error=has_error, bias_adjust=bias_adjust
+        problem,
+        pairs,
+        variances,
+        variance,
+        has_error=has_error,
+        neighbors=neighbors,
+        bias_adjust=bias_adjust,
     )
     if r_compatible:
         # R only counts units that serve as a match, that restrictions forbid to match or that
@@ -175,6 +192,12 @@ class MatchResult:
     se, se_standard, se_conditional
         The error of Abadie and Imbens (2006); the error that takes pairs as independent; the part
         of the error that comes from the choice of these units.
+    variance_neighbors
+        Number of neighbours that give each unit's variance for ``se``; 0 for one variance of all,
+        ``None`` without ``se``.
+    n_without_neighbors
+        Units in pairs that have no neighbour of the same arm (caliper, ``exact`` and strata count).
+        They take the one variance of all.
     t, p_value
         ``estimate`` over its error (``se_standard`` where there is no ``se``), two-sided normal.
     treated_index, control_index, weights
@@ -216,6 +239,8 @@ class MatchResult:
     estimand: str
     matched_treated: Truths = field(repr=False)
     rows: int
+    variance_neighbors: int | None
+    n_without_neighbors: int
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the effect, its error and the numbers of units: names with their values."""
@@ -228,6 +253,7 @@ class MatchResult:
         }
         return [
             *((name, f"{number:.5g}") for name, number in numbers.items() if number is not None),
+            *self._variance_facts(),
             ("Estimand", self.estimand),
             ("Observations", f"{self.n}"),
             ("Treated", f"{self.n_treated}"),
@@ -235,6 +261,17 @@ class MatchResult:
             ("Matched pairs (unweighted)", f"{len(self.weights)}"),
             ("Dropped", f"{self.n_dropped}"),
         ]
+
+    def _variance_facts(self) -> list[tuple[str, str]]:
+        if self.variance_neighbors is None:
+            return []
+        if not self.variance_neighbors:
+            return [("Variance", "one for all units")]
+        facts = [("Variance", f"each unit's, from {self.variance_neighbors} neighbours")]
+        if self.n_without_neighbors:
+            number = f"{self.n_without_neighbors} (one variance for all)"
+            facts.append(("Without neighbours", number))
+        return facts
 
     def summary(self) -> str:
         """Return the facts, a line each."""
@@ -267,13 +304,20 @@ def aligned(facts: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in facts)
 
 
-def check_variance(neighbors: int, variance: str) -> None:
-    """Refuse options of the error that are out of their range."""
+def checked_neighbors(neighbors: int | None, r_compatible: bool) -> int:
+    """Return the number of neighbours that give a variance, by default that of ``match``."""
+    if neighbors is None:
+        return 0 if r_compatible else VARIANCE_NEIGHBORS
+    check_whole("variance_neighbors", neighbors, 0)
+    return int(neighbors)
+
+
+def check_variance(variance: str) -> None:
+    """Refuse a name that no variance has."""
     if variance not in ("population", "sample"):
         raise UnusableInput(
             f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
         )
-    check_whole("variance_neighbors", neighbors, 0)
 
 
 def reused_pairs(
@@ -310,6 +354,7 @@ def result_fields(
     variance: str,
     *,
     has_error: bool,
+    neighbors: int,
     bias_adjust: bool = False,
 ) -> dict[str, Any]:
     """Return the fields of a result; rows are those of the problem, the caliper is by stratum."""
@@ -322,8 +367,11 @@ def result_fields(
     if units.outcome is not None:
         estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
     is_treated = units.treated[pairs.query]
+    numbers = effect_numbers(problem, pairs, estimate, variance, has_error=has_error)
     return {
-        **effect_numbers(problem, pairs, estimate, variance, has_error=has_error),
+        **numbers,
+        "variance_neighbors": None if numbers["se"] is None else neighbors,
+        "n_without_neighbors": without_neighbors(pairs, variances),
         "treated_index": np.where(is_treated, pairs.query, pairs.matched),
         "control_index": np.where(is_treated, pairs.matched, pairs.query),
         "weights": pairs.weights,
@@ -336,6 +384,14 @@ def result_fields(
         "estimand": options.estimand,
         "matched_treated": is_treated,
     }
+
+
+def without_neighbors(pairs: _native.Pairs, variances: Floats | None) -> int:
+    """Return the number of units in pairs whose neighbours give no variance."""
+    if variances is None:
+        return 0
+    units = np.union1d(pairs.query, pairs.matched)
+    return int(np.isnan(variances[units]).sum())
 
 
 def effect_estimate(

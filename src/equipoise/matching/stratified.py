@@ -15,7 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise import _native
 from equipoise.matching.frames import check_present, columns_of
-from equipoise.matching.match import MatchResult, check_variance, result_fields
+from equipoise.matching.match import (
+    MatchResult,
+    check_variance,
+    checked_neighbors,
+    result_fields,
+)
 from equipoise.matching.options import Estimand, match_problem
 from equipoise.matching.units import Floats, Indices, Truths, Units, same_length, units_of
 from equipoise.model.errors import UnusableInput
@@ -41,7 +46,7 @@ def match_by(
     replace: bool = True,
     ties: bool | None = None,
     weights: ArrayLike | None = None,
-    variance_neighbors: int = 0,
+    variance_neighbors: int | None = None,
     variance: Literal["population", "sample"] = "population",
     distance_tolerance: float = 1e-5,
     r_compatible: bool = False,
@@ -77,7 +82,8 @@ variance, distance_tolerance, threads, seed
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights)
-    check_variance(variance_neighbors, variance)
+    checked = checked_neighbors(variance_neighbors, r_compatible)
+    check_variance(variance)
     factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
@@ -98,8 +104,8 @@ variance, distance_tolerance, threads, seed
         seed=seed,
         strata=(factors.code, count),
     )
-    needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
-    neighbors = float(variance_neighbors) if needs_variances else None
+    needs_variances = checked > 0 and units.outcome is not None and has_error
+    neighbors = float(checked) if needs_variances else None
     pairs, variances = _native.match_strata(
         units, problem.options, factors.code, count, neighbors, progress
     )
@@ -110,7 +116,9 @@ variance, distance_tolerance, threads, seed
             "controls",
             hint="match by fewer factors or coarser ones",
         )
-    fields = result_fields(problem, pairs, variances, variance, has_error=has_error)
+    fields = result_fields(
+        problem, pairs, variances, variance, has_error=has_error, neighbors=checked
+    )
     if r_compatible:
         # R subtracts the pairs from the treated for every estimand; the number may be negative.
         fields["n_dropped"] = round(fields["n_treated"] - fields["n_weighted"])

@@ -264,6 +264,17 @@ WHY_STUDY = "why"
 """The study of every campaign that explains another one."""
 
 
+class ExpectedChange(Struct, frozen=True):
+    """What an intervention must change of the evidence of one cause to refute that cause."""
+
+    cause: int
+    """Place of the cause in the plan."""
+    account: str | None = None
+    """Account of the campaign's own trials that must fall; ``None`` if a run was observed."""
+    unchanged: str | None = None
+    """Sentence that says what an observed run with the intervention had as before."""
+
+
 class PlannedIntervention(Struct, frozen=True):
     """One intervention: the places of its conditions in the plan."""
 
@@ -283,6 +294,11 @@ class PlannedIntervention(Struct, frozen=True):
     """Whether it refutes no cause if it closes nothing of the gap."""
     asked_by: tuple[str, str] | None = None
     """The option and its value that asked for it; ``None`` if a cause did."""
+    expected: tuple[ExpectedChange, ...] = ()
+    """Changes that the campaign's trials must show, or that an observed run did not show. The first
+    release checked none."""
+    is_reachable: bool = True
+    """Whether it changes the evidence of some cause; else it gets no block."""
 
 
 class OmittedIntervention(Struct, frozen=True):

@@ -21,10 +21,14 @@ Kind = Literal[
 ]
 """What a cause is about; ``chance`` is a source of the spread of one command."""
 
-Outcome = Literal["confirmed", "refuted", "open"]
+Outcome = Literal["confirmed", "refuted", "open", "not reachable"]
+"""``not reachable``: what the evidence names is as before with the intervention, so that the time
+says nothing about the cause."""
 
-Status = Literal["open", "confirmed", "refuted", "source", "not shown", "remainder"]
-"""The first three are of causes of a gap; the others of sources of spread."""
+Status = Literal[
+    "open", "confirmed", "refuted", "not reachable", "source", "not shown", "remainder"
+]
+"""The first four are of causes of a gap; the others of sources of spread."""
 
 
 class InterventionOutcome(Struct, frozen=True):
@@ -52,6 +56,9 @@ class InterventionOutcome(Struct, frozen=True):
     """Why the fraction is not known."""
     advice: str | None = None
     """Line with which a user keeps the change; null if nobody can or should keep it."""
+    unchanged: str | None = None
+    """What was expected to change with it and did not, a sentence; null unless the outcome is
+    ``not reachable``."""
 
 
 class Explanation(Struct, frozen=True):

@@ -144,7 +144,9 @@ def _describe(
             Moments.of(values[treated], None), Moments.of(values[~treated], None)
         )
     )
-    more_warnings = sample_warnings(question, clustering, matched.method, dropped / rows)
+    more_warnings = sample_warnings(
+        question, clustering, matched.method, dropped / rows, match.effects.main.without_neighbors
+    )
     return ObservationResult(
         schema=OBSERVED_SCHEMA,
         summary="",

@@ -96,11 +96,16 @@ class PairEffect(Struct, frozen=True):
 
 
 class EffectEstimate(Struct, frozen=True):
-    """The effect on one outcome with every error, by name; ``main`` names the one that counts."""
+    """The effect on one outcome with every error, by name; ``main`` names the one that counts.
+
+    ``without_neighbors`` is the share of the matched rows that have no neighbour of the same
+    version; Abadie and Imbens' error takes one variance for all of them.
+    """
 
     pair_effect: PairEffect
     by: dict[str, Estimate]
     main: str
+    without_neighbors: float
 
     @property
     def estimate(self) -> Estimate:
@@ -124,15 +129,18 @@ def estimate_effect(
     pairs = matched.pairs
     pair_effect = effect_over_pairs(outcome, covariates.matrix, covariates.exact_strata(), pairs)
     # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2).
-    error = match(pair_effect.regressed.residual, treated, matched.points, reuse=pairs).se
+    judged = match(
+        pair_effect.regressed.residual, treated, matched.points, reuse=pairs, **matched.options
+    )
+    error, without = judged.se, judged.n_without_neighbors / len(pair_effect.rows)
     by = {ABADIE_IMBENS: Estimate(pair_effect.effect)}
     if error is not None:
         quantile = t_quantile(math.inf, intervals=intervals)
         by[ABADIE_IMBENS] = with_error(pair_effect.effect, error, quantile)
     if clusters is None:
-        return EffectEstimate(pair_effect, by, ABADIE_IMBENS)
+        return EffectEstimate(pair_effect, by, ABADIE_IMBENS, without)
     by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
-    return EffectEstimate(pair_effect, by, BY_CLUSTERS)
+    return EffectEstimate(pair_effect, by, BY_CLUSTERS, without)
 
 
 def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from equipoise.matching.match import MANY_WITHOUT_NEIGHBORS
 from equipoise.model.observation_result import Clustering, MissingRows, Placebo, Refusal
 from equipoise.model.record import CampaignWarning
 from equipoise.observation.clusters import MIN_CLUSTERS
@@ -60,12 +61,16 @@ def few_clusters_refusal(clustering: Clustering, arms: Arms) -> Refusal | None:
 
 
 def sample_warnings(
-    question: Question, clustering: Clustering | None, method: str, dropped: float
+    question: Question,
+    clustering: Clustering | None,
+    method: str,
+    dropped: float,
+    without_neighbors: float,
 ) -> Iterator[CampaignWarning]:
     """Warn of the columns, the clusters and the match, whatever the answer.
 
     ``method`` is the one that was used, ``dropped`` the share of the candidate's rows without a
-    match.
+    match, ``without_neighbors`` that of the matched rows without a neighbour of the same version.
     """
     mediators = [
         name
@@ -92,6 +97,14 @@ def sample_warnings(
             f"the interval rests on {clustering.with_candidate} clusters with the candidate "
             f"and {clustering.with_baseline} with the baseline ({clustering.by})",
             f"collect more rows: an interval that can be trusted needs {_ENOUGH_CLUSTERS} of each",
+        )
+    if clustering is None and without_neighbors > MANY_WITHOUT_NEIGHBORS:
+        yield CampaignWarning(
+            "few-neighbours",
+            f"{100.0 * without_neighbors:.0f} % of the matched rows have no comparable row of the "
+            "same version: they share one variance, and the interval is too narrow where the "
+            "baseline is noisier",
+            "name fewer columns with --exact, or collect more rows",
         )
     if dropped > MANY_DROPPED:
         yield CampaignWarning(

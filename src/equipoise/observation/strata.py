@@ -154,7 +154,11 @@ def observe_strata(
         ),
         warnings=tuple(
             sample_warnings(
-                question, clustering, matching.method, 1.0 - matched_rows / candidate_rows
+                question,
+                clustering,
+                matching.method,
+                1.0 - matched_rows / candidate_rows,
+                _mean((answer.weight, answer.without_neighbors) for answer in judged) or 0.0,
             )
         ),
     )

@@ -57,9 +57,11 @@ class StratumAnswer(Struct, frozen=True):
     """The answer of one stratum, with the clusters of the matched rows of each version.
 
     ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
+    ``without_neighbors`` is that of ``EffectEstimate``.
     """
 
     effects: Scales[StratumEffect]
+    without_neighbors: float
     matching: MatchingSummary
     balance: tuple[ColumnBalance, ...]
     dropped: tuple[DroppedMean, ...]
@@ -170,6 +172,7 @@ def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str
     progress("bounding the influence of a hidden factor")
     return StratumAnswer(
         match.effects.map(lambda effect: _stratum_effect(name, match, effect)),
+        match.effects.main.without_neighbors,
         describe_matching(match),
         matched.column_balance(),
         matched.dropped_means(sample.covariates, sample.treated),

@@ -22,6 +22,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.plan import (
     Condition,
     Contrast,
+    ExpectedChange,
     ExperimentPlan,
     GatePlan,
     Hooks,
@@ -229,6 +230,17 @@ def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
         ("--try", "mine:TOKEN=$TOKEN"),
         ("--try-command", "near=env 'TOKEN=$TOKEN' numactl -l"),
     ]
+
+
+def test_what_an_intervention_left_as_it_was_names_no_hidden_value() -> None:
+    explains = attempts_of(("--only", "output_to_file"))
+    missed = ExpectedChange(0, unchanged=f"/{CANARY} was written to as often as before: 9 times")
+    (attempt,) = explains.attempts
+    explains = replace(explains, attempts=(replace(attempt, expected=(missed,)),))
+    hiding = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
+    plan = shown(record_of(hiding, replace(hiding, name="b"), explains=explains)).plan
+    assert plan.explains is not None
+    assert CANARY not in str(plan.explains.attempts)
 
 
 def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:

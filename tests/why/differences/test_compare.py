@@ -209,3 +209,16 @@ def test_each_remark_about_what_sources_missed_appears_once() -> None:
         "waits": ("perf_event_open: forbidden",),
         "profile": ("3 records had no room and are missing",),
     }
+
+
+@pytest.mark.parametrize("has_it", ["baseline", "candidate"])
+def test_a_size_class_of_one_condition_may_have_only_freed_blocks(has_it: str) -> None:
+    """A block that another process of the pair allocated is freed here: no allocation, one end."""
+    freed = (allocations(size_class(64, 0, (1,)), by={"main": 1.0}),) * 2
+    other = (allocations(size_class(35_600, 3), by={"main": 1.0}),) * 2
+    runs = Runs(freed, other) if has_it == "baseline" else Runs(other, freed)
+    change = differs(allocations=runs).allocations
+    assert change is not None
+    classes = {one.least_bytes: one for one in change.classes}
+    assert classes[16].typical_bytes == 64
+    assert (classes[16].count.extra, classes[16].usual_lifetime_s) == (0.0, None)

@@ -232,6 +232,11 @@ def pairs() -> tuple[Planted, ...]:
             "{folder}/large 130000 buffered",
             "{folder}/large 130000 unbuffered",
         ),
+        _of_program("pieces", "tiny_reads", "syscall", "read")(
+            "reads without a buffer of stdio",
+            "{folder}/large 400000 65536",
+            "{folder}/large 400000 1",
+        ),
         _of_program("halves", "one_thread", "threads", {"baseline": 2.0, "candidate": 1.0})(
             "one thread instead of two", "35000000 2", "35000000 1", at_once=True
         ),

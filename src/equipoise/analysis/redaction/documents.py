@@ -223,6 +223,18 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
             not_tried=tuple(
                 replace(one, because=hidden.in_text(one.because)) for one in plan.explains.not_tried
             ),
+            attempts=tuple(
+                replace(
+                    one,
+                    expected=tuple(
+                        replace(
+                            change, unchanged=change.unchanged and hidden.in_text(change.unchanged)
+                        )
+                        for change in one.expected
+                    ),
+                )
+                for one in plan.explains.attempts
+            ),
         ),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(

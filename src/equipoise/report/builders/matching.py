@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.matching.match import MatchResult
+from equipoise.matching.match import MANY_WITHOUT_NEIGHBORS, MatchResult
 from equipoise.matching.stratified import MatchByResult
 from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
@@ -484,6 +484,16 @@ def _warnings(result: MatchResult | None, balance: Balance) -> Iterator[Campaign
             "controls and take no part.",
             "give --by fewer columns or wider classes",
         )
+    if result is not None and result.n_without_neighbors:
+        units = _units_in_pairs(result)
+        if result.n_without_neighbors > MANY_WITHOUT_NEIGHBORS * units:
+            yield CampaignWarning(
+                "few-neighbours",
+                f"{result.n_without_neighbors:,} of {units:,} matched units have no comparable "
+                "unit in their own arm. They share one variance, and the interval is too narrow "
+                "where the controls are noisier.",
+                "widen --caliper, or give fewer --exact or --by columns",
+            )
 
 
 def _error_sentences(result: MatchResult | None) -> Iterator[str]:
@@ -493,8 +503,31 @@ def _error_sentences(result: MatchResult | None) -> Iterator[str]:
     mean = "The effect is the weighted mean of the differences in pairs."
     if result.se is not None:
         yield f"{mean} Its error is that of Abadie and Imbens (2006), its interval ±1.96 errors."
+        yield _variance_sentence(result)
     elif result.se_standard is not None:
         yield f"{mean} Its error takes the pairs as independent, its interval is ±1.96 errors."
+
+
+def _variance_sentence(result: MatchResult) -> str:
+    """Say which outcomes give each unit's variance."""
+    neighbors, without = result.variance_neighbors, result.n_without_neighbors
+    if not neighbors:
+        return (
+            "All units share one variance: the interval is too narrow where the controls are "
+            "noisier than the treated units."
+        )
+    nearest = "nearest unit" if neighbors == 1 else f"{neighbors} nearest units"
+    sentence = f"The variance of each unit comes from its {nearest} in its own arm."
+    if not without:
+        return sentence
+    return (
+        f"{sentence} {without:,} of {_units_in_pairs(result):,} matched units have none within "
+        "reach and share one variance."
+    )
+
+
+def _units_in_pairs(result: MatchResult) -> int:
+    return len(np.unique(result.treated_index)) + len(np.unique(result.control_index))
 
 
 def _tests_sentence(balance: Balance) -> str:

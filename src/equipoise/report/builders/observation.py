@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from equipoise.matching.match import VARIANCE_NEIGHBORS
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import (
     Effect,
@@ -52,6 +53,11 @@ _METHOD = (
     "and its source.",
 )
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
+_ROWS = (
+    "The interval takes the rows as independent (Abadie and Imbens 2006). The variance of each row "
+    f"comes from its {VARIANCE_NEIGHBORS} nearest rows of the same version, so that either version "
+    "may be noisier than the other."
+)
 _ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 
 
@@ -80,7 +86,7 @@ def observation_document(
         interval=interval,
         remarks=(refusal.hint,) if refusal else (),
     )
-    method = (*_METHOD, *(() if result.clustering is None else (_CLUSTERS,)))
+    method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
     parts: list[Part] = [
         Answer("", claims=(claim,), warnings=len(result.warnings)),
         Figures(draw),

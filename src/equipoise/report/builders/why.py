@@ -28,12 +28,18 @@ NOTE = (
     "long one looks, all together at the campaign's alpha (docs/why.md)."
 )
 STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
+NOT_REACHED = (
+    "No intervention here reaches what the evidence names: what causes the gap stays open."
+)
 TOO_FEW_BLOCKS = (
     "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
 )
 _MOST_CAUSES = 12
 _REMARKS_SHOWN = 2
-_STATUS = {"open": "not tested by changing it, or not decided"}
+_STATUS = {
+    "open": "not tested by changing it, or not decided",
+    "not reachable": "no intervention reaches it",
+}
 _PARTS = {"queueing": "waiting for a processor"}
 _SOURCE = "source"
 
@@ -77,7 +83,11 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
 
 def interventions_section(document: ResultDocument) -> Section | None:
     """Build the section on what each intervention closed; ``None`` if none was tried."""
-    by_name = {test.intervention: test for cause in document.why for test in cause.tested}
+    by_name: dict[str, InterventionOutcome] = {}
+    for test in (test for cause in document.why for test in cause.tested):
+        # An attempt may reach one cause and not another.
+        if test.unchanged is None or test.intervention not in by_name:
+            by_name[test.intervention] = test
     # What was tried comes first.
     interventions = sorted(by_name.values(), key=lambda one: one.blocks == 0)
     if not interventions:
@@ -85,9 +95,16 @@ def interventions_section(document: ResultDocument) -> Section | None:
     parts: list[Part] = [_interventions_table(interventions)]
     if not any(one.outcome == "confirmed" for one in interventions):
         undecided = any(map(_may_yet_be_confirmed, interventions))
-        parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else STAYS_OPEN))
+        missed = all(one.outcome == "not reachable" for one in interventions)
+        stays_open = NOT_REACHED if missed else STAYS_OPEN
+        parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else stays_open))
     lines = [
         *(f"{one.summary}: {one.unknown_because}" for one in interventions if one.unknown_because),
+        *(
+            f"{one.summary} cannot reach it: {one.unchanged}"
+            for one in interventions
+            if one.unchanged
+        ),
         *(f"to keep it ({one.summary}): {one.advice}" for one in interventions if one.advice),
     ]
     if lines:

@@ -44,6 +44,7 @@ STYLES = {
     "undecided": "bold",
     "confirmed": "bold green",
     "refuted": "dim",
+    "not reachable": "dim",
     "warning": "yellow",
     "disturbs": "bold red",
     "weakens": "yellow",

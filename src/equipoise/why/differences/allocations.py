@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from equipoise.why.differences.changes import (
@@ -54,8 +54,12 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     short_lived = changes(values(_short_lived), slower, counted)
     classes = []
     for bounds, change in count.items():
-        more = runs.candidate if change.candidate >= change.baseline else runs.baseline
-        of_runs = [(run, size) for run in more for size in run.classes if _bounds(size) == bounds]
+        baseline, candidate = (
+            _with_class(side, bounds) for side in (runs.baseline, runs.candidate)
+        )
+        # Blocks that were only freed count as none: one side may have the class, neither a block.
+        is_more = change.candidate >= change.baseline and bool(candidate)
+        of_runs = candidate if is_more or not baseline else baseline
         sizes: Counter[int] = Counter()
         for _, size in of_runs:
             sizes[size.typical_bytes] += size.typical_at_least
@@ -76,6 +80,10 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
             )
         )
     return tuple(sorted(classes, key=lambda one: -max(one.count.baseline, one.count.candidate)))
+
+
+def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:
+    return [(run, size) for run in runs for size in run.classes if _bounds(size) == bounds]
 
 
 def _bounds(size: SizeClass) -> Bounds:
@@ -141,10 +149,13 @@ _CPLUSPLUS_AND_RUST = (
 
 
 def is_of_allocator(function: Function) -> bool:
-    """Return whether a function allocates for others, by its file or its name."""
+    """Return whether a function allocates for others, or asks an allocator for a language."""
+    return function.name.startswith(_CPLUSPLUS_AND_RUST) or is_inside_allocator(function)
+
+
+def is_inside_allocator(function: Function) -> bool:
+    """Return whether a function is part of an allocator itself, by its file or its name."""
     if _ALLOCATOR_FILE.fullmatch(function.module) or function.name in _INTERFACE:
-        return True
-    if function.name.startswith(_CPLUSPLUS_AND_RUST):
         return True
     inside = _C_LIBRARY.fullmatch(function.module) is not None
     return inside and _INSIDE_C_LIBRARY.fullmatch(function.name) is not None

@@ -103,14 +103,15 @@ class Experiment:
         return [
             each
             for each in self._attempts
-            if each.ended_because is None
+            if each.planned.is_reachable
+            and each.ended_because is None
             and not (may_settle and each.has_outcome(self._min_blocks))
         ]
 
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
-    """Return all attempts of a campaign, without a block; they share alpha."""
-    level = judgement.alpha / max(1, len(explains.attempts))
+    """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
+    level = judgement.alpha / max(1, sum(one.is_reachable for one in explains.attempts))
     return tuple(
         Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
     )
@@ -185,11 +186,15 @@ def _weights(attempts: list[Attempt]) -> list[float]:
 def _status(attempt: Attempt) -> ComparisonStatus:
     logs = attempt.so_far.logs
     closes = describe_fraction(logs.estimate, (logs.low, logs.high))
+    if attempt.ended_because is not None:
+        closes = "ended"
+    elif not attempt.planned.is_reachable:
+        closes = "cannot reach it"
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.so_far.outcome,
         None,
         (None, None),
         blocks=len(attempt.blocks),
-        closes=closes if attempt.ended_because is None else "ended",
+        closes=closes,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ from equipoise.stats.intervention import (
     describe_fraction,
 )
 from equipoise.why.causes.ranking import OBSERVED_ONLY
+from equipoise.why.evidence.sources import Side
 from equipoise.why.experiment.judge import (
     BASELINE,
     CANDIDATE,
@@ -29,9 +31,12 @@ from equipoise.why.experiment.judge import (
     attempts_of,
     take_failure,
 )
+from equipoise.why.experiment.reach import unchanged_account
 
 TRIED_BY_USER = "tried_by_user"
 """Cause of an entry of ``why`` for an intervention of the user's own."""
+
+NOT_REACHABLE: Final = "not reachable"
 
 CALLED = ("slower", "faster", "mixed")
 
@@ -42,8 +47,9 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
     Returns
     -------
     The causes of its plan in their order, then the interventions of the user's own. A cause is
-    ``confirmed`` if one of its interventions is. It is ``refuted`` if all that were tried are, and
-    one of these removes the cause. Else it is ``open``. A campaign that explains no gap has none.
+    ``confirmed`` if one of its interventions is. It is ``refuted`` if all that reached it are, and
+    one of these removes the cause. It is ``not reachable`` if none reached it. Else it is ``open``.
+    A campaign that explains no gap has none.
     """
     plan = record.plan
     if plan.explains is None:
@@ -65,13 +71,33 @@ def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
         (planned, _unknown(planned, f"not tried: {planned.because}", blocks=0, level=level))
         for planned in plan.explains.not_tried
     ]
+    slower: Side = "baseline" if gap and _is_baseline_slower(gap[0]) else "candidate"
+
+    def reaching(
+        place: int, planned: PlannedIntervention, test: InterventionOutcome
+    ) -> InterventionOutcome:
+        """Return the outcome for one cause: no attempt refutes what it left as it was."""
+        unchanged = None
+        for one in planned.expected:
+            if one.cause == place and one.unchanged is not None and test.outcome != "confirmed":
+                unchanged = one.unchanged
+            elif one.cause == place and one.account is not None and test.outcome == "refuted":
+                unchanged = unchanged_account(one.account, planned, blocks.values(), slower)
+        if unchanged is None:
+            return test
+        return replace(test, outcome=NOT_REACHABLE, unchanged=unchanged, unknown_because=None)
+
     causes = (
         _tested(
             cause,
-            [(planned, test) for planned, test in tried if cause.cause in planned.causes],
+            [
+                (planned, reaching(place, planned, test))
+                for planned, test in tried
+                if cause.cause in planned.causes
+            ],
             [test for planned, test in omitted if cause.cause in planned.causes],
         )
-        for cause in plan.explains.causes
+        for place, cause in enumerate(plan.explains.causes)
     )
     return (*causes, *(_by_user(test) for planned, test in tried if not planned.causes))
 
@@ -151,9 +177,13 @@ def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) ->
     """Return the line with which the slower condition keeps the change."""
     if planned.advice is None:
         return None
-    baseline_is_slower = gap is not None and gap.ratio is not None and gap.ratio < 1.0
-    slower = plan.conditions[BASELINE if baseline_is_slower else CANDIDATE]
+    is_baseline = gap is not None and _is_baseline_slower(gap)
+    slower = plan.conditions[BASELINE if is_baseline else CANDIDATE]
     return planned.advice.replace("{command}", shlex.join(slower.command))
+
+
+def _is_baseline_slower(gap: Comparison) -> bool:
+    return gap.ratio is not None and gap.ratio < 1.0
 
 
 def _tested(
@@ -164,12 +194,16 @@ def _tested(
     """Return a cause as its interventions show it; if they decide nothing, as observed."""
     tests = [test for _, test in tried]
     outcomes = {test.outcome for test in tests}
-    # An intervention that may leave its cause untouched cannot refute it.
-    may_refute = any(not planned.only_confirms for planned, _ in tried)
+    # An intervention that may leave its cause untouched, or has left it so, cannot refute it.
+    may_refute = any(
+        test.outcome == "refuted" and not planned.only_confirms for planned, test in tried
+    )
     status: Status = "open"
     if "confirmed" in outcomes:
         status = "confirmed"
-    elif may_refute and outcomes == {"refuted"}:
+    elif outcomes == {NOT_REACHABLE}:
+        status = NOT_REACHABLE
+    elif may_refute and outcomes <= {"refuted", NOT_REACHABLE}:
         status = "refuted"
     observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tests else cause.summary
     if observed and not observed.endswith("."):
@@ -177,7 +211,7 @@ def _tested(
     every = (*tests, *omitted)
     test = outcomes_sentence(every) if every else "Nothing here can be changed to test it."
     tested = replace(cause, status=status, summary=f"{observed} {test}".strip(), tested=every)
-    if status == "open":
+    if status in ("open", NOT_REACHABLE):
         return tested
     best = max(
         (test for test in tests if test.outcome == status),
@@ -206,6 +240,8 @@ def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
 
 
 def _clause(test: InterventionOutcome) -> str:
+    if test.unchanged is not None:
+        return f"{test.summary} cannot reach it ({test.unchanged})"
     if test.unknown_because is not None:
         return f"{test.summary}: {test.unknown_because}"
     closes = describe_fraction(test.share, test.share_ci)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.site import Site
 from equipoise.measure.trials import own_environment
-from equipoise.model.errors import TookNoEffect, UnusableInput
+from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
 from equipoise.model.plan import (
     WHY_STUDY,
     Condition,
@@ -23,9 +23,16 @@ from equipoise.model.plan import (
     PlannedIntervention,
     Stopping,
 )
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
+from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
+from equipoise.why.experiment.reach import (
+    KnownEvidence,
+    Observe,
+    expected_changes,
+    reaches_any,
+)
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -51,6 +58,10 @@ class OpenGap(Struct, frozen=True):
     """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
     """Causes that evidence suggests, all open; none before there is evidence."""
+    known: KnownEvidence = KnownEvidence()
+    """The evidence, with which observed runs of interventions are compared."""
+    longest_s: float = 0.0
+    """Seconds of the longest trial of the two."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -103,6 +114,8 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
 def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
     """Plan the campaign that tests the causes of a gap.
 
+    Interventions whose reach only an observed run can show are run once each, untimed.
+
     Raises
     ------
     NothingToTry
@@ -128,12 +141,35 @@ def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
     return {one.name: one for one in offered(case)}
 
 
+def observe_once(gap: OpenGap) -> Observe:
+    """Return what makes one observed run of a plan, for which ``longest_s`` sets the time limit."""
+
+    def observe(plan: Plan, run: EvidenceRun) -> Observation | None:
+        try:
+            (observation,) = collect(plan, (run,), longest_s=gap.longest_s)
+        except ConditionFailed:
+            # The campaign reports it, and goes on with the other interventions.
+            return None
+        return observation
+
+    return observe
+
+
 def effective_plan(
-    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
+    gap: OpenGap,
+    interventions: Sequence[Intervention],
+    request: ExperimentRequest,
+    observe: Observe | None = None,
 ) -> Plan:
     """Return the plan without the interventions that take no effect here.
 
-    They are among those that the plan omits, with the reason.
+    They are among those that the plan omits, with the reason. Interventions that take effect, but
+    reach no cause, are attempts without a block, and leave their places to others.
+
+    Parameters
+    ----------
+    observe
+        Makes observed runs; by default `observe_once`.
 
     Raises
     ------
@@ -157,7 +193,32 @@ def effective_plan(
                 for one in candidates
             ]
         else:
-            return plan
+            checked = _with_reach(plan, candidates, gap, observe or observe_once(gap))
+            is_missed = any(
+                new.expected is not None and old.expected is None and not new.is_reachable
+                for old, new in zip(candidates, checked, strict=True)
+            )
+            candidates = checked
+            if not is_missed:
+                return plan_of_interventions(gap, candidates, request)
+
+
+def _with_reach(
+    plan: Plan, interventions: Sequence[Intervention], gap: OpenGap, observe: Observe
+) -> list[Intervention]:
+    """Return the interventions; those that the plan tries now have what they must change."""
+    assert plan.explains is not None
+    attempts = {one.intervention: one for one in plan.explains.attempts}
+    checked: list[Intervention] = []
+    for one in interventions:
+        attempt = attempts.get(one.name)
+        if attempt is not None and one.expected is None:
+            expected = expected_changes(plan, attempt, one.changes, gap.known, observe)
+            is_reachable = reaches_any(plan, attempt, expected)
+            checked.append(replace(one, expected=expected, is_reachable=is_reachable))
+        else:
+            checked.append(one)
+    return checked
 
 
 def _intervention_of(plan: Plan, condition: str) -> str | None:
@@ -187,7 +248,7 @@ def plan_of_interventions(
         because = intervention.impossible_because
         if because is None and all(alter(condition) == condition for condition in gap.pair):
             because = "both conditions are like that already"
-        is_full = sum(bool(other.causes) for other in tried) >= limit
+        is_full = sum(bool(other.causes) and other.is_reachable for other in tried) >= limit
         if because is None and intervention.causes and is_full:
             because = f"{limit} others came first; --only {name} tries it"
         if because is None:
@@ -251,6 +312,8 @@ def _conditions_and_attempts(
                 advice=intervention.advice,
                 only_confirms=intervention.only_confirms,
                 asked_by=intervention.asked_by,
+                expected=intervention.expected or (),
+                is_reachable=intervention.is_reachable,
             )
         )
     return tuple(conditions), tuple(attempts)

@@ -59,6 +59,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             alter=_output_to(Output("discard"), case),
             verified=_LAUNCHER_OPENS_IT,
             only_confirms=True,
+            changes="the file",
         ),
         Intervention(
             name="output_to_file",
@@ -68,6 +69,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             alter=_output_to(Output("count"), case),
             verified=_LAUNCHER_OPENS_IT,
             only_confirms=True,
+            changes="the file",
             advice="{command} > FILE",
         ),
         *_page_cache(case),

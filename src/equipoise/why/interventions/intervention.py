@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
-from equipoise.model.plan import Condition, Output
+from equipoise.model.plan import Condition, ExpectedChange, Output
 from equipoise.model.why import Explanation
 from equipoise.why.interventions.alter import with_preload, with_tunables, with_variables
 
@@ -27,6 +28,10 @@ OWN_LIBRARY = "libequipoise_interventions.so"
 OWN_VARIABLE = "EQUIPOISE_INTERVENTION"
 NOTHING = "nothing"
 """Value of `OWN_VARIABLE` with which that library changes nothing: the sham."""
+
+
+Changes = Literal["what the cause names", "the file", "threads", "CPUs", "nothing"]
+"""What an intervention must change to reach its causes (why/experiment/reach.py)."""
 
 
 class Intervention(Struct, frozen=True):
@@ -56,6 +61,13 @@ class Intervention(Struct, frozen=True):
     should."""
     asked_by: tuple[str, str] | None = None
     """Option that asked for it and the option's value; ``None`` if a cause did."""
+    changes: Changes = "what the cause names"
+    """What an observed run, or the campaign's trials, must show as changed. If it is as before,
+    the intervention has not reached the cause, and refutes nothing."""
+    expected: tuple[ExpectedChange, ...] | None = None
+    """What was checked in the plan; ``None`` before it was."""
+    is_reachable: bool = True
+    """Whether it reaches a cause, as far as that was checked."""
 
 
 class Case(Struct, frozen=True):
