@@ -114,6 +114,46 @@ def common_interval(campaigns: Sequence[BettingSequence], level: float) -> tuple
     that does not lie between 0 and 1.
     """
 
+def smallest_effects(
+    differences: NDArray[np.float64],
+    largest: float,
+    *,
+    blocks: int,
+    level: float,
+    engine: int,
+    campaigns: int,
+    seed: int,
+) -> list[float]:
+    """Return the smallest effect that each simulated campaign tells from none, increasing.
+
+    Parameters
+    ----------
+    differences
+        Shape (n,): block differences in log units without an effect, finite; n > 0. Campaigns draw
+        from them, with fresh coins.
+    largest
+        Largest effect that is tried, in log units.
+    blocks
+        Number of blocks of a campaign.
+    level
+        1 minus the coverage of its interval.
+    engine
+        Version of the rules of the bets.
+    campaigns
+        Number of campaigns.
+    seed
+        Seed of the draws.
+
+    Returns
+    -------
+    One effect in log units for each campaign; infinite where it does not even tell ``largest``.
+
+    Raises
+    ------
+    ValueError
+        There is no difference, no such engine, or the level does not lie between 0 and 1.
+    """
+
 @final
 class FractionSequence:
     """Blocks of one intervention, and the bets against each fraction of the gap explained.

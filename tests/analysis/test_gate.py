@@ -17,6 +17,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan, Revision, Stopping
 from equipoise.model.record import Draw, Sample
 from equipoise.model.result import GateResult
+from equipoise.stats.resolution import Resolution
 from equipoise.why.gap import choose_gap
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
@@ -118,8 +119,8 @@ def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path
     found = result(stage, plan)
     record = stage.ledger.read_run("last")
     costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
-    judgement = plan.judgement
-    pairs = costs.paired(plan.contrasts[0], quantum=QUANTA["wall_s"], engine=judgement.engine)
+    judgement, resolution = plan.judgement, Resolution(QUANTA["wall_s"])
+    pairs = costs.paired(plan.contrasts[0], resolution=resolution, engine=judgement.engine)
     known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), 2 * judgement.alpha)
     assert known_after is not None
     assert known_after > ANALYSE_EVERY_BLOCK

@@ -7,6 +7,7 @@ import math
 import msgspec.structs
 import pytest
 
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import (
     add_block,
     block_costs,
@@ -15,7 +16,10 @@ from equipoise.campaign.blocks import (
     cut_blocks,
     left_out_because,
     read_block,
+    resolution_in,
+    resolution_of,
 )
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import LATEST_ENGINE, Contrast, Judgement
 from equipoise.model.record import (
@@ -28,6 +32,7 @@ from equipoise.model.record import (
     Sample,
     Trial,
 )
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
 
@@ -83,7 +88,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
     complete = complete_blocks(draws_of(trials), trials)
     pairs = block_costs(plan_of(), complete, "wall_s").paired(
-        Contrast(0, 1), quantum=0.0, engine=LATEST_ENGINE
+        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE
     )
     again = PairedBlocks()
     for block in complete.values():
@@ -131,7 +136,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
     complete = complete_blocks(draws_of(trials, 3), trials)
     pooled = block_costs(plan, complete, "wall_s").paired(
-        Contrast(0, 1), quantum=0.0, engine=LATEST_ENGINE, control=2
+        Contrast(0, 1), resolution=Resolution(0.0), engine=LATEST_ENGINE, control=2
     )
     grown = PairedBlocks()
     for block in complete.values():
@@ -143,3 +148,46 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
 
 def costs_of(pairs: PairedBlocks) -> list[tuple[float, float]]:
     return list(zip(pairs.baseline.tolist(), pairs.candidate.tolist(), strict=True))
+
+
+def reported_block(
+    number: int, values: tuple[float, float], resolution: float | None
+) -> tuple[Trial, ...]:
+    return tuple(
+        msgspec.structs.replace(
+            trial,
+            samples=(Sample("rate", value, better="higher", resolution=resolution),),
+        )
+        for trial, value in zip(block_of(number, FORWARD, 1.0, 1.0), values, strict=True)
+    )
+
+
+def test_the_first_block_that_reports_a_metric_tells_its_resolution() -> None:
+    silent = tuple(block_of(1, FORWARD, 1.0, 1.0))
+    blocks = {
+        1: silent,
+        2: reported_block(2, (5.0, 4.0), 0.5),
+        3: reported_block(3, (5.0, 4.0), 2.0),
+    }
+    assert resolution_in(silent, "rate") is None
+    assert resolution_of(blocks, "rate") == Resolution(0.5, more_is_better=True)
+    assert resolution_of(blocks, "minor_faults") == Resolution(1.0)
+    assert resolution_of({1: reported_block(1, (5.0, 4.0), None)}, "rate") == Resolution(
+        None, more_is_better=True
+    )
+
+
+@pytest.mark.parametrize("resolution", [None, 0.5])
+def test_an_interim_analysis_uses_the_resolution_that_the_result_uses(
+    resolution: float | None,
+) -> None:
+    plan = plan_of(judgement=Judgement(primary_metric="rate"))
+    values = [(40.0 + n % 3, 38.0 + n % 4) for n in range(40)]
+    blocks = {n: reported_block(n, one, resolution) for n, one in enumerate(values, start=1)}
+    interim = InterimAnalysis(plan, plan.stopping)
+    for block in blocks.values():
+        interim.add(block)
+    (status,) = interim.analyse()
+    (comparison,) = primary_comparisons(plan, blocks)
+    assert status.ratio_ci == comparison.ratio_ci
+    assert status.verdict == comparison.verdict

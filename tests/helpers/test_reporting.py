@@ -22,6 +22,7 @@ C = """
 int main(void) {
     double seconds[] = {0.5, 1.5};
     equipoise_report("latency_s", 0.25);
+    equipoise_report_with_resolution("ticks_s", 0.5, 0.125);
     equipoise_report_iterations("request_s", seconds, 2);
     return equipoise_seconds() > 0.0 ? 0 : 1;
 }
@@ -30,6 +31,7 @@ JAVA = """
 public class Program {
     public static void main(String[] words) {
         EquipoiseMetrics.report("latency_s", 0.25);
+        EquipoiseMetrics.report("ticks_s", 0.5, 0.125);
         EquipoiseMetrics.reportIterations("request_s", new double[] {0.5, 1.5});
     }
 }
@@ -42,6 +44,7 @@ def values(samples: Sequence[Sample]) -> set[tuple[str, int | None, float]]:
 
 EXPECTED = {
     ("latency_s", None, 0.25),
+    ("ticks_s", None, 0.5),
     ("request_s", 1, 0.5),
     ("request_s", 2, 1.5),
     ("request_s", None, 1.0),
@@ -67,6 +70,7 @@ def test_a_c_program_reports_by_the_header(tmp_path: Path) -> None:
     found = run(tmp_path, "./program")
     assert found.problem is None
     assert values(found.samples) == EXPECTED
+    assert [one.resolution for one in found.samples if one.metric == "ticks_s"] == [0.125]
 
 
 @pytest.mark.live("javac", "java", package="default-jdk-headless")
@@ -77,19 +81,21 @@ def test_a_java_program_reports_by_the_class(tmp_path: Path) -> None:
     found = run(tmp_path, "java", "-cp", ".", "Program")
     assert found.problem is None
     assert values(found.samples) == EXPECTED
+    assert [one.resolution for one in found.samples if one.metric == "ticks_s"] == [0.125]
 
 
 def test_a_python_program_reports_by_the_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
-    report("throughput", 7.0, iteration=3, unit="1/s", better="higher")
+    report("throughput", 7.0, iteration=3, unit="1/s", better="higher", resolution=0.5)
     seconds = timed_iterations("call_s", lambda: sum(range(1000)), 4)
     found = workload_metrics.read(tmp_path / "metrics")
     assert found.problem is None
-    assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher")
+    assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher", 0.5)
     assert [one.value for one in found.samples[1:5]] == seconds
     assert [one.iteration for one in found.samples[1:]] == [1, 2, 3, 4, None]
+    assert all(one.resolution for one in found.samples)
 
 
 def test_outside_of_equipoise_reports_go_nowhere(

@@ -112,6 +112,18 @@ def test_a_file_of_version_4_gives_back_its_observations(tmp_path: Path) -> None
     )
 
 
+def test_a_file_of_version_5_knows_the_resolution_of_a_sample(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(5, tmp_path)) as ledger:
+        (trial,) = ledger.read_run("last").trials
+    assert trial.samples == (Sample("latency_s", 0.001953125, 7, "s", resolution=0.000244140625),)
+
+
+def test_a_sample_from_before_there_were_resolutions_has_none(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(4, tmp_path)) as ledger:
+        (trial,) = ledger.read_run("last").trials
+    assert trial.samples == (Sample("latency_s", 0.001953125, 7, "s"),)
+
+
 def test_a_run_from_before_there_were_observations_has_none(tmp_path: Path) -> None:
     with open_for_reading(_file_of_version(3, tmp_path)) as ledger:
         assert ledger.read_run("last").observations == ()

@@ -53,6 +53,7 @@ samples = st.builds(
     iteration=counts,
     unit=st.none() | texts,
     better=st.sampled_from(["lower", "higher"]),
+    resolution=st.none() | st.floats(0.0, exclude_min=True, allow_infinity=False),
 )
 trials = st.builds(
     Trial,

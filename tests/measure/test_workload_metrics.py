@@ -40,13 +40,15 @@ def test_trial_and_iteration_values_are_read_with_their_units(tmp_path: Path) ->
         written(
             tmp_path,
             '{"metric": "latency_s", "value": 0.5}\n\n'
-            '{"metric": "rate", "value": 3, "iteration": 7, "unit": "1/s", "better": "higher"}\n',
+            '{"metric": "rate", "value": 3, "iteration": 7, "unit": "1/s", "better": "higher"}\n'
+            '{"metric": "ticks", "value": 4, "resolution": 0.5}\n',
         )
     )
     assert metrics.problem is None
     assert metrics.samples == (
         Sample("latency_s", 0.5),
         Sample("rate", 3.0, 7, "1/s", "higher"),
+        Sample("ticks", 4.0, resolution=0.5),
     )
 
 
@@ -67,6 +69,17 @@ def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
     metrics = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
     assert metrics.samples == ()
     assert metrics.problem is not None
+
+
+@pytest.mark.parametrize("resolution", ["0", "-0.001", "1e999"])
+def test_a_resolution_that_is_no_finite_number_above_0_is_named(
+    resolution: str, tmp_path: Path
+) -> None:
+    line = f'{{"metric": "a", "value": 1, "resolution": {resolution}}}'
+    metrics = read(written(tmp_path, line))
+    assert metrics.samples == ()
+    assert metrics.problem is not None
+    assert "resolution" in metrics.problem
 
 
 @pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.stats.resolution import PastCosts
+from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.simulated import at_most
@@ -72,19 +72,106 @@ def test_ticks_that_nobody_told_are_inferred_and_make_nothing_equivalent() -> No
 def test_the_resolution_is_what_the_costs_are_whole_multiples_of(
     costs: list[float], quantum: float
 ) -> None:
-    past = PastCosts(None)
+    past = PastValues(Resolution(None))
     past.add(*costs)
     assert past.quantum == pytest.approx(quantum)
 
 
 def test_costs_of_a_fine_clock_show_no_resolution() -> None:
-    past = PastCosts(None)
+    past = PastValues(Resolution(None))
     past.add(*np.random.default_rng(1).normal(1.0, 0.1, 50).tolist())
     assert past.tolerance() < 1e-12
 
 
 def test_a_resolution_that_is_known_is_not_inferred() -> None:
-    past = PastCosts(0.004)
+    past = PastValues(Resolution(0.004))
     past.add(0.02, 0.04, math.inf, 0.0)
     assert past.quantum == 0.004
     assert past.tolerance() == pytest.approx(1.5 * 0.004 / 0.02)
+
+
+def test_the_steps_of_a_metric_of_which_more_is_better_are_steps_of_its_value() -> None:
+    past = PastValues(Resolution(None, more_is_better=True))
+    past.add(1 / 49, 1 / 3, 1 / 7)
+    assert past.quantum == 1.0
+    assert past.tolerance() == 0.5
+    past.add(math.inf, 0.0)
+    assert past.tolerance() == 0.5
+
+
+@pytest.mark.parametrize("more_is_better", [False, True])
+def test_a_resolution_beyond_all_values_makes_everything_a_tie(more_is_better: bool) -> None:
+    pairs = PairedBlocks(
+        [1e-300] * 60, [2e-300] * 60, [1] * 60, quantum=1.7e308, more_is_better=more_is_better
+    )
+    (judged,) = judge([pairs], min_effect=1.0, alpha=ALPHA)
+    assert judged.verdict == "undecided"
+
+
+def rates(
+    seed: int, ticks: float, sd: float, ratio: float, quantum: float | None, *, more_is_better: bool
+) -> PairedBlocks:
+    """Rates in so many ticks: the candidate does 1/ratio as much in the time."""
+    counted = coarse_campaign(seed, ticks, sd, 1.0 / ratio, quantum)
+    with np.errstate(divide="ignore"):
+        costs = 1.0 / counted.baseline, 1.0 / counted.candidate
+    orders = np.random.default_rng(seed + 10_000).choice(np.array([-1, 1], dtype=np.int8), BLOCKS)
+    return PairedBlocks(*costs, orders, quantum=quantum, more_is_better=more_is_better)
+
+
+@pytest.mark.parametrize("quantum", [1.0, None])
+@pytest.mark.parametrize(("ticks", "sd"), [(20.0, 0.1), (10.0, 0.3)])
+def test_the_true_ratio_of_coarse_rates_is_left_out_in_at_most_alpha(
+    quantum: float | None, ticks: float, sd: float
+) -> None:
+    excluded = (
+        rates(seed, ticks, sd, 2.0, quantum, more_is_better=True).engine.blocks_to_exclude(
+            math.log(2.0), ALPHA
+        )
+        for seed in range(CAMPAIGNS)
+    )
+    assert sum(after is not None for after in excluded) <= at_most(CAMPAIGNS, ALPHA)
+
+
+def wrong_verdicts(*, more_is_better: bool) -> int:
+    """Number of campaigns that call rates of three ticks equivalent; the truth is 20 % apart."""
+    judged = (
+        judge(
+            [rates(seed, 3.0, 0.02, 1.2, None, more_is_better=more_is_better)],
+            min_effect=1.0,
+            alpha=ALPHA,
+        )[0]
+        for seed in range(60)
+    )
+    return sum(one.verdict == "equivalent" for one in judged)
+
+
+def test_coarse_rates_are_not_equivalent_and_were_when_their_inverses_were_read() -> None:
+    assert wrong_verdicts(more_is_better=True) <= at_most(60, ALPHA)
+    assert wrong_verdicts(more_is_better=False) > at_most(60, ALPHA)
+
+
+def test_a_resolution_that_is_told_is_coarser_than_what_a_few_digits_show() -> None:
+    # A clock of 10 ms whose readings are printed with a small offset that shows six decimals.
+    told = [coarse_campaign(seed, 3.0, 0.02, 1.2, None) for seed in range(40)]
+
+    def calls(quantum: float | None) -> int:
+        judged = (
+            judge(
+                [
+                    PairedBlocks(
+                        1e-2 * one.baseline + 1.37e-4,
+                        1e-2 * one.candidate + 1.37e-4 + 1e-6 * (np.arange(len(one)) % 7),
+                        [1, -1] * (BLOCKS // 2),
+                        quantum=quantum,
+                    )
+                ],
+                min_effect=1.0,
+                alpha=ALPHA,
+            )[0]
+            for one in told
+        )
+        return sum(one.verdict == "equivalent" for one in judged)
+
+    assert calls(0.01) <= at_most(40, ALPHA)
+    assert calls(None) > at_most(40, ALPHA)

@@ -216,6 +216,34 @@ pub fn common_interval(
     Ok(py.detach(|| verdict::common_interval(&campaigns, level)))
 }
 
+/// The smallest effect that each of so many simulated campaigns tells from none, increasing.
+#[pyfunction]
+#[pyo3(signature = (differences, largest, *, blocks, level, engine, campaigns, seed))]
+#[expect(clippy::too_many_arguments, reason = "named in Python")]
+pub fn smallest_effects(
+    py: Python<'_>,
+    differences: &Bound<'_, PyAny>,
+    largest: f64,
+    blocks: usize,
+    level: f64,
+    engine: u32,
+    campaigns: usize,
+    seed: u64,
+) -> PyResult<Vec<f64>> {
+    let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
+    if differences.is_empty() {
+        return Err(PyValueError::new_err("there is no difference to draw from"));
+    }
+    let simulated = verdict::Sensitivity {
+        engine: engine_of_version(engine)?,
+        blocks,
+        level: checked_level(level)?,
+        campaigns,
+        seed,
+    };
+    Ok(py.detach(|| simulated.smallest_effects(&differences, largest)))
+}
+
 fn engine_of_version(version: u32) -> PyResult<&'static verdict::Engine> {
     verdict::Engine::of_version(version)
         .ok_or_else(|| PyValueError::new_err(format!("there is no engine {version}")))

@@ -19,6 +19,7 @@ mod order_statistics;
 mod past;
 pub mod probability;
 mod search;
+pub mod sensitivity;
 pub mod sequence;
 mod wealth;
 
@@ -29,4 +30,5 @@ pub use engine::{Engine, VerdictRules};
 pub use forecast::{Forecast, Memory};
 pub use fraction::FractionSequence;
 pub use probability::SlowerCount;
+pub use sensitivity::Sensitivity;
 pub use sequence::BettingSequence;

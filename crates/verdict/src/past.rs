@@ -11,7 +11,7 @@ const LEARN_AT_EVERY_BLOCK: usize = 256;
 const GROWTH: usize = 64;
 
 /// Blocks before the spread around a median is trusted.
-const BLOCKS_FOR_A_SPREAD: usize = 3;
+pub(crate) const BLOCKS_FOR_A_SPREAD: usize = 3;
 /// Blocks before a slot effect is looked for.
 const BLOCKS_FOR_A_SLOT: usize = 6;
 /// A slot effect is corrected when it exceeds 2.5 scales over the root of n.

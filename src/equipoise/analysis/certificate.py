@@ -113,8 +113,14 @@ def _certificate(
 
     def smallest(seconds: float) -> float | None:
         blocks = int(seconds / block_s)
-        seed = equal[0].plan.seed
-        effect = smallest_effect(differences, blocks, alpha=certifying.alpha, seed=seed)
+        plan = equal[0].plan
+        effect = smallest_effect(
+            differences,
+            blocks,
+            alpha=certifying.alpha,
+            seed=plan.seed,
+            engine=plan.judgement.engine,
+        )
         return None if effect is None else float(100.0 * np.expm1(effect))
 
     deviations = np.abs(differences - np.median(differences))

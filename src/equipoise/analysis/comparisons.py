@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
+from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -21,6 +21,7 @@ from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.means import ratio_of_means
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import (
@@ -95,8 +96,8 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
         A trial does not know the metric.
     """
     costs = block_costs(plan, blocks, metric)
-    inverse = is_more_better(blocks, metric)
-    return [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts]
+    resolution = resolution_of(blocks, metric)
+    return [pairing_of(plan, metric, costs, one, resolution) for one in plan.contrasts]
 
 
 def pairing_of(
@@ -104,17 +105,16 @@ def pairing_of(
     metric: str,
     costs: BlockCosts,
     contrast: Contrast,
-    *,
-    more_is_better: bool = False,
+    resolution: Resolution,
 ) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
     pairs = costs.paired(
         contrast,
-        quantum=QUANTA.get(metric),
+        resolution=resolution,
         engine=plan.judgement.engine,
         control=plan.control,
     )
-    return Pairing(metric, contrast, costs, pairs, more_is_better)
+    return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
 
 def is_more_better(blocks: Blocks, metric: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
-from equipoise.campaign.blocks import block_costs
+from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.gate import GateDecision, judge_gate
@@ -27,8 +27,9 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     if gated is None or not blocks:
         return None
     costs = {metric: block_costs(plan, blocks, metric) for metric in gated.metrics}
+    resolutions = {metric: resolution_of(blocks, metric) for metric in gated.metrics}
     pairings = [
-        pairing_of(plan, metric, costs[metric], contrast)
+        pairing_of(plan, metric, costs[metric], contrast, resolutions[metric])
         for contrast in plan.contrasts
         for metric in gated.metrics
     ]

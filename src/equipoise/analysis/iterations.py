@@ -27,6 +27,7 @@ from equipoise.model.result import (
     TrialIterations,
 )
 from equipoise.stats.arrays import FloatArray
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.warm_up import (
     LEAST_ITERATIONS,
     TrialShape,
@@ -155,7 +156,8 @@ def steady_comparisons(
             metric,
             costs_placed(plan, blocks, _costs(blocks, classed, metric)),
             contrast,
-            more_is_better=is_more_better(blocks, metric),
+            # A level of many iterations has finer steps than one of them: they are inferred.
+            Resolution(None, is_more_better(blocks, metric)),
         )
         for contrast, metric, reason in candidates
         if reason is None

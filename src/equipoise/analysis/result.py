@@ -40,6 +40,7 @@ from equipoise.campaign.blocks import (
     is_unavailable,
     known_values,
     left_out_because,
+    resolution_of,
 )
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Condition, Plan
@@ -102,7 +103,17 @@ def _document_of(record: RunRecord) -> ResultDocument:
         more_is_better=tuple(
             dict.fromkeys(one.metric for one in samples if one.better == "higher")
         ),
+        resolutions=_known_resolutions(plan, blocks),
     )
+
+
+def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:
+    judgement = plan.judgement
+    first = next(iter(blocks.values()), ())
+    reported = (sample.metric for trial in first for sample in trial.samples)
+    metrics = dict.fromkeys((judgement.primary_metric, *judgement.other_metrics, *reported))
+    known = {metric: resolution_of(blocks, metric).quantum for metric in metrics}
+    return {metric: quantum for metric, quantum in known.items() if quantum is not None}
 
 
 def _run_info(record: RunRecord, blocks: int) -> RunInfo:

@@ -80,11 +80,12 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         return None
     metric = primary[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
+    told = document.resolutions.get(metric)
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], metric, better)
+        trial = _trial(row, places[row.condition], metric, better, told)
         if trial is None:
             return None
         blocks[row.block].append(trial)
@@ -120,14 +121,16 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
     )
 
 
-def _trial(row: TrialRow, condition: int, metric: str, better: Better) -> Trial | None:
+def _trial(
+    row: TrialRow, condition: int, metric: str, better: Better, resolution: float | None
+) -> Trial | None:
     timed_out = row.failure is not None and row.failure.startswith("timed out")
     value = row.metrics.get(metric, getattr(row, metric, None))
     samples: tuple[Sample, ...] = ()
     if not timed_out:
         if not isinstance(value, int | float):
             return None
-        samples = (Sample(metric, float(value), better=better),)
+        samples = (Sample(metric, float(value), better=better, resolution=resolution),)
     return Trial(
         phase=row.phase,
         block=row.block,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from equipoise.campaign.blocks import QUANTA, is_unavailable
+from equipoise.campaign.blocks import is_unavailable, resolution_in
 from equipoise.model.plan import Plan
 from equipoise.model.record import UNAVAILABLE, Draw, Trial
 from equipoise.model.result import MetricSummary
@@ -49,7 +49,8 @@ def shape_of(
     draws
         Draw of each measured block, by its number.
     """
-    resolution = QUANTA.get(metric, 0.0)
+    known = resolution_in(trials, metric)
+    resolution = (known and known.quantum) or 0.0
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)

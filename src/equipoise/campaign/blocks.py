@@ -28,6 +28,7 @@ from equipoise.model.record import (
     Sample,
     Trial,
 )
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
@@ -158,11 +159,40 @@ def known_values(
     return dict(zip(names, np.ascontiguousarray(table.T), strict=True))
 
 
+def resolution_in(block: Iterable[Trial], metric: str) -> Resolution | None:
+    """Return the resolution of a metric: what the trials of one block tell, the coarsest of it.
+
+    ``None`` if no trial of the block reports the metric, and Equipoise does not measure it.
+    """
+    samples = [
+        sample
+        for trial in block
+        for sample in trial.samples
+        if sample.metric == metric and sample.iteration is None
+    ]
+    if not samples:
+        return Resolution(QUANTA[metric]) if metric in QUANTA else None
+    told = [one.resolution for one in samples if one.resolution is not None]
+    quantum = max(told, default=QUANTA.get(metric))
+    return Resolution(quantum, any(one.better == "higher" for one in samples))
+
+
+def resolution_of(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> Resolution:
+    """Return the resolution of a metric, as the first block tells it in which it is reported.
+
+    The first block decides, so that no later value decides how it is bet on.
+    """
+    read = (resolution_in(block, metric) for block in blocks.values())
+    return next((one for one in read if one is not None), Resolution(None))
+
+
 class BlockRead(Struct, frozen=True):
     """Cost and place of each condition in one block, on one metric."""
 
     costs: dict[int, float]
     places: dict[int, int]
+    resolution: Resolution | None
+    """``None`` if no trial of the block tells any."""
 
     def order(self, first: int, second: int) -> int:
         """Return 1 if the first condition ran before the second, else -1."""
@@ -187,7 +217,8 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
             costs[trial.condition] = cost
         else:
             _check_needless(plan, trial, metric)
-    return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
+    places = {trial.condition: place for place, trial in enumerate(block)}
+    return BlockRead(costs, places, resolution_in(block, metric))
 
 
 def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
@@ -226,7 +257,7 @@ class BlockCosts(Struct, frozen=True):
         self,
         contrast: Contrast,
         *,
-        quantum: float | None,
+        resolution: Resolution,
         engine: int,
         control: int | None = None,
     ) -> PairedBlocks:
@@ -236,13 +267,28 @@ class BlockCosts(Struct, frozen=True):
         """
         both, baseline, candidate = self.both(contrast), contrast.baseline, contrast.candidate
         orders = self._orders(both, baseline, candidate)
+        quantum, more_is_better = resolution.quantum, resolution.more_is_better
         below, above = self.costs[both, baseline], self.costs[both, candidate]
         if control is None:
-            return PairedBlocks(below, above, orders, quantum=quantum, engine=engine)
+            return PairedBlocks(
+                below,
+                above,
+                orders,
+                quantum=quantum,
+                more_is_better=more_is_better,
+                engine=engine,
+            )
         twin_orders = self._orders(both, control, candidate)
         twin = self.costs[both, control]
         return PairedBlocks.pooled(
-            below, twin, above, orders, twin_orders, quantum=quantum, engine=engine
+            below,
+            twin,
+            above,
+            orders,
+            twin_orders,
+            quantum=quantum,
+            more_is_better=more_is_better,
+            engine=engine,
         )
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
+from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -61,6 +62,7 @@ class InterimAnalysis:
         )
         self._across_layouts = judges_across_layouts(plan)
         self._layouts: tuple[list[int], ...] = tuple([] for _ in self._pairs)
+        self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
@@ -69,8 +71,13 @@ class InterimAnalysis:
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
+        for metric, one in read.items():
+            if one.resolution is not None:
+                self._resolutions.setdefault(metric, one.resolution)
         compared = zip(self._compared, self._pairs, self._layouts, strict=True)
         for (contrast, metric), pairs, layouts in compared:
+            if metric in self._resolutions:
+                pairs.set_resolution(self._resolutions[metric])
             add_block(pairs, read[metric], contrast, self._plan)
             if self._across_layouts and len(pairs) > len(layouts):
                 layouts.append(layout_of_block(self._plan, "measured", block[0].block))

@@ -17,6 +17,13 @@ public final class EquipoiseMetrics {
         append("{\"metric\": \"" + metric + "\", \"value\": " + value + "}\n");
     }
 
+    /** As above, with the smallest step that the value can make, in its unit, above 0. */
+    public static void report(String metric, double value, double resolution) {
+        append(
+                "{\"metric\": \"" + metric + "\", \"value\": " + value
+                        + ", \"resolution\": " + resolution + "}\n");
+    }
+
     /** The values of iterations, in order, and their mean as the metric of the trial. */
     public static void reportIterations(String metric, double[] values) {
         StringBuilder lines = new StringBuilder();

@@ -1,6 +1,7 @@
 /* Report a program's own metrics to Equipoise. One header, the C library alone: copy it.
  *
  *     equipoise_report("latency_s", 0.0012);
+ *     equipoise_report_with_resolution("ticks_s", 0.012, 0.001);  // its clock ticks at 1 kHz
  *     equipoise_report_iterations("request_s", seconds, 200);   // each, and their mean
  *
  * Outside of Equipoise, where EQUIPOISE_METRICS is not set, reports go nowhere. */
@@ -23,6 +24,17 @@ static inline void equipoise_report(const char *metric, double value) {
     if (door == NULL)
         return;
     fprintf(door, "{\"metric\": \"%s\", \"value\": %.17g}\n", metric, value);
+    fclose(door);
+}
+
+/* As equipoise_report, with the smallest step that the value can make, in its unit, above 0. */
+static inline void equipoise_report_with_resolution(const char *metric, double value,
+                                                    double resolution) {
+    FILE *door = equipoise_door();
+    if (door == NULL)
+        return;
+    fprintf(door, "{\"metric\": \"%s\", \"value\": %.17g, \"resolution\": %.17g}\n", metric, value,
+            resolution);
     fclose(door);
 }
 

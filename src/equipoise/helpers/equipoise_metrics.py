@@ -4,7 +4,7 @@
 
     from equipoise_metrics import report, timed_iterations
 
-    report("latency_s", 0.0012, unit="s")
+    report("latency_s", 0.0012, unit="s", resolution=0.0001)
     timed_iterations("request_s", handle_one_request, 200)
 
 Outside of Equipoise, where ``EQUIPOISE_METRICS`` is not set, reports go nowhere.
@@ -28,9 +28,13 @@ def report(
     iteration: int | None = None,
     unit: str | None = None,
     better: str = "lower",
+    resolution: float | None = None,
 ) -> None:
-    """Append one line: a metric of the trial, or of one iteration, counted from 1."""
-    _append([_line(metric, value, iteration, unit, better)])
+    """Append one line: a metric of the trial, or of one iteration, counted from 1.
+
+    ``resolution`` is the smallest step that the value can make, in its unit; ``None`` if unknown.
+    """
+    _append([_line(metric, value, iteration, unit, better, resolution)])
 
 
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
@@ -47,17 +51,33 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
-    lines = [_line(metric, call_s, number, "s") for number, call_s in enumerate(seconds, 1)]
+    tick_s = time.get_clock_info("perf_counter").resolution
+    lines = [
+        _line(metric, call_s, number, "s", resolution=tick_s)
+        for number, call_s in enumerate(seconds, 1)
+    ]
     if seconds:
-        lines.append(_line(metric, sum(seconds) / len(seconds), None, "s"))
+        mean_s = sum(seconds) / len(seconds)
+        lines.append(_line(metric, mean_s, None, "s", resolution=tick_s / len(seconds)))
     _append(lines)
     return seconds
 
 
 def _line(
-    metric: str, value: float, iteration: int | None, unit: str | None, better: str = "lower"
+    metric: str,
+    value: float,
+    iteration: int | None,
+    unit: str | None,
+    better: str = "lower",
+    resolution: float | None = None,
 ) -> str:
-    fields = {"metric": metric, "value": value, "iteration": iteration, "unit": unit}
+    fields = {
+        "metric": metric,
+        "value": value,
+        "iteration": iteration,
+        "unit": unit,
+        "resolution": resolution,
+    }
     return json.dumps({**{k: v for k, v in fields.items() if v is not None}, "better": better})
 
 

@@ -117,7 +117,7 @@ _TRIAL_COLUMNS = (
     f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
     "error_tail, covariates"
 )
-_SAMPLE_COLUMNS = "metric, value, iteration, unit, better"
+_SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 _DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
 _OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 
@@ -202,7 +202,9 @@ def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ..
     """Yield the rows of ``sample``, in the order in which the workload wrote them."""
     for place, sample in enumerate(samples):
         metric, unit = storable(sample.metric), _optional_text(sample.unit)
-        yield (trial, place, metric, float(sample.value), sample.iteration, unit, sample.better)
+        step = None if sample.resolution is None else float(sample.resolution)
+        value = float(sample.value)
+        yield (trial, place, metric, value, sample.iteration, unit, sample.better, step)
 
 
 def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:

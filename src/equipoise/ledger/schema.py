@@ -148,6 +148,10 @@ STEPS: tuple[Step, ...] = (
         "CREATE INDEX observation_by_run ON observation (run)",
         *_refusals("observation"),
     ),
+    (
+        "ALTER TABLE sample ADD COLUMN resolution "
+        "CHECK (resolution IS NULL OR typeof(resolution) = 'real' AND resolution > 0)",
+    ),
 )
 
 VERSION = len(STEPS)

@@ -96,6 +96,7 @@ _SAMPLE: dict[str, str] = {
     "iteration": _OPTIONAL_INTEGER,
     "unit": _OPTIONAL_TEXT,
     "better": "{0} IN ('lower', 'higher')",
+    "resolution": "({0} IS NULL OR typeof({0}) = 'real' AND {0} > 0 AND {0} < 9e999)",
 }
 
 

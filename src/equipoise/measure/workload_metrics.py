@@ -68,6 +68,7 @@ class _Line(Struct, frozen=True):
     iteration: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ITERATION)] | None = None
     unit: str | None = None
     better: Better = "lower"
+    resolution: float | None = None
 
 
 class _Refused(Exception):
@@ -197,7 +198,10 @@ def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample:
         raise _Refused("is not a finite number")
     if line.metric in _MEASURED:
         raise _Refused(f"is named {line.metric}, which Equipoise measures itself")
-    return Sample(line.metric, line.value, line.iteration, line.unit, line.better)
+    step = line.resolution
+    if step is not None and not 0.0 < step < math.inf:
+        raise _Refused(f"has the resolution {step:g}, which is no finite number above 0")
+    return Sample(line.metric, line.value, line.iteration, line.unit, line.better, step)
 
 
 def metrics_reported(

@@ -43,6 +43,8 @@ class Sample(Struct, frozen=True):
     iteration: int | None = None
     unit: str | None = None
     better: Better = "lower"
+    resolution: float | None = None
+    """Smallest step of the value that the program can tell, in its unit; ``None`` if unknown."""
 
 
 class Accounting(Struct, frozen=True):

@@ -7,9 +7,10 @@ still infinite) is null.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import sys
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval
@@ -468,6 +469,9 @@ class RunInfo(Struct, frozen=True):
     """Version of the rules by which the campaign is judged."""
 
 
+Resolved = Annotated[float, Meta(gt=0.0, le=sys.float_info.max)]
+
+
 class TrialRow(Struct, frozen=True):
     """One finished trial as the document shows it."""
 
@@ -526,6 +530,9 @@ class ResultDocument(Struct, frozen=True):
     """Null for what is no gate."""
     more_is_better: tuple[str, ...] = ()
     """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
+    resolutions: dict[str, Resolved] = field(default_factory=dict)
+    """Smallest step of each compared or reported metric, in its unit; absent where none is known,
+    and the comparison inferred one from past values."""
 
     @property
     def primary_metric(self) -> str:

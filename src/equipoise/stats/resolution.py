@@ -1,7 +1,10 @@
-"""Resolution of a metric beside its costs: what cannot be told from a tie.
+"""Resolution of a metric beside its values: what cannot be told from a tie.
 
 A tolerance that depends on which condition is faster breaks the symmetry that the bets rest on
-(verdict.md §10). So the tolerance of a block is set by the costs of the blocks before it.
+(verdict.md §10). So the tolerance of a block is set by the values of the blocks before it.
+
+The cost of a metric of which more is better is the inverse of its value, and its steps are steps
+of the value. Relative steps are the same for both, so the values are what tolerances are set by.
 """
 
 from __future__ import annotations
@@ -11,96 +14,121 @@ import math
 from decimal import Decimal
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.stats.arrays import FloatArray
 
 TIE_QUANTA = 1.5
 """Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
 the rounding of the ratio under test (verdict.md §1)."""
+LARGEST_TOLERANCE = 1e6
+"""Log units; no two finite costs differ by as much, so that everything is a tie."""
 LOW_QUANTILE = 0.1
-"""The quanta are set against this quantile of the past costs."""
-COSTS_FOR_TICKS = 6
-"""Costs from which ticks that are no power of ten are inferred."""
+"""The quanta are set against this quantile of the past values."""
+VALUES_FOR_TICKS = 6
+"""Values from which ticks that are no power of ten are inferred."""
 _TICK_ERROR = 1e-3
 """Largest deviation of a gap from a whole number of ticks, in ticks."""
 
 
+class Resolution(Struct, frozen=True):
+    """Smallest step of a metric, and what its costs are."""
+
+    quantum: float | None
+    """In the metric's unit; 0 for a metric without, ``None`` to infer it from past values."""
+    more_is_better: bool = False
+    """Whether a cost is the inverse of a value."""
+
+
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
-    """Return 1.5 clock quanta in log units: relative to the smaller of the two costs.
+    """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
 
     The rule of the first engine.
 
     Parameters
     ----------
     baseline, candidate
-        Shape (n,): costs, in the unit of ``quantum``.
+        Shape (n,): values, in the unit of ``quantum``.
     quantum
         Resolution of the metric; 0 for one without.
 
     Returns
     -------
-    Shape (n,); 0 where the smaller cost is 0, which ``block_differences`` deals with.
+    Shape (n,); 0 where the smaller value is 0, which ``block_differences`` deals with.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)
-    np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
-    return tolerance
+    with np.errstate(over="ignore"):
+        np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
+    return np.minimum(tolerance, LARGEST_TOLERANCE)
 
 
-class PastCosts:
-    """Costs so far, and the resolution that they show.
+class PastValues:
+    """Values of a metric so far, and the resolution that they show.
 
     Parameters
     ----------
-    quantum
-        Resolution of the metric in its own unit, 0 for one without; ``None`` to infer it from the
-        granularity of the costs: their decimal places, and the smallest gap between two of them
-        where every gap is a whole number of it.
+    resolution
+        Resolution of the metric. If its quantum is to be inferred, it comes from the granularity of
+        the values: their decimal places, and the smallest gap between two of them where every gap
+        is a whole number of it.
     """
 
-    def __init__(self, quantum: float | None) -> None:
-        self._known = quantum
-        self._costs: list[float] = []
+    def __init__(self, resolution: Resolution) -> None:
+        self._resolution = resolution
+        self._values: list[float] = []
         self._decimal = math.inf
         self._ticks_possible = True
 
     def add(self, *costs: float) -> None:
         """Add the costs of a block; a timeout and a cost of 0 show no resolution."""
-        for cost in costs:
-            if 0 < cost < math.inf:
-                bisect.insort(self._costs, cost)
-                if self._known is None:
-                    self._decimal = min(self._decimal, _decimal_unit(cost))
+        for value in self.values(np.array(costs)).tolist():
+            if 0 < value < math.inf:
+                bisect.insort(self._values, value)
+                if self._resolution.quantum is None:
+                    self._decimal = min(self._decimal, _decimal_unit(value))
+
+    def values(self, costs: FloatArray) -> FloatArray:
+        """Return the values of which these are the costs, shape (n,); 0 for an infinite cost."""
+        if not self._resolution.more_is_better:
+            return costs
+        # Rounded as the inverse of an inverse: 49 must not become 49.00000000000001.
+        return np.array([float(f"{_inverse(cost):.15g}") for cost in costs.tolist()])
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no cost yet."""
-        return not self._costs
+        """Whether there is no value yet."""
+        return not self._values
+
+    @property
+    def are_inverse(self) -> bool:
+        """Whether a cost is the inverse of a value."""
+        return self._resolution.more_is_better
 
     @property
     def is_exact(self) -> bool:
         """Whether the metric is known to have no resolution."""
-        return self._known == 0
+        return self._resolution.quantum == 0
 
     @property
     def quantum(self) -> float:
         """Resolution in the unit of the metric."""
-        if self._known is not None:
-            return self._known
-        return max(self._decimal, self._tick()) if self._costs else 0.0
+        if self._resolution.quantum is not None:
+            return self._resolution.quantum
+        return max(self._decimal, self._tick()) if self._values else 0.0
 
     def tolerance(self) -> float:
-        """Return 1.5 quanta in log units, beside the 10 % quantile of the costs so far.
+        """Return 1.5 quanta in log units, beside the 10 % quantile of the values so far.
 
-        There must be a cost.
+        There must be a value.
         """
-        low = self._costs[int(LOW_QUANTILE * (len(self._costs) - 1))]
-        return TIE_QUANTA * self.quantum / low
+        low = self._values[int(LOW_QUANTILE * (len(self._values) - 1))]
+        return min(TIE_QUANTA * self.quantum / low, LARGEST_TOLERANCE)
 
     def _tick(self) -> float:
-        if not self._ticks_possible or len(self._costs) < COSTS_FOR_TICKS:
+        if not self._ticks_possible or len(self._values) < VALUES_FOR_TICKS:
             return 0.0
-        gaps = np.diff(np.unique(self._costs))
+        gaps = np.diff(np.unique(self._values))
         if len(gaps) == 0:
             return 0.0
         ticks = gaps / gaps.min()
@@ -108,7 +136,11 @@ class PastCosts:
         return float(gaps.min()) if self._ticks_possible else 0.0
 
 
-def _decimal_unit(cost: float) -> float:
-    """Return the last decimal place of a cost, at most 1: 0.001 for 0.125."""
-    exponent = Decimal(repr(cost)).normalize().as_tuple().exponent
+def _inverse(cost: float) -> float:
+    return 1.0 / cost if cost else math.inf
+
+
+def _decimal_unit(value: float) -> float:
+    """Return the last decimal place of a value, at most 1: 0.001 for 0.125."""
+    exponent = Decimal(repr(value)).normalize().as_tuple().exponent
     return 10.0 ** min(0, int(exponent))

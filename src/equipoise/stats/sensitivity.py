@@ -6,24 +6,26 @@ import math
 
 import numpy as np
 
-from equipoise.stats.arrays import FloatArray, OrderArray
-from equipoise.stats.sequence import PairedBlocks
+from equipoise._native import smallest_effects
+from equipoise.model.plan import LATEST_ENGINE
+from equipoise.stats.arrays import FloatArray
 
-CONTINUATIONS = 60
+CAMPAIGNS = 60
 FOUND_IN = 0.9
-MOST_SIMULATED = 2000
-"""Beyond, effects shrink with the square root of the blocks."""
+MOST_SIMULATED = 100_000
+"""Blocks of the longest campaign that is simulated; a longer one sees at least as much."""
 LARGEST_EFFECT = 1.0
-STEPS = 16
+LEAST_BLOCKS = 8
 
 
 def smallest_effect(
-    differences: FloatArray, blocks: int, *, alpha: float, seed: int
+    differences: FloatArray, blocks: int, *, alpha: float, seed: int, engine: int = LATEST_ENGINE
 ) -> float | None:
     """Return the smallest log ratio that nine of ten campaigns of this length tell from none.
 
-    Campaigns are resampled, with fresh coins, from the block differences of campaigns without
-    an effect; campaigns of over 2,000 blocks are scaled from that many.
+    The engine itself judges simulated campaigns of that length, at most 100,000 blocks, which are
+    resampled, with fresh coins, from the block differences of campaigns without an effect. Nothing
+    is extrapolated to lengths that were not simulated.
 
     Parameters
     ----------
@@ -35,37 +37,23 @@ def smallest_effect(
         Alpha of its verdict.
     seed
         Seed of the resampling.
+    engine
+        Version of the rules by which its blocks are judged.
 
     Returns
     -------
     The effect in log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
     """
-    simulated = min(blocks, MOST_SIMULATED)
-    if simulated < 8 or len(differences) < 8:
+    if min(blocks, len(differences)) < LEAST_BLOCKS:
         return None
-    generator = np.random.default_rng(seed)
-    campaigns = [
-        (
-            generator.choice(differences - np.median(differences), simulated),
-            generator.choice(np.array([-1, 1], dtype=np.int8), simulated),
-        )
-        for _ in range(CONTINUATIONS)
-    ]
-    low, high = 0.0, math.log1p(LARGEST_EFFECT)
-    if not _is_seen(campaigns, high, alpha):
-        return None
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        if _is_seen(campaigns, middle, alpha):
-            high = middle
-        else:
-            low = middle
-    return high * math.sqrt(simulated / blocks)
-
-
-def _is_seen(campaigns: list[tuple[FloatArray, OrderArray]], effect: float, alpha: float) -> bool:
-    detected = 0
-    for noise, orders in campaigns:
-        blocks = PairedBlocks(np.ones_like(noise), np.exp(noise + effect), orders)
-        detected += blocks.engine.blocks_to_exclude(0.0, alpha) is not None
-    return detected >= FOUND_IN * len(campaigns)
+    effects = smallest_effects(
+        np.asarray(differences - np.median(differences), dtype=np.float64),
+        math.log1p(LARGEST_EFFECT),
+        blocks=min(blocks, MOST_SIMULATED),
+        level=alpha,
+        engine=engine,
+        campaigns=CAMPAIGNS,
+        seed=seed,
+    )
+    found = effects[math.ceil(FOUND_IN * CAMPAIGNS) - 1]
+    return found if math.isfinite(found) else None

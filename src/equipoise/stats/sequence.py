@@ -17,7 +17,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
-from equipoise.stats.resolution import TIE_QUANTA, PastCosts, tie_tolerance
+from equipoise.stats.resolution import TIE_QUANTA, PastValues, Resolution, tie_tolerance
 
 BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
@@ -50,6 +50,8 @@ class PairedBlocks:
     quantum
         Resolution of the metric in its own unit; 0 for one without, ``None`` for one that is to
         be inferred from the costs.
+    more_is_better
+        Whether a cost is the inverse of a value of the metric; ``quantum`` is one of the values.
     engine
         Version of the rules by which the blocks are judged.
 
@@ -66,10 +68,11 @@ class PairedBlocks:
         orders: OrderArray | Sequence[int] = (),
         *,
         quantum: float | None = 0.0,
+        more_is_better: bool = False,
         engine: int = LATEST_ENGINE,
     ) -> None:
         self.rules: VerdictRules = verdict_rules(engine)
-        self._past = PastCosts(quantum if self.rules.resolution_from_past else quantum or 0.0)
+        self._past = self._without_values(Resolution(quantum, more_is_better))
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
         self.engine = BettingSequence(differences, checked, tolerances, engine)
@@ -87,6 +90,7 @@ class PairedBlocks:
         twin_orders: OrderArray,
         *,
         quantum: float | None = 0.0,
+        more_is_better: bool = False,
         engine: int = LATEST_ENGINE,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block (the control).
@@ -97,10 +101,15 @@ class PairedBlocks:
         Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
         before the candidate, else -1.
         """
-        blocks = cls(quantum=quantum, engine=engine)
+        blocks = cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
         for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
             blocks.append_pooled(*row)
         return blocks
+
+    def set_resolution(self, resolution: Resolution) -> None:
+        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        if self._past.is_empty:
+            self._past = self._without_values(resolution)
 
     def append_pooled(
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
@@ -110,7 +119,7 @@ class PairedBlocks:
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
         tolerances = self._tolerances(below, above)
-        differences = block_differences(below, above, self._past.quantum)
+        differences = self._differences(below, above)
         self._past.add(*below.tolist(), float(candidate))
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
@@ -132,12 +141,12 @@ class PairedBlocks:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
         if self._past.is_exact or not self.rules.resolution_from_past:
             tolerances = self._tolerances(below, above)
-            return block_differences(below, above, self._past.quantum), tolerances
+            return self._differences(below, above), tolerances
         differences, tolerances = np.empty_like(below), np.empty_like(below)
         for place in range(len(below)):
             block = slice(place, place + 1)
             tolerances[block] = self._tolerances(below[block], above[block])
-            differences[block] = block_differences(below[block], above[block], self._past.quantum)
+            differences[block] = self._differences(below[block], above[block])
             self._past.add(float(below[place]), float(above[place]))
         return differences, tolerances
 
@@ -145,7 +154,18 @@ class PairedBlocks:
         """Return the tolerances of the pairs of one block, or of all where none are learnt."""
         if self.rules.resolution_from_past and not self._past.is_empty:
             return np.full_like(below, self._past.tolerance())
-        return tie_tolerance(below, above, self._past.quantum)
+        values = self._past.values
+        return tie_tolerance(values(below), values(above), self._past.quantum)
+
+    def _differences(self, below: FloatArray, above: FloatArray) -> FloatArray:
+        # An infinite cost may be a timeout, which is never a tie with less than that.
+        quantum = 0.0 if self._past.are_inverse else self._past.quantum
+        return block_differences(below, above, quantum)
+
+    def _without_values(self, resolution: Resolution) -> PastValues:
+        if self.rules.resolution_from_past:
+            return PastValues(resolution)
+        return PastValues(Resolution(resolution.quantum or 0.0))
 
     @property
     def tolerance(self) -> float:

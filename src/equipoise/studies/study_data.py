@@ -161,6 +161,7 @@ class StudyData(Struct, frozen=True):
             [cost for (_, cost), _ in both],
             [cost for _, (_, cost) in both],
             [BASELINE_FIRST if below < above else CANDIDATE_FIRST for below, above in both],
+            quantum=self.document.resolutions.get(metric),
             engine=self.document.run.engine,
         )
 
