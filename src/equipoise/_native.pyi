@@ -1,6 +1,6 @@
 """The native part of Equipoise (crates/python): typed options and arrays in, results out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
@@ -100,9 +100,19 @@ class VerdictRules:
     """Whether the clock's resolution is set against the costs of past blocks."""
     estimate_within_interval: bool
     """Whether the estimate is moved to the nearest point of its interval."""
+    across_layouts: bool
+    """Whether the verdict over layouts is about layouts in general, not about those drawn."""
 
 def verdict_rules(engine: int) -> VerdictRules:
     """Return the rules of a version; raises ``ValueError`` if there is none."""
+
+def common_interval(campaigns: Sequence[BettingSequence], level: float) -> tuple[float, float]:
+    """Return {θ : max over n of E±(θ) < 2/level} over all campaigns together, in log units.
+
+    The bettors take their wealth from each campaign to the next, in the order given. Empty
+    (low > high) where no common ratio agrees with all campaigns. Raises ``ValueError`` for a level
+    that does not lie between 0 and 1.
+    """
 
 def smallest_effects(
     differences: NDArray[np.float64],

@@ -13,7 +13,9 @@ import pytest
 
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
@@ -86,9 +88,43 @@ def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> Non
     # The layouts that were drawn differ from one, but layouts in general may not.
     assert low > 1.0
     assert least < low < high < most
-    assert document.comparisons[0].scope == (
-        "across processes, in these 8 layouts, in this campaign on this host"
-    )
+    (comparison,) = document.comparisons
+    assert comparison.scope == "across processes and memory layouts, in this campaign on this host"
+    assert comparison.ratio_ci == found.across_ci
+    these = comparison.in_these_layouts
+    assert these is not None
+    assert these.scope == "across processes, in these 8 layouts, in this campaign on this host"
+
+
+def test_over_layouts_that_differ_the_headline_is_about_layouts_in_general() -> None:
+    # Of these layouts the candidate is slower for certain; of layouts in general it is not.
+    document = validated(analyse_campaign(record_of(planned(96), by_layout(EFFECTS, 0.003))))
+    (comparison,) = document.comparisons
+    these = comparison.in_these_layouts
+    assert these is not None
+    assert (comparison.verdict, these.verdict) == ("undecided", "slower")
+    assert comparison.summary.startswith("Across layouts: ")
+    low, high = comparison.ratio_ci
+    assert low is not None and high is not None and low < 1.0 < high
+
+
+def test_a_ledger_of_the_first_engine_keeps_its_verdict_on_the_layouts_drawn() -> None:
+    plan = msgspec.structs.replace(planned(96), judgement=Judgement(engine=1))
+    (comparison,) = analyse_campaign(record_of(plan, by_layout(EFFECTS, 0.003))).comparisons
+    assert (comparison.verdict, comparison.in_these_layouts) == ("slower", None)
+    assert comparison.scope == "across processes, in these 8 layouts, in this campaign on this host"
+
+
+def test_a_campaign_over_layouts_stops_by_the_verdict_that_it_reports() -> None:
+    for effects in (EFFECTS, np.full(LAYOUTS, 0.05)):
+        record = record_of(planned(96), by_layout(effects, 0.003))
+        interim = InterimAnalysis(record.plan, record.plan.stopping)
+        for block in complete_blocks(record.draws, record.trials).values():
+            interim.add(block)
+        (status,) = interim.analyse()
+        (comparison,) = analyse_campaign(record).comparisons
+        assert (status.verdict, status.ratio_ci) == (comparison.verdict, comparison.ratio_ci)
+        assert interim.stop_reason() == (None if effects is EFFECTS else "verdict")
 
 
 def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_where_not() -> None:
@@ -193,12 +229,13 @@ def test_campaigns_and_boots_are_levels_above() -> None:
         for seed in range(4)
     ]
     (contrast,) = records[0].plan.contrasts
-    found = pooled_by_level(records, contrast, [(0, 0), (0, 0), (0, 1), (0, 1)])
+    places, first = [(0, 0), (0, 0), (0, 1), (0, 1)], [4 * LAYOUTS] * 4
+    found = pooled_by_level(records, contrast, places, first)
     assert found is not None
     assert [one.level for one in found.components] == ["boot", "campaign", "layout", "trial"]
     assert [one.units for one in found.components] == [2, 4, 32, 128]
     assert (found.across, found.advice) == ("across boots", ())
-    alone = pooled_by_level(records, contrast, [(0, 0)] * 4)
+    alone = pooled_by_level(records, contrast, [(0, 0)] * 4, first)
     assert alone is not None
     assert alone.components[0].level == "campaign"
 

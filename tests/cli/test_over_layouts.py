@@ -93,8 +93,12 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
     (comparison,) = result["comparisons"]
     # Three times as far in every layout: the ratio has no layout variance at all.
     assert comparison["by_level"]["mean"] == pytest.approx(3.0)
-    assert comparison["by_level"]["across_ci"] == pytest.approx([3.0, 3.0])
+    least, most = comparison["by_level"]["across_ci"]
+    # The resolution of the metric is all that is left open.
+    assert least <= 3.0 <= most
+    assert comparison["in_these_layouts"]["scope"].startswith("across processes, in these 12")
     shown = equipoise("show", "last").out
+    assert "in these layouts alone: slower" in shown
     assert "these 12 layouts" in shown
     assert "across layouts" in shown
 

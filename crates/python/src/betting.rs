@@ -185,6 +185,7 @@ pub struct VerdictRules {
     mixed_without_extreme_block: bool,
     resolution_from_past: bool,
     estimate_within_interval: bool,
+    across_layouts: bool,
 }
 
 /// The rules of a version of the engine.
@@ -198,7 +199,21 @@ pub fn verdict_rules(engine: u32) -> PyResult<VerdictRules> {
         mixed_without_extreme_block: rules.mixed_without_extreme_block,
         resolution_from_past: rules.resolution_from_past,
         estimate_within_interval: rules.estimate_within_interval,
+        across_layouts: rules.across_layouts,
     })
+}
+
+/// The ratios that several campaigns do not exclude together.
+#[pyfunction]
+pub fn common_interval(
+    py: Python<'_>,
+    campaigns: Vec<PyRef<'_, BettingSequence>>,
+    level: f64,
+) -> PyResult<(f64, f64)> {
+    let level = checked_level(level)?;
+    let campaigns: Vec<&verdict::BettingSequence> =
+        campaigns.iter().map(|one| &one.inner).collect();
+    Ok(py.detach(|| verdict::common_interval(&campaigns, level)))
 }
 
 /// The smallest effect that each of so many simulated campaigns tells from none, increasing.

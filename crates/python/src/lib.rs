@@ -15,7 +15,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::betting::{
-        BettingSequence, FractionSequence, VerdictRules, smallest_effects, verdict_rules,
+        BettingSequence, FractionSequence, VerdictRules, common_interval, smallest_effects,
+        verdict_rules,
     };
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};

@@ -62,6 +62,9 @@ pub struct VerdictRules {
     pub resolution_from_past: bool,
     /// Whether the estimate is moved to the nearest point of its interval.
     pub estimate_within_interval: bool,
+    /// Whether the verdict of a campaign over layouts is about layouts in general, not about those
+    /// that were drawn.
+    pub across_layouts: bool,
 }
 
 /// At most this many bettors in an engine.
@@ -90,6 +93,7 @@ pub static FIRST: Engine = Engine {
         mixed_without_extreme_block: false,
         resolution_from_past: false,
         estimate_within_interval: false,
+        across_layouts: false,
     },
 };
 
@@ -116,6 +120,7 @@ pub static SECOND: Engine = Engine {
         mixed_without_extreme_block: true,
         resolution_from_past: true,
         estimate_within_interval: true,
+        across_layouts: true,
     },
 };
 

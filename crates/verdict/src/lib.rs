@@ -11,6 +11,7 @@
 mod bet;
 pub mod block;
 pub mod centre;
+pub mod common;
 pub mod engine;
 pub mod forecast;
 pub mod fraction;
@@ -24,6 +25,7 @@ mod wealth;
 
 pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
+pub use common::common_interval;
 pub use engine::{Engine, VerdictRules};
 pub use forecast::{Forecast, Memory};
 pub use fraction::FractionSequence;

@@ -10,7 +10,7 @@ use crate::wealth::{Wealth, ln_sum_exp};
 
 /// The side that a bettor takes.
 #[derive(Clone, Copy, Debug)]
-enum Side {
+pub(crate) enum Side {
     /// E⁺: wins where the candidate is slower than θ says; excludes low θ.
     Slower,
     /// E⁻: wins where it is faster; excludes high θ.
@@ -18,7 +18,7 @@ enum Side {
 }
 
 impl Side {
-    fn sign(self) -> f64 {
+    pub(crate) fn sign(self) -> f64 {
         match self {
             Self::Slower => 1.0,
             Self::Faster => -1.0,
@@ -184,31 +184,37 @@ impl BettingSequence {
         wealth.ln()
     }
 
-    /// Payoffs never rise in θ, so each side excludes a half-line, found by bisection.
     fn interval(&self, excludes: impl Fn(Side, f64) -> bool) -> (f64, f64) {
-        let (below_all, above_all) = self.span();
-        let end = |side: Side, outside: f64, beyond: f64| {
-            if !excludes(side, outside) {
-                -side.sign() * f64::INFINITY
-            } else if excludes(side, beyond) {
-                side.sign() * f64::INFINITY
-            } else {
-                last_that_holds(outside, beyond, |theta| excludes(side, theta))
-            }
-        };
-        (
-            end(Side::Slower, below_all, above_all),
-            end(Side::Faster, above_all, below_all),
-        )
+        interval(self.span(), excludes)
     }
 
     /// Two θ beyond which no payoff changes any more.
-    fn span(&self) -> (f64, f64) {
+    pub(crate) fn span(&self) -> (f64, f64) {
         let spans = || self.rounds.iter().filter_map(Round::span);
         let low = spans().map(|(low, _)| low).fold(0.0, f64::min);
         let high = spans().map(|(_, high)| high).fold(0.0, f64::max);
         (low - 1.0, high + 1.0)
     }
+}
+
+/// Payoffs never rise in θ, so each side excludes a half-line, found by bisection.
+pub(crate) fn interval(
+    (below_all, above_all): (f64, f64),
+    excludes: impl Fn(Side, f64) -> bool,
+) -> (f64, f64) {
+    let end = |side: Side, outside: f64, beyond: f64| {
+        if !excludes(side, outside) {
+            -side.sign() * f64::INFINITY
+        } else if excludes(side, beyond) {
+            side.sign() * f64::INFINITY
+        } else {
+            last_that_holds(outside, beyond, |theta| excludes(side, theta))
+        }
+    };
+    (
+        end(Side::Slower, below_all, above_all),
+        end(Side::Faster, above_all, below_all),
+    )
 }
 
 fn checked(block: &Block) -> Result<(), InvalidBlock> {

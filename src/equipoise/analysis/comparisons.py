@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -11,12 +12,14 @@ from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
 from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
+from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.result import CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
+from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks, probability_slower
@@ -26,11 +29,11 @@ from equipoise.stats.verdict import (
     blocks_to_go,
     fits_constant_ratio,
     judge,
-    typical_ratio,
 )
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
 SCOPE = "across processes, in this campaign on this host"
+SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
 
 CONTROLLED = 0
@@ -56,18 +59,6 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     return judge_pairings(plan, pairings)
 
 
-def primary_ratios(
-    plan: Plan, costs: BlockCosts, resolution: Resolution
-) -> dict[str, float | None]:
-    """Return the ratio of each candidate on the primary metric, by name, without a judgement."""
-    metric = plan.judgement.primary_metric
-    ratios: dict[str, float | None] = {}
-    for one in plan.contrasts:
-        pairs = pairing_of(plan, metric, costs, one, resolution).pairs
-        ratios.setdefault(plan.conditions[one.candidate].name, typical_ratio(pairs))
-    return ratios
-
-
 def other_comparisons(
     plan: Plan, blocks: Blocks
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
@@ -90,7 +81,10 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     if plan.control is None or not blocks:
         return None
     contrasts = (Contrast(CONTROLLED, plan.control),)
-    return primary_comparisons(replace(plan, control=None, chosen_contrasts=contrasts), blocks)[0]
+    alone = replace(plan, control=None, chosen_contrasts=contrasts)
+    pairings = pairings_of(alone, blocks, plan.judgement.primary_metric)
+    # It checks the tool, in the layouts that were drawn.
+    return _in_these_layouts(alone, pairings, withheld=0)[0]
 
 
 def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
@@ -143,6 +137,15 @@ def judge_pairings(
     """
     if not pairings:
         return ()
+    drawn = _in_these_layouts(plan, pairings, withheld=withheld)
+    if not judges_across_layouts(plan):
+        return drawn
+    return _across_layouts(plan, pairings, drawn, withheld)
+
+
+def _in_these_layouts(
+    plan: Plan, pairings: Sequence[Pairing], *, withheld: int
+) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
     judged = judge(pairs, min_effect=effect, alpha=alpha)
@@ -150,6 +153,46 @@ def judge_pairings(
     return tuple(
         _comparison(plan, pairing, one, more, alpha / len(pairs))
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
+    )
+
+
+def _across_layouts(
+    plan: Plan, pairings: Sequence[Pairing], drawn: Sequence[Comparison], withheld: int
+) -> tuple[Comparison, ...]:
+    """Return the comparisons with the verdict on layouts in general, the one on these below it."""
+    nothing = [PairedBlocks() for _ in range(withheld)]
+    pairs = [*(one.pairs for one in pairings), *nothing]
+    layouts = [*map(partial(_layouts_of, plan), pairings), *([] for _ in nothing)]
+    effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
+    judged = judge_across_layouts(
+        pairs,
+        layouts,
+        count=len(plan.layouts),
+        min_effect=effect,
+        alpha=alpha,
+    )
+    return tuple(
+        _with_these_layouts(_comparison(plan, pairing, one, None, alpha / len(pairs)), these)
+        for pairing, one, these in zip(pairings, judged, drawn, strict=False)
+    )
+
+
+def _layouts_of(plan: Plan, pairing: Pairing) -> list[int]:
+    costs = pairing.costs
+    numbers = costs.numbers[costs.both(pairing.contrast)].tolist()
+    return [layout_of_block(plan, "measured", number) for number in numbers]
+
+
+def _with_these_layouts(across: Comparison, these: Comparison) -> Comparison:
+    claim = TheseLayouts(these.verdict, these.ratio, these.ratio_ci, these.scope, these.summary)
+    return replace(
+        across,
+        scope=SCOPE_ACROSS_LAYOUTS,
+        summary=f"Across layouts: {across.summary}",
+        in_these_layouts=claim,
+        # Layouts may differ: that their ratio is no constant threatens nothing.
+        ratio_is_constant=True,
+        ratio_segments=(),
     )
 
 

@@ -70,14 +70,27 @@ def ratios_by_level(
     metric = plan.judgement.primary_metric
     # Read once: there may be very many comparisons.
     read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
+    split = (_by_level(plan, (LAYOUT, TRIAL), [*_pairs(one, read)]) for one in plan.contrasts)
     return tuple(
-        replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]))
-        for one, contrast in zip(comparisons, plan.contrasts, strict=True)
+        replace(one, by_level=_with_interval_of_verdict(by_level, one))
+        for one, by_level in zip(comparisons, split, strict=True)
     )
 
 
+def _with_interval_of_verdict(
+    by_level: VarianceByLevel | None, comparison: Comparison
+) -> VarianceByLevel | None:
+    """Return the levels with one interval across layouts, that of the verdict."""
+    if by_level is None or comparison.in_these_layouts is None or by_level.unknown_because:
+        return by_level
+    return replace(by_level, across_ci=comparison.ratio_ci)
+
+
 def pooled_by_level(
-    records: Sequence[RunRecord], contrast: Contrast, places: Sequence[tuple[int, int]]
+    records: Sequence[RunRecord],
+    contrast: Contrast,
+    places: Sequence[tuple[int, int]],
+    first_blocks: Sequence[int],
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
@@ -87,6 +100,8 @@ def pooled_by_level(
         The same conditions in every campaign.
     places
         For each campaign, on which host and in which boot it ran.
+    first_blocks
+        For each campaign, how many of its complete blocks count.
 
     Returns
     -------
@@ -94,10 +109,12 @@ def pooled_by_level(
     """
     metric = records[0].plan.judgement.primary_metric
     units: list[_Unit] = []
-    for number, (record, (host, boot)) in enumerate(zip(records, places, strict=True)):
+    campaigns = zip(records, places, first_blocks, strict=True)
+    for number, (record, (host, boot), first) in enumerate(campaigns):
         draws = {one.block: one for one in record.draws if one.phase == "measured"}
         blocks = complete_blocks(record.draws, record.trials)
-        read = [_read(metric, block, draws[at]) for at, block in blocks.items()]
+        some = itertools.islice(blocks.items(), first)
+        read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
             replace(one, places=(host, boot, number, *one.places)) for one in _pairs(contrast, read)
         )

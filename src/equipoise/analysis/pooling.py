@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from equipoise.analysis.comparisons import primary_ratios
+from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import iso_time
-from equipoise.campaign.blocks import block_costs, complete_blocks, resolution_of
+from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
-from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
+from equipoise.model.result import (
+    POOLED_SCHEMA,
+    CommonRatio,
+    PooledCampaign,
+    PooledCampaigns,
+    PooledComparison,
+)
+from equipoise.stats.common_ratio import common_ratio
+from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.two_samples import pool
+from equipoise.stats.verdict import earliest_block, typical_ratio
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
+_BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
 _OF_A_HOST = ("machine", "cpu_model", "cpus", "memory_bytes")
 
 
@@ -56,20 +67,35 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
         names = _names(plan, contrast)
-        ratios = tuple(one.ratios.get(names[1]) for one in read)
-        errors = [one.errors.get(names) for one in read]
+        paired = [one.paired.get(names) for one in read]
+        ratios = tuple(None if one is None else one.ratio for one in paired)
         known = [
-            (math.log(ratio or math.nan), error, boot)
-            for ratio, error, boot in zip(ratios, errors, boots, strict=True)
-            if ratio is not None and error is not None
+            (*one.first, boot)
+            for one, boot in zip(paired, boots, strict=True)
+            if one is not None and one.first is not None
         ]
         if known:
             logs, known_errors, known_boots = zip(*known, strict=True)
             effect = pool(np.array(logs), np.array(known_errors), known_boots)
-            levels = pooled_by_level(records, contrast, places)
-            comparisons.append(PooledComparison(*names, metric, ratios, effect, levels))
+            first = tuple(0 if one is None else one.first_blocks for one in paired)
+            levels = pooled_by_level(records, contrast, places, first)
+            common = _common([one for one in paired if one is not None], records)
+            comparisons.append(
+                PooledComparison(*names, metric, ratios, effect, common, first, levels)
+            )
     campaigns = tuple(one.campaign for one in read)
     return PooledCampaigns(POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons))
+
+
+class _Paired(Struct, frozen=True):
+    """One comparison in one campaign."""
+
+    blocks: PairedBlocks
+    ratio: float | None
+    first_blocks: int
+    """Blocks that it would have run whatever they showed, as far as it has them."""
+    first: tuple[float, float] | None
+    """Log ratio in these blocks and its standard error; ``None`` where one is unknown."""
 
 
 class _Campaign(Struct, frozen=True):
@@ -78,27 +104,37 @@ class _Campaign(Struct, frozen=True):
     campaign: PooledCampaign
     host: str
     """Text that tells hosts apart; nothing names a host."""
-    ratios: dict[str, float | None]
-    """Ratio of each candidate."""
-    errors: dict[tuple[str, str], float]
-    """Standard error of each typical log ratio, by baseline and candidate."""
+    paired: dict[tuple[str, str], _Paired]
+    """Comparisons, by baseline and candidate."""
+
+
+def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRatio:
+    """Return the ratio that campaigns have in common; none is asked for where layouts differ."""
+    if any(record.plan.layouts for record in records):
+        blocks = sum(len(one.blocks) for one in paired)
+        return CommonRatio(None, (None, None), blocks, _BY_LAYOUT)
+    return common_ratio([one.blocks for one in paired])
 
 
 def _read(record: RunRecord) -> _Campaign:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     environment = record.segments[0].environment if record.segments else {}
-    ratios: dict[str, float | None] = {}
-    errors: dict[tuple[str, str], float] = {}
+    paired: dict[tuple[str, str], _Paired] = {}
     if blocks:
-        metric = plan.judgement.primary_metric
-        costs = block_costs(plan, blocks, metric)
-        resolution, engine = resolution_of(blocks, metric), plan.judgement.engine
-        ratios = primary_ratios(plan, costs, resolution)
-        for contrast in plan.contrasts:
-            error = _error(costs.paired(contrast, resolution=resolution, engine=engine))
-            if error is not None:
-                errors.setdefault(_names(plan, contrast), error)
+        metric, certain = plan.judgement.primary_metric, _certain_blocks(plan)
+        whole = pairings_of(plan, blocks, metric)
+        first = pairings_of(plan, dict(itertools.islice(blocks.items(), certain)), metric)
+        for one, beginning in zip(whole, first, strict=True):
+            paired.setdefault(
+                _names(plan, one.contrast),
+                _Paired(
+                    one.pairs,
+                    typical_ratio(one.pairs),
+                    len(beginning.pairs),
+                    _effect(beginning.pairs),
+                ),
+            )
     return _Campaign(
         PooledCampaign(
             record.id,
@@ -108,9 +144,31 @@ def _read(record: RunRecord) -> _Campaign:
             len(blocks),
         ),
         " ".join(str(environment.get(fact)) for fact in _OF_A_HOST),
-        ratios,
-        errors,
+        paired,
     )
+
+
+def _certain_blocks(plan: Plan) -> int:
+    """Return how many blocks a campaign runs whatever they show: it cannot stop earlier."""
+    alpha, count = plan.judgement.alpha, max(1, len(plan.contrasts))
+    # A gate may decide by one side of its interval, which has alpha for itself.
+    sides = 1 if plan.gated is None else 2
+    first = earliest_block(min(sides * alpha, 0.5 * (1.0 + alpha)), count)
+    if judges_across_layouts(plan):
+        first = FIRST_ANALYSIS * len(plan.layouts)
+    return max(first, plan.stopping.min_blocks)
+
+
+def _effect(pairs: PairedBlocks) -> tuple[float, float] | None:
+    """Return a log ratio and its standard error: robust scale over root n."""
+    ratio = typical_ratio(pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = np.log(pairs.candidate) - np.log(pairs.baseline)
+    finite = differences[np.isfinite(differences)]
+    if not ratio or len(finite) < 2:
+        return None
+    scale = _NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
+    return math.log(ratio), scale / math.sqrt(len(finite))
 
 
 def _names(plan: Plan, contrast: Contrast) -> tuple[str, str]:
@@ -121,14 +179,3 @@ def _numbered(names: Sequence[str]) -> list[int]:
     """Return the place of each name among the different ones, in the order of their first use."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return [places[name] for name in names]
-
-
-def _error(pairs: PairedBlocks) -> float | None:
-    """Return the standard error of a campaign's typical log ratio: robust scale over root n."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        differences = np.log(pairs.candidate) - np.log(pairs.baseline)
-    finite = differences[np.isfinite(differences)]
-    if len(finite) < 2:
-        return None
-    scale = _NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
-    return scale / math.sqrt(len(finite))

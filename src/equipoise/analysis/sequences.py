@@ -98,8 +98,14 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         conditions=tuple(Condition(one.name, one.command, one.levels) for one in results),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
-        judgement=Judgement(primary[0].alpha, primary[0].min_effect, primary[0].metric),
+        judgement=Judgement(
+            primary[0].alpha,
+            primary[0].min_effect,
+            primary[0].metric,
+            engine=document.run.engine,
+        ),
         seed=document.run.seed,
+        layouts=document.run.layouts,
         control=len(results) - 1 if document.control else None,
         chosen_contrasts=tuple(
             Contrast(places[one.baseline], places[one.candidate]) for one in primary

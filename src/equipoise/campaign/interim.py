@@ -11,10 +11,12 @@ from msgspec.structs import replace
 
 from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
+from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.model.result import Verdict
 from equipoise.stats.gate import judge_gate
+from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.ranking import (
     Pair,
     RankedGroup,
@@ -70,6 +72,8 @@ class InterimAnalysis:
             PairedBlocks(quantum=QUANTA.get(metric), engine=plan.judgement.engine)
             for _, metric in self._compared
         )
+        self._across_layouts = judges_across_layouts(plan)
+        self._layouts: tuple[list[int], ...] = tuple([] for _ in self._pairs)
         self._resolutions: dict[str, Resolution] = {}
         self._blocks = 0
         self._seconds = 0.0
@@ -85,10 +89,13 @@ class InterimAnalysis:
         for metric, one in read.items():
             if one.resolution is not None:
                 self._resolutions.setdefault(metric, one.resolution)
-        for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
+        compared = zip(self._compared, self._pairs, self._layouts, strict=True)
+        for (contrast, metric), pairs, layouts in compared:
             if metric in self._resolutions:
                 pairs.set_resolution(self._resolutions[metric])
             add_block(pairs, read[metric], contrast, self._plan)
+            if self._across_layouts and len(pairs) > len(layouts):
+                layouts.append(layout_of_block(self._plan, "measured", block[0].block))
         self._race.add(read, self._resolutions)
         self._blocks += 1
         self._seconds += block_seconds(block)
@@ -122,10 +129,18 @@ class InterimAnalysis:
         judgement = self._plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._plan.gated is None:
-            judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+            judged = self._judged_pairs(effect, alpha)
             return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
         gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
+
+    def _judged_pairs(self, effect: float, alpha: float) -> tuple[ComparisonVerdict, ...]:
+        if not self._across_layouts:
+            return judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        count = len(self._plan.layouts)
+        return judge_across_layouts(
+            self._pairs, self._layouts, count=count, min_effect=effect, alpha=alpha
+        )
 
     @property
     def has_measured_enough(self) -> bool:
@@ -177,11 +192,11 @@ class InterimAnalysis:
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison.
 
-        Comparisons without a forecast, and those at a gate, are left out.
+        Comparisons without a forecast, those at a gate and those across layouts are left out.
         """
         judgement = self._plan.judgement
         effect, alpha = judgement.min_effect, judgement.alpha
-        if self._plan.gated is not None:
+        if self._plan.gated is not None or self._across_layouts:
             return ()
         judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
         forecasts = blocks_to_go(

@@ -47,7 +47,7 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
         order = [condition for condition in order if condition in among]
     layout, padding_bytes = None, 0
     if plan.layouts:
-        layout = 1 + _place_in_round(plan, phase, block)
+        layout = layout_of_block(plan, phase, block)
         padding_bytes = plan.layouts[layout - 1].environment_bytes
     elif plan.measure.vary_environment_size:
         padding_bytes = _below(LARGEST_PADDING_BYTES + 1, bits)
@@ -89,11 +89,11 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
     return tuple(layouts)
 
 
-def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:
-    """Return the layout of a block: each round of K blocks has all K, in an order of its own."""
+def layout_of_block(plan: Plan, phase: Phase, block: int) -> int:
+    """Return the layout of a block, from 1: each round of K has all K, in an order of its own."""
     count = len(plan.layouts)
     round_, place = divmod(block - 1, count)
-    return _shuffled(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[place]
+    return 1 + _shuffled(count, _random_integers(plan.seed, f"layouts of {phase}", round_))[place]
 
 
 def _shuffled(count: int, bits: Iterator[int]) -> list[int]:

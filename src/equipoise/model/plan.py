@@ -251,7 +251,8 @@ class Plan(Struct, frozen=True):
     @property
     def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
         """Groups of contrasts with one baseline: it is asked which condition of each is fastest."""
-        if not self.ranking or self.gated or self.explains or self.imported:
+        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
+        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
             return ()
         groups: dict[tuple[int, str | None], list[Contrast]] = {}
         for contrast in self.contrasts:

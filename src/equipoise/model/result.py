@@ -232,7 +232,8 @@ class VarianceByLevel(Struct, frozen=True):
     across: str
     """The scope of ``across_ci``: ``across layouts``."""
     across_ci: Interval
-    """Student's t over the highest units; for one look, at the end."""
+    """Student's t over the highest units; for one look, at the end. Of a comparison over layouts
+    the interval of its verdict, which holds at each analysis, at the level of the comparison."""
     level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
@@ -311,6 +312,17 @@ class StatisticAnswer(Struct, frozen=True):
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
 
 
+class TheseLayouts(Struct, frozen=True):
+    """The claim about the very layouts of a campaign; exact, and silent on other layouts."""
+
+    verdict: Verdict
+    ratio: float | None
+    ratio_ci: Interval
+    """Confidence sequence, at the level of the comparison."""
+    scope: str
+    summary: str
+
+
 class RatioSegment(Struct, frozen=True):
     """Stretch of a campaign in which the ratio of a comparison kept its level."""
 
@@ -321,7 +333,11 @@ class RatioSegment(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """One candidate against its baseline on one metric; ratios of a cost."""
+    """One candidate against its baseline on one metric; ratios of a cost.
+
+    Over layouts, verdict, ratio, intervals and summary are about layouts in general (from the
+    second engine on); the e-value is about the layouts that were drawn.
+    """
 
     baseline: str
     candidate: str
@@ -366,6 +382,8 @@ class Comparison(Struct, frozen=True):
     """Sentence on statistics of which some say faster and others slower."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null where trials are the only level."""
+    in_these_layouts: TheseLayouts | None = None
+    """Null where the verdict is not about layouts in general."""
 
 
 class SteadyComparison(Struct, frozen=True):
@@ -578,8 +596,24 @@ class ResultDocument(Struct, frozen=True):
 POOLED_SCHEMA = "equipoise.pooled/2"
 
 
+class CommonRatio(Struct, frozen=True):
+    """The ratio that all campaigns have in common, if they have one.
+
+    It holds though each campaign stopped at its verdict, and after any number of campaigns.
+    """
+
+    ratio: float | None
+    """e to the mean of the campaigns' log ratios, each weighted by its blocks."""
+    ratio_ci: Interval
+    """At 95 %: the ratios that all campaigns together do not exclude; ``None`` for no limit."""
+    blocks: int
+    """Blocks of all campaigns."""
+    unknown_because: str | None = None
+    """Why there is no common ratio."""
+
+
 class PooledEffect(Struct, frozen=True):
-    """An effect over campaigns."""
+    """The mean over campaigns that may differ, from the first blocks of each."""
 
     ratio: float
     """e to the mean of the log ratios, each replicate alike."""
@@ -611,6 +645,10 @@ class PooledComparison(Struct, frozen=True):
     ratios: tuple[float | None, ...]
     """Ratio of each campaign; ``None`` where it has none."""
     pooled: PooledEffect
+    common: CommonRatio
+    first_blocks: tuple[int, ...]
+    """Blocks of each campaign that ``pooled`` and ``by_level`` are from: those that it would have
+    run whatever they showed."""
     by_level: VarianceByLevel | None = None
     """``None`` where no level is replicated."""
 

@@ -5,6 +5,7 @@ Verdicts, in reading order:
 - ``sequence``: blocks of a candidate and the baseline, and the bets on them.
 - ``verdict``: the verdict on each comparison, and how many more blocks it would take.
 - ``ranking``: which of several conditions is the fastest.
+- ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``gate``: which comparisons are too slow, valid however often one asks.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``sensitivity``: the smallest effect that a host can see in a given time.
@@ -23,6 +24,7 @@ Description of a campaign:
 Between campaigns:
 
 - ``two_samples``: ordinary intervals of two samples, and one effect over several campaigns.
+- ``common_ratio``: the ratio that campaigns have in common, whenever each stopped.
 - ``sessions``: the same rows measured in two sessions that were not interleaved.
 
 Shared: ``arrays`` (types, ranks, medians) and ``bootstrap`` (resampling of blocks).

@@ -167,6 +167,11 @@ class PairedBlocks:
             return PastValues(resolution)
         return PastValues(Resolution(resolution.quantum or 0.0))
 
+    @property
+    def tolerance(self) -> float:
+        """Log difference that the resolution of the metric can hide, at the costs so far."""
+        return 0.0 if self._past.is_empty else self._past.tolerance()
+
     def __len__(self) -> int:
         """Return the number of blocks."""
         return len(self.engine)

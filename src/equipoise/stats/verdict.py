@@ -280,8 +280,8 @@ def finite_ratio(log_ratio: float) -> float | None:
 def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
     """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
     interval, is_constant = _running_interval(blocks, alpha)
-    equivalence, _ = _running_interval(blocks, _equivalence_level(blocks, alpha))
-    judged = _judge_by(blocks, margin, alpha, interval, equivalence)
+    equivalence, _ = _running_interval(blocks, equivalence_level(blocks, alpha))
+    judged = judge_by(blocks, margin, alpha, interval, equivalence)
     return replace(judged, ratio_is_constant=is_constant)
 
 
@@ -300,7 +300,8 @@ def _running_interval(blocks: PairedBlocks, level: float) -> tuple[tuple[float, 
     return blocks.engine.interval_at_stop(level), False
 
 
-def _equivalence_level(blocks: PairedBlocks, level: float) -> float:
+def equivalence_level(blocks: PairedBlocks, level: float) -> float:
+    """Return the level of the interval that decides on ``equivalent``."""
     return min(blocks.rules.equivalence_levels * level, _LARGEST_LEVEL)
 
 
@@ -322,25 +323,32 @@ def judge_again(
         return before
     # An interval without 0 implies an e-value of at least 1/level: no second test needed.
     engine = blocks.engine
-    cache[place, level] = _judge_by(
+    cache[place, level] = judge_by(
         blocks,
         margin,
         level,
         engine.interval_at_stop(level),
-        engine.interval_at_stop(_equivalence_level(blocks, level)),
+        engine.interval_at_stop(equivalence_level(blocks, level)),
     )
     return cache[place, level]
 
 
-def _judge_by(
+def judge_by(
     blocks: PairedBlocks,
     margin: float,
     level: float,
     interval: tuple[float, float],
     equivalence: tuple[float, float],
+    estimate: float | None = None,
 ) -> ComparisonVerdict:
+    """Return the verdict that follows from an estimate and its intervals (verdict.md §4).
+
+    The estimate is by default the robust centre of the block differences.
+    """
     centre = blocks.engine.centre()
-    typical = None if centre is None else centre[0]
+    typical = estimate
+    if typical is None and centre is not None:
+        typical = centre[0]
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
     within = margin > 0 and _is_within(blocks, equivalence, margin)
@@ -356,7 +364,7 @@ def _judge_by(
         equivalence_low=equivalence[0],
         equivalence_high=equivalence[1],
         level=level,
-        equivalence_level=_equivalence_level(blocks, level),
+        equivalence_level=equivalence_level(blocks, level),
         means_veto=means_veto and verdict == "undecided",
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),

@@ -12,6 +12,7 @@ from equipoise.model.result import (
     ImportedResult,
     ResultDocument,
     SampleComparison,
+    TheseLayouts,
     Verdict,
 )
 from equipoise.report.builders.conditions import equivalence_text, is_time
@@ -184,7 +185,12 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 
 
 def _certainty(comparison: Comparison) -> Iterator[str]:
-    parts = [f"e-value {significant(comparison.e_value)} against no difference"]
+    these = comparison.in_these_layouts
+    if these is not None:
+        interval = f"{_coverage(comparison)} {ratio_interval(these.ratio_ci)}"
+        yield f"in these layouts alone: {_these_layouts(these)}, {interval}"
+    drawn = "" if these is None else " in these layouts"
+    parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
     if comparison.probability_slower is not None:
         parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
@@ -197,6 +203,10 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
     if comparison.disagreement and not comparison.minimum_misleads:
         # Where the minimum misleads, a warning says so.
         yield f"statistics disagree: {comparison.disagreement}"
+
+
+def _these_layouts(these: TheseLayouts) -> str:
+    return f"{these.verdict}, {change_text(these.ratio, 'not known yet')}"
 
 
 def _three_numbers(comparison: Comparison) -> str:
@@ -222,6 +232,10 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "Decided by", equivalence
     if three := _three_numbers(comparison):
         yield "Three numbers", three
+    these = comparison.in_these_layouts
+    if these is not None:
+        interval = ratio_interval(these.ratio_ci)
+        yield "In these layouts alone", f"{_these_layouts(these)} ({interval})"
     yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from equipoise.model.result import PooledCampaigns, PooledComparison
 from equipoise.report.builders.shape import level_parts, levelled_ratio
 from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
-from equipoise.report.units import change_text, interval_text, percent_change
+from equipoise.report.units import change_text, interval_text, percent_change, ratio_interval
 
 _MOST_COLUMNS = 6
 """Number of campaigns that stand beside one another, the latest."""
@@ -27,15 +27,21 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     replicates = "boots" if boots > 1 else "campaigns"
     scope = (
         f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
-        f"{_count(kernels, 'kernel')}. The intervals take {replicates} for replicates, each of "
-        "equal weight (Student's t). They hold for campaigns that were not chosen by their results."
+        f"{_count(kernels, 'kernel')}. One common ratio: if all campaigns have the same ratio, it "
+        "lies in this interval, whenever each of them stopped. Mean over campaigns: for campaigns "
+        f"that may differ. It takes {replicates} for replicates, each of equal weight (Student's "
+        "t), and of each campaign only the first blocks, which it would have run whatever they "
+        "showed: a campaign that stops at its verdict overstates the effect. Both hold for "
+        "campaigns that were not chosen by their results."
     )
+    unknown = dict.fromkeys(one.common.unknown_because for one in pooled.comparisons)
     return Document(
         name=pooled.study,
         title=f"{len(pooled.campaigns)} campaigns of the same commands",
         parts=(
             _campaigns_table(pooled),
             _comparisons_table(pooled),
+            *(Paragraph(f"One common ratio: {why}.") for why in unknown if why is not None),
             *level_parts(levels),
             Paragraph(scope, "dim"),
         ),
@@ -65,7 +71,9 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
     numbers = range(1, len(pooled.campaigns) + 1)[-_MOST_COLUMNS:]
     columns = (
         Column("candidate", "name"),
-        Column("pooled", "number"),
+        Column("one common ratio", "number"),
+        Column("95 % interval"),
+        Column("mean over campaigns", "number"),
         Column("95 % interval"),
         Column("between", "number"),
         *(Column(str(number), "number") for number in numbers),
@@ -79,6 +87,8 @@ def _row(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ..
     ratios = (comparison.ratios[number - 1] for number in numbers)
     return (
         comparison.candidate,
+        Styled(change_text(comparison.common.ratio, "none"), "strong"),
+        "" if comparison.common.unknown_because else ratio_interval(comparison.common.ratio_ci),
         Styled(percent_change(comparison.pooled.ratio), "strong"),
         interval_text(comparison.pooled.ratio_ci),
         f"±{between:.1f} %",

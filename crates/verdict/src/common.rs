@@ -1,0 +1,98 @@
+//! The ratio that several campaigns have in common.
+
+use crate::engine::Engine;
+use crate::sequence::{BettingSequence, Side, interval};
+use crate::wealth::Wealth;
+
+/// The ratios that several campaigns do not exclude together, {θ : max over n of E±(θ) < 2/level},
+/// as (low, high); `low > high` says that no common ratio agrees with all of them.
+///
+/// The bettors take their wealth from each campaign to the next, in the order given. What a
+/// campaign multiplies it by is a test martingale given the campaigns before, so their product
+/// stopped anywhere is one too: the true θ is ever excluded with a chance of at most `level`,
+/// though each campaign stopped when it pleased, and whoever pools stops when that pleases.
+/// Campaigns of different engines have different bettors: each engine then has a wealth of its
+/// own, and the product of the wealths counts.
+#[must_use]
+pub fn common_interval(campaigns: &[&BettingSequence], level: f64) -> (f64, f64) {
+    let spans = || campaigns.iter().map(|campaign| campaign.span());
+    let low = spans().map(|(low, _)| low).fold(-1.0, f64::min);
+    let high = spans().map(|(_, high)| high).fold(1.0, f64::max);
+    let threshold = (2.0 / level).ln();
+    interval((low, high), |side, theta| {
+        ever_reached(campaigns, side, theta, threshold)
+    })
+}
+
+fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, threshold: f64) -> bool {
+    let mut wealths: Vec<(&'static Engine, Wealth)> = Vec::new();
+    for campaign in campaigns {
+        let engine = campaign.engine();
+        let place = wealths.iter().position(|(other, _)| *other == engine);
+        let place = place.unwrap_or_else(|| {
+            wealths.push((engine, Wealth::new(engine)));
+            wealths.len() - 1
+        });
+        let others = wealths.iter().enumerate();
+        let rest: f64 = others
+            .filter(|(other, _)| *other != place)
+            .map(|(_, (_, wealth))| wealth.ln())
+            .sum();
+        let enough = (threshold - rest).exp();
+        for round in campaign.rounds() {
+            round.play(&mut wealths[place].1, theta, side.sign());
+            if wealths[place].1.total() >= enough {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::{Block, Order};
+    use crate::engine::{FIRST, SECOND};
+
+    fn campaign(engine: &'static Engine, blocks: u32, shift: f64) -> BettingSequence {
+        let mut sequence = BettingSequence::new(engine);
+        for i in 0..blocks {
+            let block = Block {
+                difference: shift + f64::from((i * 37) % 23) / 500.0,
+                order: if i % 2 == 0 {
+                    Order::BaselineFirst
+                } else {
+                    Order::CandidateFirst
+                },
+                tolerance: 0.0,
+            };
+            sequence.push(block).expect("the tolerance is 0");
+        }
+        sequence
+    }
+
+    #[test]
+    fn one_campaign_has_its_own_running_interval() {
+        for engine in [&FIRST, &SECOND] {
+            let one = campaign(engine, 60, 0.0);
+            assert_eq!(common_interval(&[&one], 0.05), one.running_interval(0.05));
+        }
+    }
+
+    #[test]
+    fn more_campaigns_narrow_the_interval_whatever_their_engines() {
+        let (first, second) = (campaign(&FIRST, 40, 0.0), campaign(&SECOND, 40, 0.0));
+        let width = |(low, high): (f64, f64)| high - low;
+        let alone = width(second.running_interval(0.05));
+        assert!(width(common_interval(&[&second; 6], 0.05)) < 0.6 * alone);
+        assert!(width(common_interval(&[&first, &second], 0.05)) < alone);
+    }
+
+    #[test]
+    fn campaigns_that_contradict_each_other_have_no_common_ratio() {
+        let (one, other) = (campaign(&SECOND, 60, 0.0), campaign(&SECOND, 60, 1.0));
+        let (low, high) = common_interval(&[&one, &other], 0.05);
+        assert!(low > high);
+    }
+}
