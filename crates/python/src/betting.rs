@@ -205,6 +205,10 @@ pub fn verdict_rules(engine: u32) -> PyResult<VerdictRules> {
 
 /// The ratios that several campaigns do not exclude together.
 #[pyfunction]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a list is extracted as a vector"
+)]
 pub fn common_interval(
     py: Python<'_>,
     campaigns: Vec<PyRef<'_, BettingSequence>>,
