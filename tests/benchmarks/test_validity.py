@@ -61,7 +61,7 @@ def test_all_claimed_scenarios_together_have_no_more_false_alarms_than_alpha(
     summaries: dict[str, Summary],
 ) -> None:
     claimed = [one for one in summaries.values() if one.scenario.claims_error_rate]
-    assert len(claimed) == 19
+    assert len(claimed) == 21
     assert not pooled([one.any_effect for one in claimed]).exceeds(ALPHA)
     assert not pooled([one.default for one in claimed]).exceeds(ALPHA)
 
@@ -71,7 +71,7 @@ def test_all_claimed_scenarios_together_miss_the_truth_no_more_often_than_alpha(
 ) -> None:
     claimed = [one.missed for one in summaries.values() if one.scenario.claims_coverage]
     known = [one.probability_missed for one in summaries.values()]
-    assert len(claimed) == 17
+    assert len(claimed) == 19
     assert not pooled(claimed).exceeds(ALPHA)
     assert not pooled([one for one in known if one is not None]).exceeds(ALPHA)
 
