@@ -73,29 +73,35 @@ def test_the_resolution_is_what_the_costs_are_whole_multiples_of(
     costs: list[float], quantum: float
 ) -> None:
     past = PastValues(Resolution(None))
-    past.add(*costs)
+    past.add(costs, costs)
     assert past.quantum == pytest.approx(quantum)
 
 
 def test_costs_of_a_fine_clock_show_no_resolution() -> None:
     past = PastValues(Resolution(None))
-    past.add(*np.random.default_rng(1).normal(1.0, 0.1, 50).tolist())
+    past.add(*np.random.default_rng(1).normal(1.0, 0.1, (2, 25)).tolist())
     assert past.tolerance() < 1e-12
+
+
+def test_counts_that_never_vary_differ_by_an_effect_and_not_by_a_tick() -> None:
+    orders = [1, -1] * (BLOCKS // 2)
+    pairs = PairedBlocks([100.0] * BLOCKS, [110.0] * BLOCKS, orders, quantum=None)
+    assert judge([pairs], min_effect=1.0, alpha=ALPHA)[0].verdict == "slower"
 
 
 def test_a_resolution_that_is_known_is_not_inferred() -> None:
     past = PastValues(Resolution(0.004))
-    past.add(0.02, 0.04, math.inf, 0.0)
+    past.add([0.02, 0.04], [math.inf, 0.0])
     assert past.quantum == 0.004
     assert past.tolerance() == pytest.approx(1.5 * 0.004 / 0.02)
 
 
 def test_the_steps_of_a_metric_of_which_more_is_better_are_steps_of_its_value() -> None:
     past = PastValues(Resolution(None, more_is_better=True))
-    past.add(1 / 49, 1 / 3, 1 / 7)
+    past.add([1 / 49], [1 / 3, 1 / 7])
     assert past.quantum == 1.0
     assert past.tolerance() == 0.5
-    past.add(math.inf, 0.0)
+    past.add([math.inf], [0.0])
     assert past.tolerance() == 0.5
 
 

@@ -368,3 +368,20 @@ def test_each_side_of_equivalent_stands_for_itself_in_the_second_engine(engine: 
     judged = judged_alone(PairedBlocks(costs[:, 0], costs[:, 1], orders, engine=engine))
     inside = judged.low < judged.equivalence_low and judged.equivalence_high < judged.high
     assert inside == (engine == 2)
+
+
+def test_timeouts_of_both_conditions_forbid_equivalent() -> None:
+    generator = np.random.default_rng(4)
+    costs = np.exp(generator.normal(0.0, 0.01, (2000, 2)))
+    costs[3, 0] = math.inf
+    costs[generator.random(2000) < 0.1, 1] = math.inf
+    orders = generator.choice([-1, 1], 2000)
+    judged = judged_alone(PairedBlocks(costs[:, 0], costs[:, 1], orders), min_effect=3.0)
+    assert judged.verdict == "undecided"
+    assert judged.means_veto
+
+
+def test_two_conditions_that_cost_nothing_are_not_forbidden_to_be_equivalent() -> None:
+    nothing = judged_alone(PairedBlocks([0.0] * 40, [0.0] * 40, [1, -1] * 20))
+    assert nothing.ln_mean_ratio == 0.0
+    assert not nothing.means_veto

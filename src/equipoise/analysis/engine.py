@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.record import JUDGED_ANEW, CampaignWarning, RunRecord
 
 
 def judged_by(record: RunRecord, engine: int) -> RunRecord:
@@ -16,7 +16,7 @@ def judged_by(record: RunRecord, engine: int) -> RunRecord:
     if judgement.engine == engine:
         return record
     warning = CampaignWarning(
-        "judged_anew",
+        JUDGED_ANEW,
         f"engine {engine} judges anew a campaign that engine {judgement.engine} judged",
         "choose one of the two verdicts before you look: looking at both spends alpha twice",
     )

@@ -17,7 +17,6 @@ from equipoise.stats.ranking import (
     RankedGroup,
     contenders_of,
     judge_candidates,
-    open_pairs,
     pair_of,
 )
 from equipoise.stats.sequence import PairedBlocks
@@ -142,7 +141,10 @@ def _ranking(
             len(order),
             best,
             where=", ".join(f"{factor} {level}" for factor, level in first.stratum.items()),
-            is_open=bool(open_pairs(group, contenders, verdicts)),
+            is_open=any(
+                _verdict(verdicts, *pair) != "equivalent"
+                for pair in itertools.combinations(contenders, 2)
+            ),
             min_effect=judgement.min_effect,
         ),
         stratum=first.stratum,

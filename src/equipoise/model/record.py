@@ -101,6 +101,10 @@ class Trial(Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
 
 
+JUDGED_ANEW = "judged_anew"
+"""Code of the warning that another engine than its own judged a campaign."""
+
+
 class CampaignWarning(Struct, frozen=True):
     """A warning: what, and what to do about it (rule 8)."""
 

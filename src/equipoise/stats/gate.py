@@ -85,8 +85,8 @@ def judge_gate(
     means_veto = any(blocks.rules.means_veto_equivalence for blocks in comparisons)
 
     def is_within(judged: ComparisonVerdict) -> bool:
-        vetoed = means_veto and judged.ln_mean_ratio > margin
-        return judged.equivalence_high <= margin and not vetoed
+        means_allow = not means_veto or judged.ln_mean_ratio <= margin
+        return judged.equivalence_high <= margin and means_allow
 
     slower = select_most(at, lambda judged: judged.equivalence_low > margin, alpha, tested)
     passes = select_most(at, is_within, alpha, tested)

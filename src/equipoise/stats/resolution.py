@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -70,23 +71,26 @@ class PastValues:
     ----------
     resolution
         Resolution of the metric. If its quantum is to be inferred, it comes from the granularity of
-        the values: their decimal places, and the smallest gap between two of them where every gap
-        is a whole number of it.
+        the values: their decimal places, and the smallest gap between two values of one condition
+        where every gap is a whole number of it. A gap between the conditions may be the effect.
     """
 
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
         self._values: list[float] = []
+        self._by_condition: tuple[set[float], set[float]] = (set(), set())
         self._decimal = math.inf
         self._ticks_possible = True
 
-    def add(self, *costs: float) -> None:
+    def add(self, baseline: Sequence[float], candidate: Sequence[float]) -> None:
         """Add the costs of a block; a timeout and a cost of 0 show no resolution."""
-        for value in self.values(np.array(costs)).tolist():
-            if 0 < value < math.inf:
-                bisect.insort(self._values, value)
-                if self._resolution.quantum is None:
-                    self._decimal = min(self._decimal, _decimal_unit(value))
+        for seen, costs in zip(self._by_condition, (baseline, candidate), strict=True):
+            for value in self.values(np.array(costs)).tolist():
+                if 0 < value < math.inf:
+                    bisect.insort(self._values, value)
+                    if self._resolution.quantum is None:
+                        seen.add(value)
+                        self._decimal = min(self._decimal, _decimal_unit(value))
 
     def values(self, costs: FloatArray) -> FloatArray:
         """Return the values of which these are the costs, shape (n,); 0 for an infinite cost."""
@@ -128,9 +132,10 @@ class PastValues:
     def _tick(self) -> float:
         if not self._ticks_possible or len(self._values) < VALUES_FOR_TICKS:
             return 0.0
-        gaps = np.diff(np.unique(self._values))
-        if len(gaps) == 0:
+        by_condition = [np.diff(sorted(seen)) for seen in self._by_condition]
+        if not all(len(gaps) for gaps in by_condition):
             return 0.0
+        gaps = np.concatenate(by_condition)
         ticks = gaps / gaps.min()
         self._ticks_possible = bool(np.all(np.abs(ticks - np.rint(ticks)) <= _TICK_ERROR))
         return float(gaps.min()) if self._ticks_possible else 0.0

@@ -120,7 +120,7 @@ class PairedBlocks:
         )
         tolerances = self._tolerances(below, above)
         differences = self._differences(below, above)
-        self._past.add(*below.tolist(), float(candidate))
+        self._past.add(below.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
@@ -147,7 +147,7 @@ class PairedBlocks:
             block = slice(place, place + 1)
             tolerances[block] = self._tolerances(below[block], above[block])
             differences[block] = self._differences(below[block], above[block])
-            self._past.add(float(below[place]), float(above[place]))
+            self._past.add([float(below[place])], [float(above[place])])
         return differences, tolerances
 
     def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:

@@ -352,8 +352,15 @@ def judge_by(
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
     within = margin > 0 and _is_within(blocks, equivalence, margin)
-    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
-    means_veto = within and blocks.rules.means_veto_equivalence and abs(ln_mean_ratio) > margin
+    costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
+    ln_mean_ratio = (
+        0.0
+        if costs_nothing and len(blocks)
+        else ln_ratio_of_means(blocks.baseline, blocks.candidate)
+    )
+    # Where both have timeouts nothing is known of the means: that is a veto, too.
+    within_means = abs(ln_mean_ratio) <= margin
+    means_veto = within and blocks.rules.means_veto_equivalence and not within_means
     is_equivalent = within and not means_veto
     verdict = "equivalent" if is_equivalent else _difference(blocks, interval, typical, margin)
     return ComparisonVerdict(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.plan import LATEST_ENGINE
-from equipoise.model.record import RunSummary
+from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
     ControlResult,
@@ -174,7 +174,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
     """Yield a sentence where a newer engine could judge the campaign."""
     run = document.run
-    if run.engine < LATEST_ENGINE and document.comparisons:
+    is_own = all(warning.code != JUDGED_ANEW for warning in document.warnings)
+    if run.engine < LATEST_ENGINE and is_own and document.comparisons:
         yield Paragraph(
             f"Engine {run.engine} judged this campaign, as it began with it. To judge it anew: "
             f"equipoise show {run.id} --engine {LATEST_ENGINE}. Looking at both spends alpha twice."
