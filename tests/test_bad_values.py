@@ -19,6 +19,7 @@ BAD_NUMBERS = [
     ("blocks", 0, "from 1 to 1000000000"),
     ("blocks", 10**12, "from 1 to 1000000000"),
     ("min_blocks", 0, "from 1 to 1000000000"),
+    ("min_seconds", -1, "from 0 up"),
     ("budget", float("nan"), "above 0"),
     ("budget", float("inf"), "above 0"),
     ("budget", 0.0, "above 0"),

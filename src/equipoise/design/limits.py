@@ -62,7 +62,7 @@ class NumberRange(Struct, frozen=True):
         kind = "a whole number" if self.whole else "a number"
         low, high = _digits(self.low), _digits(self.high)
         if self.high == math.inf:
-            return f"give {kind} above {low}"
+            return f"give {kind} above {low}" if self.above_low else f"give {kind} from {low} up"
         if self.above_low:
             return f"give {kind} above {low} and at most {high}"
         return f"give {kind} from {low} to {high}"
