@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
@@ -216,21 +217,31 @@ def compare(
     return _result_of(record, show_env=show_env)
 
 
-def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
+def show(
+    run: str = "last",
+    *,
+    ledger: Path | str | None = None,
+    show_env: bool = False,
+    engine: int | None = None,
+) -> Result:
     """Compute a campaign's result again from the ledger.
 
     Parameters
     ----------
+    engine
+        Judge anew by this version of the rules, 1 or 2; by default the campaign's own.
     show_env
         Keep the values of all environment variables; by default those of known tuning variables.
 
     Raises
     ------
     UnusableInput
-        There is no such ledger or no such run.
+        There is no such ledger, no such run or no such engine.
     """
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
+        if engine is not None:
+            record = judged_by(record, engine)
         experiment = latest_experiment(record, store)
     records = (record,) if experiment is None else (record, experiment)
     return _result_of(*records, show_env=show_env)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
 from equipoise.model.record import JUDGED_ANEW, CampaignWarning, RunRecord
 
 
@@ -11,7 +13,16 @@ def judged_by(record: RunRecord, engine: int) -> RunRecord:
     """Return the record with another engine, and a warning where it is not its own.
 
     The chance of a wrong verdict is at most alpha for each engine, not for the better of the two.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such engine.
     """
+    if not FIRST_ENGINE <= engine <= LATEST_ENGINE:
+        raise UnusableInput(
+            f"there is no engine {engine}", hint=f"give {FIRST_ENGINE} or {LATEST_ENGINE}"
+        )
     judgement = record.plan.judgement
     if judgement.engine == engine:
         return record
