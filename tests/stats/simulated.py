@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import ComparisonVerdict, judge
 
@@ -110,13 +111,14 @@ def watched(
     *,
     min_effect: float = 1.0,
     alpha: float = 0.05,
+    engine: int = LATEST_ENGINE,
 ) -> ComparisonVerdict:
     """The first verdict of a campaign that is looked at after every block, or its last look."""
-    growing = PairedBlocks()
+    growing = PairedBlocks(engine=engine)
     (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)
     for costs in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):
         growing.append(*costs)
-        if len(growing) < 8:
+        if len(growing) < 7:
             continue
         (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)
         if judged.verdict != "undecided":
