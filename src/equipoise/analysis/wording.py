@@ -295,8 +295,10 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
-    if as_times or low < 1.0 < high:
+    if as_times:
         return f" ({low:.3g} to {high:.3g})"
+    if low <= 1.0 <= high:
+        return f" ({_signed_percent(low)} to {_signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 

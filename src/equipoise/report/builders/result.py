@@ -25,7 +25,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
-    imported_interval,
+    imported_effect,
     primary_comparisons,
 )
 from equipoise.report.builders.conditions import (
@@ -75,9 +75,9 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     byte_count,
     capitalized,
-    change_text,
+    estimate_and_interval,
     percent_change,
-    ratio_interval,
+    percentage,
 )
 
 if TYPE_CHECKING:
@@ -268,8 +268,7 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
             (
                 one.candidate,
                 one.baseline,
-                change_text(one.ratio, UNKNOWN),
-                imported_interval(one, f"none: {one.unknown or ''}"),
+                *imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}"),
                 f"{one.baseline_trials} : {one.candidate_trials}",
             )
             for one in imported.comparisons
@@ -283,15 +282,15 @@ def _control(control: ControlResult | None) -> Iterator[Part]:
     if control is None:
         return
     comparison, floor = control.comparison, control.noise_floor
-    interval = ratio_interval(comparison.ratio_ci)
+    estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
         noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
     yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
     difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
-        (difference, change_text(comparison.ratio, "not known yet")),
-        (f"{100 * (1 - comparison.level):g} % interval", interval),
+        (difference, estimate),
+        (f"{percentage(1.0 - comparison.level)} interval", interval),
         ("Noise floor", noise),
         ("Trials", str(control.condition.trials)),
     )

@@ -42,10 +42,12 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     capitalized,
     change_text,
+    estimate_and_interval,
     interval_text,
     metric_formatter,
     percent_change,
     significant,
+    with_coverage,
 )
 
 MOST_STATISTICS_TABLES = 3
@@ -188,9 +190,9 @@ def steady_sentence(steady: SteadyComparison) -> str:
     compared = steady.comparison
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
-    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(compared.ratio_ci)
-    return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
+    estimate, ends = estimate_and_interval(compared.ratio, compared.ratio_ci)
+    change = "" if compared.ratio is None else f"{estimate}, "
+    return f"{steady.summary} {change}{with_coverage(ends, compared.level, compared.alpha)}."
 
 
 class Levelled(Struct, frozen=True):
