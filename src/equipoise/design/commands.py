@@ -185,7 +185,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
     around = [_around(options, place) for place in range(len(options.commands))]
     for key in options.parameters:
         if not any(
-            _mentions((*_words(command), *lines), key)
+            _mentions((*_parts(command), *lines), key)
             for command, lines in zip(options.commands, around, strict=True)
         ):
             raise UnusableInput(
@@ -194,7 +194,7 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
             )
     labels, factor = _labels(options), _command_factor(options)
     for place, (command, lines) in enumerate(zip(options.commands, around, strict=True)):
-        texts = (*_words(command), *lines)
+        texts = (*_parts(command), *lines)
         named = {factor: labels[place]} if options.parameters and len(labels) > 1 else {}
         seen: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
@@ -204,13 +204,13 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
                 continue
             seen.add(filled)
             used = {key: value for key, value in setting.items() if _mentions(texts, key)}
-            words = filled[: len(_words(command))]
+            parts = filled[: len(_parts(command))]
             yield _FilledCommand(
-                words[0] if isinstance(command, str) else words, named | used, setting, place
+                parts[0] if isinstance(command, str) else parts, named | used, setting, place
             )
 
 
-def _words(command: str | tuple[str, ...]) -> tuple[str, ...]:
+def _parts(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
 
@@ -366,7 +366,7 @@ def repeated_setup(options: CompareOptions) -> str | None:
     no effect but what the setup does; it would be undone by the setup of the next value.
     """
     environments = [text for text in options.environments if _is_for_each(text, options.names)]
-    used = [word for command in options.commands for word in _words(command)]
+    used = [word for command in options.commands for word in _parts(command)]
     used += [*environments, *options.prepare]
     return next(
         (
