@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from equipoise.analysis.result import iso_time
 from equipoise.cli import options
+from equipoise.cli.output_files import write_json
 from equipoise.design.site import what_is_missing
+from equipoise.interop.reading import as_unicode
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
+from equipoise.model.record import RunSummary
 from equipoise.report.builders.result import runs_table
 from equipoise.report.document import Column, Part, Table
 from equipoise.report.renderers.terminal import print_parts
@@ -53,20 +58,44 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 @click.command("list")
 @click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    help="Write the list as JSON, an object for each row; '-' for stdout.",
+)
 @options.ledger_option
 @options.color_option
 def command(**arguments: Any) -> int:
     """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
+    table: Part
     if arguments["what"] == "runs":
-        table = _campaigns(arguments["ledger"], every=arguments["every"])
+        runs = _campaigns(arguments["ledger"], every=arguments["every"])
+        table, objects = runs_table(runs), [_as_object(run) for run in runs]
     else:
-        headings, rows = TABLES[arguments["what"]]
-        table = Table(tuple(Column(heading, "words") for heading in headings), tuple(rows()))
-    print_parts([table], color=arguments["color"])
+        headings, rows_of = TABLES[arguments["what"]]
+        rows = tuple(rows_of())
+        table = Table(tuple(Column(heading, "words") for heading in headings), rows)
+        objects = [dict(zip(headings, row, strict=True)) for row in rows]
+    json_file: str | None = arguments["json_file"]
+    write_json(json_file, lambda: msgspec.json.encode(objects))
+    if json_file != "-":
+        print_parts([table], color=arguments["color"])
     return 0
 
 
-def _campaigns(ledger_path: Path, *, every: bool) -> Part:
+def _campaigns(ledger_path: Path, *, every: bool) -> list[RunSummary]:
     with open_for_reading(ledger_path) as ledger:
         runs = ledger.runs()
-    return runs_table([run for run in runs if every or run.study != CERTIFICATE_STUDY])
+    return [run for run in runs if every or run.study != CERTIFICATE_STUDY]
+
+
+def _as_object(run: RunSummary) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "study": run.study,
+        "started": iso_time(run.started_at),
+        "trials": run.trials,
+        "stopped_because": run.stopped_because,
+        "conditions": [as_unicode(name) for name in run.commands],
+    }

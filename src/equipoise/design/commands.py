@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks
+from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 
 MOST_CONDITIONS = 1000
 
@@ -47,11 +47,13 @@ class CompareOptions(Struct, frozen=True):
     cleanup: tuple[str, ...] = ()
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for nothing."""
-    output: str = "null"
-    """``null``, ``inherit``, ``count`` or a file."""
+    outputs: tuple[str, ...] = ()
+    """``null``, ``inherit``, ``count`` or a file: for all commands, or for each."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
     """The first decides; a text is split at commas."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     washout: bool = False
     """Run each condition twice in a row and count the second run."""
     control: bool = False
@@ -88,6 +90,7 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
     names = _names(options, commands)
     environments = _environments(options, names, commands)
     hooks = _hooks(options, commands)
+    outputs = _outputs_of_each(options, commands)
     return tuple(
         Condition(
             name,
@@ -95,11 +98,47 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
             levels=command.levels,
             environment=environment,
             hooks=hook,
+            output=output,
         )
-        for name, command, environment, hook in zip(
-            names, commands, environments, hooks, strict=True
+        for name, command, environment, hook, output in zip(
+            names, commands, environments, hooks, outputs, strict=True
         )
     )
+
+
+def output_of_all(options: CompareOptions) -> Output:
+    """Return where the standard output of conditions goes that have no output of their own."""
+    return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
+
+
+def output_from(kind: str) -> Output:
+    """Return where standard output goes. Raise `UnusableInput` for a file in no folder."""
+    match kind:
+        case "null":
+            return Output("discard")
+        case "inherit" | "count":
+            return Output(kind)
+        case "pipe":
+            raise UnusableInput(
+                "the reader of a pipe would be in the measurement",
+                hint="give 'count', which sends the output to a file and counts it",
+            )
+        case _:
+            folder = Path(kind).resolve().parent
+            if not folder.is_dir():
+                raise UnusableInput(
+                    f"--output {kind}: there is no folder {folder}", hint="make it first"
+                )
+            return Output("file", os.path.abspath(kind))
+
+
+def _outputs_of_each(
+    options: CompareOptions, commands: Sequence[_FilledCommand]
+) -> list[Output | None]:
+    if len(options.outputs) < 2:
+        return [None] * len(commands)
+    kinds = _one_for_each(options.outputs, "--output", options, commands)
+    return [None if kind is None else output_from(kind) for kind in kinds]
 
 
 def contrasts_of(
