@@ -118,11 +118,6 @@ def output_from(kind: str) -> Output:
             return Output("discard")
         case "inherit" | "count":
             return Output(kind)
-        case "pipe":
-            raise UnusableInput(
-                "the reader of a pipe would be in the measurement",
-                hint="give 'count', which sends the output to a file and counts it",
-            )
         case _:
             folder = Path(kind).resolve().parent
             if not folder.is_dir():
