@@ -20,6 +20,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
@@ -44,7 +45,18 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric."""
+        """The first candidate against the baseline, on the primary metric.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing was compared.
+        """
+        if not self.document.comparisons:
+            raise UnusableInput(
+                "nothing was compared, so there is no verdict",
+                hint="give two commands; result.document.typical describes one",
+            )
         return self.document.comparisons[0]
 
     @property
@@ -93,7 +105,9 @@ class Result(Struct, frozen=True):
         return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
-        """Return one sentence for each comparison."""
+        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        if self.document.typical is not None:
+            return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -106,7 +120,7 @@ def compare(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
@@ -124,7 +138,7 @@ def compare(
     show_env: bool = False,
     progress: ProgressListener | None = None,
 ) -> Result:
-    """Compare commands; the first is the baseline.
+    """Compare commands; the first is the baseline. One command alone is described.
 
     Parameters
     ----------
@@ -152,7 +166,7 @@ def compare(
     patient
         Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
-        Numbers of seconds.
+        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, StatisticAnswer, Verdict
+from equipoise.model.quantities import metric_formatter
+from equipoise.model.result import Comparison, StatisticAnswer, TypicalValue, Verdict
 
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
@@ -20,6 +21,28 @@ _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
 _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
+
+
+def typical_sentence(value: TypicalValue) -> str:
+    """Return the sentence of a condition that is compared with nothing, with its interval."""
+    metric = value.metric
+    show = metric_formatter(metric)
+    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    median = show(value.median)
+    if metric == PRIMARY_METRIC:
+        amount = median
+    elif metric in _AMOUNTS:
+        amount = f"{median} of {noun}"
+    else:
+        amount = f"{median} {noun}" if metric in _COUNTS else f"a {noun} of {median}"
+    low, high = value.median_ci
+    if low is None and high is None:
+        interval = f"{runs}: too few for an interval"
+    else:
+        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
+        interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
+    return f"{value.condition} {verb} {amount} in a typical run ({interval})."
 
 
 def verdict_sentence(

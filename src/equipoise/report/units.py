@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from equipoise.model.interval import Interval
 from equipoise.model.quantities import amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
+from equipoise.model.quantities import metric_formatter as metric_formatter
+from equipoise.model.quantities import metric_value as metric_value
 from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
 
@@ -25,33 +26,6 @@ def waiting_time(seconds: float) -> str:
         return f"{minutes:.0f} min"
     hours = minutes / 60.0
     return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
-
-
-def byte_rate(per_second: float) -> str:
-    """Return bytes a second with a decimal unit: ``2.1 GB/s``."""
-    return f"{byte_count(per_second)}/s"
-
-
-def rate(per_second: float) -> str:
-    """Return a number a second: ``2439/s``."""
-    return f"{significant(per_second)}/s"
-
-
-def metric_value(value: float, metric: str) -> str:
-    """Return a value with its unit, which is the end of the metric's name."""
-    show = metric_formatter(metric)
-    return significant(value, 4) if show is significant else show(value)
-
-
-def metric_formatter(metric: str) -> Callable[[float], str]:
-    """Return what formats a metric, whose unit is the end of its name."""
-    if metric.endswith("_bytes_per_s"):
-        return byte_rate
-    if metric.endswith("_per_s"):
-        return rate
-    if metric.endswith("_s"):
-        return duration
-    return byte_count if metric.endswith("_bytes") else significant
 
 
 def percent_change(ratio: float) -> str:

@@ -30,6 +30,7 @@ from equipoise.report.builders.reference import (
     reference_title,
 )
 from equipoise.report.builders.shape import level_facts
+from equipoise.report.builders.typical import typical_lines
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
 from equipoise.report.units import (
@@ -149,6 +150,8 @@ def _title(
         return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
     if claims:
         return "", ()
+    if document.typical is not None:
+        return document.typical.summary, tuple(typical_lines(document))
     if is_of_primitives(document):
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"

@@ -47,6 +47,7 @@ from equipoise.report.builders.shape import (
     shape_section,
     steady_sentence,
 )
+from equipoise.report.builders.typical import how_to_compare
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -142,6 +143,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     parts: list[Part] = [
         *_screen_tables(document, primary),
         answer,
+        *how_to_compare(document),
         *_written_tables(document, primary),
         *ranking_parts(document),
         first,
@@ -317,6 +319,8 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     scope = "nothing was compared"
     if document.comparisons:
         scope = document.comparisons[0].scope
+    elif document.typical is not None:
+        scope = document.typical.scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):

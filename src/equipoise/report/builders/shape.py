@@ -302,7 +302,9 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (modes := modes_sentence(metric, summary)) is not None:
+        # Of a condition that stands alone the answer tells them.
+        modes = modes_sentence(metric, summary)
+        if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
@@ -312,6 +314,9 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     """Yield a line for each condition whose time surely drifted by an effect that matters."""
     consequence = "the random order keeps this out of the verdict"
     metric = PRIMARY_METRIC
+    if document.typical is not None:
+        consequence = "nothing keeps this out of its interval"
+        metric = document.typical.metric
     if document.imported is not None:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
         metric = document.imported.metric
