@@ -10,12 +10,12 @@ import pytest
 
 from tests.cli.conftest import Answer, Equipoise
 
-LOAD = """
-jitter=$(( $$ % 7 ))
+LOAD = r"""
+jitter=00$(( $$ % 7 ))
 {
-  echo "{\\"metric\\": \\"throughput_per_s\\", \\"value\\": $1.00$jitter, \\"better\\": \\"higher\\"}"
-  echo "{\\"metric\\": \\"latency_p99_s\\", \\"value\\": ${2}00$jitter}"
-  echo "{\\"metric\\": \\"iteration_s\\", \\"value\\": ${3}00$jitter}"
+  echo "{\"metric\": \"throughput_per_s\", \"value\": $1.$jitter, \"better\": \"higher\"}"
+  echo "{\"metric\": \"latency_p99_s\", \"value\": $2$jitter}"
+  echo "{\"metric\": \"iteration_s\", \"value\": $3$jitter}"
 } >> "$EQUIPOISE_METRICS"
 """
 """Reports what a load generator and a harness report, of these sizes."""

@@ -28,21 +28,22 @@ def typical_sentence(value: TypicalValue) -> str:
     metric = value.metric
     show = metric_formatter(metric)
     runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
-    median = show(value.median)
-    if metric == PRIMARY_METRIC:
-        amount = median
-    elif metric in _AMOUNTS:
-        amount = f"{median} of {noun}"
+    words, median = WORDS.get(metric), show(value.median)
+    if words is None:
+        does = f"{value.condition} has a {metric} of {median}"
     else:
-        amount = f"{median} {noun}" if metric in _COUNTS else f"a {noun} of {median}"
+        subject, _ = _subjects(words, "", value.condition)
+        of_noun = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
+        if words.is_duration or words.noun == "amount":
+            of_noun = ""
+        does = _begun(words, f"{subject} {words.verb} {median}{of_noun}")
     low, high = value.median_ci
     if low is None and high is None:
         interval = f"{runs}: too few for an interval"
     else:
         ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
         interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
-    return f"{value.condition} {verb} {amount} in a typical run ({interval})."
+    return f"{does} in a typical run ({interval})."
 
 
 def verdict_sentence(
@@ -118,9 +119,7 @@ def verdict_sentence(
     where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
     if where:
         return f"At {where}: {sentence}."
-    # A sentence that begins with a name keeps the name as it is.
-    begins_with_part = words.part and sentence.startswith(f"an {words.part} of ")
-    return f"A{sentence[1:]}." if begins_with_part else f"{sentence}."
+    return f"{_begun(words, sentence)}."
 
 
 def constancy_sentence(comparison: Comparison) -> str:
@@ -178,6 +177,12 @@ def ratio_clause(
         as_change = f"{change}{more}{noun} than {other}"
     interval = _interval(ratio_ci, as_times=as_times) if is_finite else " (no finite ratio)"
     return f"{subject} {as_factor if as_times else as_change}{interval}"
+
+
+def _begun(words: MetricWords, sentence: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with a name."""
+    is_part = words.part and sentence.startswith(f"an {words.part} of ")
+    return f"A{sentence[1:]}" if is_part else sentence
 
 
 def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
