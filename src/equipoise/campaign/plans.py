@@ -7,13 +7,20 @@ same error in both.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, fresh_seed
-from equipoise.design.commands import CompareOptions, conditions_of, with_control
+from equipoise.design.commands import (
+    CompareOptions,
+    conditions_of,
+    contrasts_of,
+    repeated_setup,
+    with_control,
+)
 from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import (
     ONE_COMMAND,
@@ -27,7 +34,7 @@ from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.plan import COMPARE_STUDY, Judgement, Measure, Output, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
@@ -55,7 +62,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     conditions = conditions_of(options, native_programs())
     alone = len(conditions) == 1 and not options.what_varies
     plan = Plan(
-        study="compare",
+        study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
         measure=replace(
             _measure(limits, metrics),
@@ -68,10 +75,12 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
+        chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking,
     )
     if not options.what_varies:
-        return over_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = over_layouts(plan, options.layouts, options.aslr)
+        return plan, (*warnings, *_of_setup(options))
     if options.layouts is not None:
         raise UnusableInput(
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -80,6 +89,18 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     from equipoise.campaign.chance import hold_sources_of_chance
 
     return hold_sources_of_chance(plan)
+
+
+def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
+    """Warn where ``--setup`` runs before each trial."""
+    parameter = repeated_setup(options)
+    if parameter is not None:
+        yield CampaignWarning(
+            "setup_repeated",
+            f"--setup ran before each trial: {{{parameter}}} stands in it and in no command, and "
+            "the trials of all values alternate",
+            "build each value to a place of its own, and name that in the command, to set up once",
+        )
 
 
 def study_plan(

@@ -17,7 +17,7 @@ from equipoise.figures.size_values import (
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.metrics import as_values, is_time, verdict_word
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
@@ -79,14 +79,16 @@ def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     factor = compared_factor(document, primary[0])
     judged = {one.candidate: one for one in primary}
     baselines = {one.baseline for one in primary}
+    # The names of `compare` have all values of a condition.
+    is_named = document.run.study == COMPARE_STUDY
     rows: list[Row] = []
     for levels, conditions in _groups(document.conditions, factor).items():
-        if levels:
+        if levels and not is_named:
             heading = ", ".join(f"{name} {level}" for name, level in levels)
             rows.append((Styled(heading, "strong"),))
         rows += (
             (
-                condition.levels.get(factor or "", condition.name),
+                condition.name if is_named else condition.levels.get(factor or "", condition.name),
                 *shown.median_cells(condition),
                 *_verdict_cells(judged.get(condition.name), document, condition.name in baselines),
                 *shown.last_cells(condition),
@@ -94,7 +96,7 @@ def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
             for condition in conditions
         )
     columns = (
-        Column(factor or "condition", "name"),
+        Column("condition" if is_named else factor or "condition", "name"),
         *shown.median_columns,
         Column("against baseline", "number"),
         Column("interval"),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
-from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
@@ -145,6 +145,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         answer,
         *how_to_compare(document),
         *_written_tables(document, primary),
+        *_growth(document),
         *ranking_parts(document),
         first,
         *_findings(document),
@@ -205,12 +206,20 @@ def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> I
     """Build what the terminal shows above the answer."""
     if len(primary) > MOST_CLAIMS or any(one.stratum for one in primary):
         yield grouped_table(document, primary)
-        factor = compared_factor(document, primary[0])
-        yield from scaling_tables(document, document.primary_metric, factor)
+        if document.run.study != COMPARE_STUDY:
+            factor = compared_factor(document, primary[0])
+            yield from scaling_tables(document, document.primary_metric, factor)
     elif is_of_primitives(document):
         yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
     else:
         yield replace(screen_table(document), forms=SCREEN)
+
+
+def _growth(document: ResultDocument) -> Iterator[Part]:
+    """Build the scaling laws of the parameters of `compare` that are sizes."""
+    if document.run.study == COMPARE_STUDY:
+        tables = scaling_tables(document, document.primary_metric, None)
+        yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
 def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
