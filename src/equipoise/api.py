@@ -20,6 +20,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
@@ -112,7 +113,7 @@ def compare(
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
-    ranking: bool = True,
+    ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -136,7 +137,8 @@ def compare(
     control
         Run the baseline a second time, to check the tool.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline.
+        Also ask which command is the fastest, not only how each compares with the baseline; by
+        default, unless there are layouts or more than 20 commands.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -174,9 +176,7 @@ def compare(
     """
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command) for command in commands
-            ),
+            commands=_checked_commands(commands),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -215,6 +215,27 @@ def compare(
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
+
+
+def _checked_commands(
+    commands: Sequence[str | Sequence[str]],
+) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of words.
+
+    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    """
+    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
+    for command in checked:
+        if isinstance(command, str):
+            continue
+        is_list_of_lists = any(not isinstance(word, str) for word in command)
+        first = command[0] if command else ""
+        if is_list_of_lists or (" " in first.strip() and not Path(first).exists()):
+            raise UnusableInput(
+                f"{[*command]} is no command: a list holds the words of one command",
+                hint="give each command by itself: equipoise.compare(*commands)",
+            )
+    return checked
 
 
 def show(

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from equipoise.model.interval import Interval
+from equipoise.model.names import joined
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, StatisticAnswer, Verdict
 
@@ -86,7 +87,7 @@ def verdict_sentence(
                 f"{_DESCRIPTION}"
             )
         case "undecided" if comparison.means_veto:
-            known = f"their means differ by {_signed_percent(mean_ratio)} {_DESCRIPTION}"
+            known = f"their means differ by {signed_percent(mean_ratio)} {_DESCRIPTION}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
@@ -119,10 +120,10 @@ def constancy_sentence(comparison: Comparison) -> str:
     )
     if first is None or not later:
         return f"{sentence}, and no single block explains it"
-    stretches = [f"before block {later[0].first_block} {_signed_percent(first.ratio)}"]
+    stretches = [f"before block {later[0].first_block} {signed_percent(first.ratio)}"]
     for segment in later[:_MOST_STRETCHES]:
         begin = f"from block {segment.first_block} on"
-        stretches.append(f"{begin} {_signed_percent(segment.ratio)}")
+        stretches.append(f"{begin} {signed_percent(segment.ratio)}")
     if len(later) > _MOST_STRETCHES:
         stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}"
@@ -169,23 +170,21 @@ def ratio_clause(
 def disagreement_sentence(
     answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
 ) -> str | None:
-    """Return one sentence where statistics name different winners; ``None`` where they do not.
+    """Return one sentence where statistics are certain of another winner than the verdict.
 
-    Where the conditions are equivalent, each statistic that names a winner disagrees.
+    Where there is no verdict, they disagree if they name two winners; where the conditions are
+    equivalent, each that names one. ``None`` where they do not disagree.
     """
-    names: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
+    names: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
-        names[answer.says].append(answer.statistic)
+        if answer.certain and answer.says != "equivalent":
+            names[answer.says].append(answer.statistic)
     kinds = [kind for kind, statistics in names.items() if statistics]
-    winners = len(kinds) - bool(names["equivalent"])
-    if winners < (1 if verdict == "equivalent" else 2):
+    agrees = not kinds if verdict == "equivalent" else all(kind == verdict for kind in kinds)
+    if agrees or (verdict in ("undecided", "mixed") and len(kinds) < 2):
         return None
-    parts = [
-        f"{'the same' if kind == 'equivalent' else f'{kind} than {baseline}'} by "
-        f"{_statistics(names[kind])}"
-        for kind in kinds
-    ]
-    return f"{candidate} is {_joined(parts)}"
+    parts = [f"{kind} than {baseline} by {_statistics(names[kind])}" for kind in kinds]
+    return f"{candidate} is {joined(parts)}"
 
 
 def control_sentence(*, excludes_one: bool, alpha: float) -> str:
@@ -258,7 +257,8 @@ def _time(ratio: float) -> str:
     return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
 
 
-def _signed_percent(ratio: float) -> str:
+def signed_percent(ratio: float) -> str:
+    """Return what a ratio changes: ``+3.10 %``."""
     return f"{'+' if ratio >= 1.0 else '-'}{_percent(ratio)}"
 
 
@@ -302,8 +302,4 @@ def _statistics(names: Sequence[str]) -> str:
         else:
             last = f" to {others[-1][1:]}th" if others else ""
             parts.append(f"the {first[1:]}th{last} percentile")
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return joined(parts)

@@ -60,8 +60,8 @@ class CompareOptions(Struct, frozen=True):
     """Number of memory layouts to compare over."""
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
-    ranking: bool = True
-    """Also ask which condition is the fastest."""
+    ranking: bool | None = None
+    """Also ask which condition is the fastest; by default, where that is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
@@ -77,9 +77,13 @@ def conditions_of(
     commands = list(_filled_commands(options))
     if len(commands) < minimum:
         number = "two commands" if minimum == 2 else "one command"
+        # Only Python gives words, and there a list of commands looks like one command.
+        in_python = any(isinstance(command, tuple) for command in options.commands)
         raise UnusableInput(
             f"compare needs at least {number}, got {len(commands)}",
-            hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
+            hint="give each command by itself: equipoise.compare(*commands)"
+            if in_python
+            else "give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
     if len(commands) > MOST_CONDITIONS:
         raise UnusableInput(
