@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,18 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric."""
+        """The first candidate against the baseline, on the primary metric.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing was compared.
+        """
+        if not self.document.comparisons:
+            raise UnusableInput(
+                "nothing was compared, so there is no verdict",
+                hint="give two commands; result.document.typical describes one",
+            )
         return self.document.comparisons[0]
 
     @property
@@ -94,7 +106,9 @@ class Result(Struct, frozen=True):
         return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
-        """Return one sentence for each comparison."""
+        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        if self.document.typical is not None:
+            return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -107,7 +121,7 @@ def compare(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
@@ -125,7 +139,7 @@ def compare(
     show_env: bool = False,
     progress: ProgressListener | None = None,
 ) -> Result:
-    """Compare commands; the first is the baseline.
+    """Compare commands; the first is the baseline. One command alone is described.
 
     Parameters
     ----------
@@ -154,7 +168,7 @@ def compare(
     patient
         Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
-        Numbers of seconds.
+        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
@@ -225,17 +239,27 @@ def _checked_commands(
     Raise `UnusableInput` if a list of commands was given in the place of a command.
     """
     checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
-    for command in checked:
-        if isinstance(command, str):
-            continue
-        is_list_of_lists = any(not isinstance(word, str) for word in command)
-        first = command[0] if command else ""
-        if is_list_of_lists or (" " in first.strip() and not Path(first).exists()):
+    for words in checked:
+        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
             raise UnusableInput(
-                f"{[*command]} is no command: a list holds the words of one command",
-                hint="give each command by itself: equipoise.compare(*commands)",
+                f"{[*words]} looks like several commands, but a list holds the words of one",
+                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                "be a string",
             )
     return checked
+
+
+def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
+    """Return whether the words of one command look like commands.
+
+    Where nothing else is compared, as many programs are no program with arguments.
+    """
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) < len(words):
+        return True
+    if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
+        return True
+    return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(

@@ -140,6 +140,8 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
          "new uses 5.04 times the memory of old (4.98 to 5.11)."),
         ("max_rss_bytes", "faster", 0.9, (0.88, 0.91),
          "new uses 10.0 % less memory than old (9.00 % to 12.0 %)."),
+        ("max_rss_bytes", "slower", 1.5, (0.9, 2.4),
+         "new uses 50.0 % more memory than old (-10.0 % to +140.0 %)."),
         ("minor_faults", "faster", 0.9, (None, None),
          "new has 10.0 % fewer minor page faults than old."),
         ("major_faults", "slower", None, (1.5, None),

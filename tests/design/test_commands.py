@@ -49,10 +49,10 @@ def test_more_names_than_commands_are_refused() -> None:
         conditions("true", "echo", names=("a", "b", "c"))
 
 
-@pytest.mark.parametrize("commands", [(), ("true",)])
-def test_fewer_than_two_commands_are_refused(commands: tuple[str, ...]) -> None:
-    with pytest.raises(UnusableInput, match="at least two commands"):
-        conditions(*commands)
+def test_one_command_is_a_condition_and_none_is_refused() -> None:
+    assert [one.name for one in conditions("true")] == ["true"]
+    with pytest.raises(UnusableInput, match="compare needs a command"):
+        conditions()
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "''"])

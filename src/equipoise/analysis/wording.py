@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from equipoise.model.interval import Interval
 from equipoise.model.names import joined
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, StatisticAnswer, Verdict
+from equipoise.model.quantities import metric_formatter
+from equipoise.model.result import Comparison, StatisticAnswer, TypicalValue, Verdict
 
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
@@ -39,6 +40,28 @@ _COUNTS = {
     "block_writes": ("makes", "block writes"),
 }
 """Verb and noun of the metrics that are counts."""
+
+
+def typical_sentence(value: TypicalValue) -> str:
+    """Return the sentence of a condition that is compared with nothing, with its interval."""
+    metric = value.metric
+    show = metric_formatter(metric)
+    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    median = show(value.median)
+    if metric == PRIMARY_METRIC:
+        amount = median
+    elif metric in _AMOUNTS:
+        amount = f"{median} of {noun}"
+    else:
+        amount = f"{median} {noun}" if metric in _COUNTS else f"a {noun} of {median}"
+    low, high = value.median_ci
+    if low is None and high is None:
+        interval = f"{runs}: too few for an interval"
+    else:
+        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
+        interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
+    return f"{value.condition} {verb} {amount} in a typical run ({interval})."
 
 
 def verdict_sentence(
@@ -272,8 +295,10 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
-    if as_times or low < 1.0 < high:
+    if as_times:
         return f" ({low:.3g} to {high:.3g})"
+    if low <= 1.0 <= high:
+        return f" ({signed_percent(low)} to {signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 

@@ -15,7 +15,13 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import CompareOptions, conditions_of, with_control
 from equipoise.design.layouts import with_layouts
-from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits, check_number, metric_names
+from equipoise.design.limits import (
+    ONE_COMMAND,
+    STUDY_BLOCKS,
+    CampaignLimits,
+    check_number,
+    metric_names,
+)
 from equipoise.measure.counters import counters_among
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
@@ -45,7 +51,7 @@ TIMEOUT_S = 600.0
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, or finds the sources of chance of one.
+    """Return the plan that compares commands, describes one, or finds its sources of chance.
 
     Raises
     ------
@@ -54,7 +60,8 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
-    conditions = conditions_of(options, native_programs(), minimum=1 if options.what_varies else 2)
+    conditions = conditions_of(options, native_programs())
+    alone = len(conditions) == 1 and not options.what_varies
     plan = Plan(
         study="compare",
         conditions=with_control(conditions) if options.control else conditions,
@@ -65,7 +72,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             washout=options.washout,
             ignore_failure=options.ignore_failure,
         ),
-        stopping=limits.stopping(Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,

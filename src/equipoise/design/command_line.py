@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.design.limits import ONE_COMMAND
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
     FEWEST_RANKED,
@@ -151,7 +152,7 @@ def _options(plan: Plan) -> Iterator[str]:
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
     yield from _changed(
-        ("--budget", plan.stopping.budget_s, Stopping().budget_s),
+        ("--budget", plan.stopping.budget_s, _usual_budget(plan)),
         ("--alpha", judgement.alpha, usual.alpha),
         ("--min-effect", judgement.min_effect, usual.min_effect),
         ("--metrics", ",".join(metrics), usual.primary_metric),
@@ -160,6 +161,13 @@ def _options(plan: Plan) -> Iterator[str]:
         yield "--control"
     if not plan.ranking and len(conditions) >= FEWEST_RANKED:
         yield from ("--ranking", "off")
+
+
+def _usual_budget(plan: Plan) -> float | None:
+    """Return the budget that needs no option; ``None`` for one command with any budget given."""
+    if not plan.describes_one:
+        return Stopping().budget_s
+    return ONE_COMMAND.budget_s if plan.stopping.blocks_before_budget else None
 
 
 def _without_control(plan: Plan) -> list[Condition]:

@@ -65,25 +65,18 @@ class CompareOptions(Struct, frozen=True):
     limits: CampaignLimits = CampaignLimits()
 
 
-def conditions_of(
-    options: CompareOptions, native_programs: Path, *, minimum: int = 2
-) -> tuple[Condition, ...]:
+def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
     The package's own programs in ``native_programs`` are found before those on the PATH. Raise
-    `UnusableInput` if there are fewer commands than ``minimum``, one is empty or has open quotes, a
-    program does not exist or cannot be executed, or an option names no condition.
+    `UnusableInput` if there is no command, one is empty or has open quotes, a program does not
+    exist or cannot be executed, or an option names no condition.
     """
     commands = list(_filled_commands(options))
-    if len(commands) < minimum:
-        number = "two commands" if minimum == 2 else "one command"
-        # Only Python gives words, and there a list of commands looks like one command.
-        in_python = any(isinstance(command, tuple) for command in options.commands)
+    if not commands:
         raise UnusableInput(
-            f"compare needs at least {number}, got {len(commands)}",
-            hint="give each command by itself: equipoise.compare(*commands)"
-            if in_python
-            else "give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
+            "compare needs a command",
+            hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
     if len(commands) > MOST_CONDITIONS:
         raise UnusableInput(

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
@@ -270,6 +271,12 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def describes_one(self) -> bool:
+        """Whether it measures a single condition, which is described and compared with nothing."""
+        compares = self.contrasts or self.explains is not None or self.imported is not None
+        return not compares and len(self.described) == 1 and self.study != OS_STUDY
 
     @property
     def warmup_blocks(self) -> int:

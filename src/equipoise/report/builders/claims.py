@@ -12,7 +12,6 @@ from equipoise.model.result import (
     ImportedResult,
     ResultDocument,
     SampleComparison,
-    TheseLayouts,
     Verdict,
 )
 from equipoise.report.builders.conditions import equivalence_text, is_time
@@ -27,14 +26,17 @@ from equipoise.report.builders.reference import (
     reference_title,
 )
 from equipoise.report.builders.shape import level_facts
+from equipoise.report.builders.typical import typical_lines
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
 from equipoise.report.units import (
-    change_text,
-    interval_text,
+    estimate_and_interval,
+    in_one_unit,
     percent_change,
+    percentage,
     ratio_interval,
     significant,
+    with_coverage,
 )
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "equivalent", "mixed", "undecided")
@@ -142,6 +144,8 @@ def _title(
         return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
     if claims:
         return "", ()
+    if document.typical is not None:
+        return document.typical.summary, tuple(typical_lines(document))
     if is_of_primitives(document):
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"
@@ -170,13 +174,14 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
     if not is_time(comparison.metric):
         badge = {"slower": "more", "faster": "less"}.get(badge, badge)
     quantity = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
+    estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     return Claim(
         badge=badge,
         tone=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
-        estimate=change_text(comparison.ratio, "not known yet"),
-        interval=f"{_coverage(comparison)} {ratio_interval(comparison.ratio_ci)}",
+        estimate=estimate,
+        interval=with_coverage(interval, comparison.level, comparison.alpha),
         strip=strip_of(comparison),
         because=because_sentence(document, comparison),
         certainty=tuple(_certainty(comparison)),
@@ -187,8 +192,9 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
 def _certainty(comparison: Comparison) -> Iterator[str]:
     these = comparison.in_these_layouts
     if these is not None:
-        interval = f"{_coverage(comparison)} {ratio_interval(these.ratio_ci)}"
-        yield f"in these layouts alone: {_these_layouts(these)}, {interval}"
+        estimate, ends = estimate_and_interval(these.ratio, these.ratio_ci)
+        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        yield f"in these layouts alone: {these.verdict}, {estimate}, {interval}"
     drawn = "" if these is None else " in these layouts"
     parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
     if comparison.probability_slower is not None:
@@ -205,10 +211,6 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
         yield f"statistics disagree: {comparison.disagreement}"
 
 
-def _these_layouts(these: TheseLayouts) -> str:
-    return f"{these.verdict}, {change_text(these.ratio, 'not known yet')}"
-
-
 def _three_numbers(comparison: Comparison) -> str:
     """Return typical ratio, ratio of medians and ratio of means, and which is which.
 
@@ -219,7 +221,7 @@ def _three_numbers(comparison: Comparison) -> str:
     known = [one for one in ratios if one is not None and one > 0]
     if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
         return ""
-    typical, median, mean = map(percent_change, known)
+    typical, median, mean = in_one_unit(*known)
     return (
         f"typical {typical}, medians {median}, means {mean}: the first compares the two runs of a "
         "block and has the interval, the second the middle run of each, the third the total of "
@@ -234,8 +236,8 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
         yield "Three numbers", three
     these = comparison.in_these_layouts
     if these is not None:
-        interval = ratio_interval(these.ratio_ci)
-        yield "In these layouts alone", f"{_these_layouts(these)} ({interval})"
+        estimate, interval = estimate_and_interval(these.ratio, these.ratio_ci)
+        yield "In these layouts alone", f"{these.verdict}, {estimate} ({interval})"
     yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
@@ -243,12 +245,12 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
         share = f"{100 * comparison.probability_slower:.0f} % of blocks"
         yield "Candidate slower in", f"{share}{between}"
     if comparison.mean_ratio is not None:
-        interval = ratio_interval(comparison.mean_ratio_ci)
-        means = f"{percent_change(comparison.mean_ratio)} ({interval}; description)"
-        yield "Total cost of many runs", means
+        means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
+        yield "Total cost of many runs", f"{means} ({interval}; description)"
     if comparison.carry_over is not None:
-        interval = ratio_interval(comparison.carry_over.ratio_ci)
-        yield "Carry-over", f"{percent_change(comparison.carry_over.ratio)} ({interval})"
+        carried = comparison.carry_over
+        estimate, interval = estimate_and_interval(carried.ratio, carried.ratio_ci)
+        yield "Carry-over", f"{estimate} ({interval})"
     if comparison.by_level is not None:
         yield from level_facts(comparison.by_level)
     if comparison.blocks_to_go is not None:
@@ -261,14 +263,15 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> Claim:
-    interval = f"{_coverage(comparison)} unknown"
+    missing = f"{_ordinary_interval(comparison)} unknown"
+    estimate, interval = imported_effect(comparison, "unknown", missing)
     return Claim(
         badge=NO_VERDICT,
         tone="",
         text=comparison.summary,
         subject=comparison.estimand,
-        estimate=change_text(comparison.ratio, "unknown"),
-        interval=interval if comparison.unknown else imported_interval(comparison, interval),
+        estimate=estimate,
+        interval=interval,
         certainty=(f"scope: {comparison.scope}",),
         facts=(
             ("What this is", imported.summary),
@@ -279,12 +282,21 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
     )
 
 
-def imported_interval(comparison: SampleComparison, missing: str) -> str:
-    """Return the interval of imported trials and its method, or what stands for none."""
-    interval = interval_text(comparison.ratio_ci, "")
-    return f"{_coverage(comparison)} {interval} ({comparison.method})" if interval else missing
+def imported_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
+    """Return the estimate of imported trials, and its interval with its method.
+
+    Parameters
+    ----------
+    unknown, missing
+        What stands for an estimate that is not known, and for an interval.
+    """
+    estimate, ends = estimate_and_interval(
+        comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
+    )
+    known = ends and not comparison.unknown
+    interval = f"{_ordinary_interval(comparison)} {ends} ({comparison.method})"
+    return estimate, interval if known else missing
 
 
-def _coverage(comparison: Comparison | SampleComparison) -> str:
-    ordinary = "ordinary " if isinstance(comparison, SampleComparison) else ""
-    return f"{ordinary}{100 * (1 - comparison.level):g} % interval"
+def _ordinary_interval(comparison: SampleComparison) -> str:
+    return f"ordinary {percentage(1.0 - comparison.level)} interval"

@@ -32,10 +32,11 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     byte_count,
     change_text,
-    interval_text,
+    estimate_and_interval,
     metric_value,
     ratio_interval,
     spread_text,
+    with_coverage,
 )
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
@@ -92,12 +93,13 @@ def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     imported = () if document.imported is None else document.imported.comparisons
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:
-        change = change_text(one.ratio, "not known yet")
-        interval = _intervals(one, ratio_interval(one.ratio_ci))
-        judged[one.candidate] = (change, interval, one.verdict)
+        change, interval = estimate_and_interval(one.ratio, one.ratio_ci)
+        judged[one.candidate] = (change, _intervals(one, interval), one.verdict)
     for sample in imported:
-        interval = "unknown" if sample.unknown else ratio_interval(sample.ratio_ci)
-        judged[sample.candidate] = (change_text(sample.ratio, "unknown"), interval, "imported")
+        change, interval = estimate_and_interval(
+            sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
+        )
+        judged[sample.candidate] = (change, interval, "imported")
     baselines = {one.baseline for one in primary} | {sample.baseline for sample in imported}
     rows: list[Row] = []
     for condition in document.conditions:
@@ -141,7 +143,8 @@ def equivalence_text(comparison: Comparison) -> str:
     decided = comparison.verdict == "equivalent" or comparison.means_veto
     if not decided or level is None or interval == comparison.ratio_ci:
         return ""
-    return f"{100 * (1 - level):g} % equivalence interval {ratio_interval(interval)}"
+    shared = comparison.alpha * level / comparison.level
+    return with_coverage(ratio_interval(interval), level, shared, "equivalence interval")
 
 
 def _intervals(comparison: Comparison, ratio_ci: str) -> str:
@@ -162,8 +165,7 @@ def others_table(others: Sequence[Comparison]) -> Table:
         (
             one.metric,
             one.candidate,
-            change_text(one.ratio, UNKNOWN),
-            _intervals(one, interval_text(one.ratio_ci, "open")),
+            *_effect_cells(one),
             {"slower": "more", "faster": "less"}.get(one.verdict, one.verdict),
         )
         for one in others
@@ -216,10 +218,17 @@ def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> tuple[Ce
     if comparison is None:
         return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
     return (
-        change_text(comparison.ratio, UNKNOWN),
-        _intervals(comparison, interval_text(comparison.ratio_ci, "open")),
+        *_effect_cells(comparison),
         Styled(comparison.verdict, comparison.verdict),
     )
+
+
+def _effect_cells(comparison: Comparison) -> tuple[str, str]:
+    """Return the estimate of a comparison and its intervals."""
+    change, interval = estimate_and_interval(
+        comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
+    )
+    return change, _intervals(comparison, interval)
 
 
 def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
-    imported_interval,
+    imported_effect,
     primary_comparisons,
 )
 from equipoise.report.builders.conditions import (
@@ -47,6 +47,7 @@ from equipoise.report.builders.shape import (
     shape_section,
     steady_sentence,
 )
+from equipoise.report.builders.typical import how_to_compare
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -74,9 +75,9 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     byte_count,
     capitalized,
-    change_text,
+    estimate_and_interval,
     percent_change,
-    ratio_interval,
+    percentage,
 )
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     parts: list[Part] = [
         *_screen_tables(document, primary),
         answer,
+        *how_to_compare(document),
         *_written_tables(document, primary),
         *ranking_parts(document),
         first,
@@ -266,8 +268,7 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
             (
                 one.candidate,
                 one.baseline,
-                change_text(one.ratio, UNKNOWN),
-                imported_interval(one, f"none: {one.unknown or ''}"),
+                *imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}"),
                 f"{one.baseline_trials} : {one.candidate_trials}",
             )
             for one in imported.comparisons
@@ -281,15 +282,15 @@ def _control(control: ControlResult | None) -> Iterator[Part]:
     if control is None:
         return
     comparison, floor = control.comparison, control.noise_floor
-    interval = ratio_interval(comparison.ratio_ci)
+    estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
         noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
     yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
     difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
-        (difference, change_text(comparison.ratio, "not known yet")),
-        (f"{100 * (1 - comparison.level):g} % interval", interval),
+        (difference, estimate),
+        (f"{percentage(1.0 - comparison.level)} interval", interval),
         ("Noise floor", noise),
         ("Trials", str(control.condition.trials)),
     )
@@ -317,6 +318,8 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     scope = "nothing was compared"
     if document.comparisons:
         scope = document.comparisons[0].scope
+    elif document.typical is not None:
+        scope = document.typical.scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):

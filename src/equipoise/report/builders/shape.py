@@ -43,10 +43,12 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     capitalized,
     change_text,
+    estimate_and_interval,
     interval_text,
     metric_formatter,
     percent_change,
     significant,
+    with_coverage,
 )
 
 MOST_STATISTICS_TABLES = 3
@@ -205,9 +207,9 @@ def steady_sentence(steady: SteadyComparison) -> str:
     compared = steady.comparison
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
-    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(compared.ratio_ci)
-    return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
+    estimate, ends = estimate_and_interval(compared.ratio, compared.ratio_ci)
+    change = "" if compared.ratio is None else f"{estimate}, "
+    return f"{steady.summary} {change}{with_coverage(ends, compared.level, compared.alpha)}."
 
 
 class Levelled(Struct, frozen=True):
@@ -317,7 +319,9 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (modes := modes_sentence(metric, summary)) is not None:
+        # Of a condition that stands alone the answer tells them.
+        modes = modes_sentence(metric, summary)
+        if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
@@ -331,6 +335,9 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     """
     consequence = "the random order keeps this out of the verdict"
     metric = PRIMARY_METRIC
+    if document.typical is not None:
+        consequence = "nothing keeps this out of its interval"
+        metric = document.typical.metric
     if document.imported is not None:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
         metric = document.imported.metric
