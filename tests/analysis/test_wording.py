@@ -142,6 +142,23 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
          "new uses 10.0 % less memory than old (9.00 % to 12.0 %)."),
         ("max_rss_bytes", "slower", 1.5, (0.9, 2.4),
          "new uses 50.0 % more memory than old (-10.0 % to +140.0 %)."),
+        ("throughput_per_s", "slower", 0.78, (0.76, 0.8),
+         "new serves 22.0 % less than old (20.0 % to 24.0 %)."),
+        ("throughput_per_s", "faster", 2.3, (2.2, 2.4),
+         "new serves 2.3 times as much as old (2.2 to 2.4)."),
+        ("throughput_per_s", "equivalent", 1.0, (0.99, 1.01),
+         "new and old serve the same amount, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
+        ("iteration_s", "slower", 1.031, (1.02, 1.04),
+         "An iteration of new takes 3.10 % longer than one of old (2.00 % to 4.00 %)."),
+        ("iteration_s", "faster", 0.25, (None, None),
+         "An iteration of new takes 0.25 times as long as one of old."),
+        ("iteration_s", "equivalent", 1.0, (0.99, 1.01),
+         "An iteration of new and one of old take the same time, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
+        ("iteration_s", "undecided", 1.0, (None, None),
+         "new against old is undecided for iteration_s after 10 blocks; "
+         "how many more would decide it cannot be foreseen."),
         ("minor_faults", "faster", 0.9, (None, None),
          "new has 10.0 % fewer minor page faults than old."),
         ("major_faults", "slower", None, (1.5, None),

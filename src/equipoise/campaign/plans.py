@@ -7,13 +7,20 @@ same error in both.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, fresh_seed
-from equipoise.design.commands import CompareOptions, conditions_of, with_control
+from equipoise.design.commands import (
+    CompareOptions,
+    conditions_of,
+    contrasts_of,
+    repeated_setup,
+    with_control,
+)
 from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import (
     ONE_COMMAND,
@@ -28,6 +35,7 @@ from equipoise.measure.environment.system import addresses_are_random, addresses
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
+    COMPARE_STUDY,
     FEWEST_RANKED,
     MOST_RANKED,
     Judgement,
@@ -63,7 +71,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     conditions = conditions_of(options, native_programs())
     alone = len(conditions) == 1 and not options.what_varies
     plan = Plan(
-        study="compare",
+        study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
         measure=replace(
             _measure(limits, metrics),
@@ -76,10 +84,13 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
+        chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        return _ranked(over_layouts(plan, options.layouts, options.aslr), options.ranking)
+        over = over_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _ranked(over, options.ranking)
+        return plan, (*warnings, *_of_setup(options))
     if options.layouts is not None:
         raise UnusableInput(
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -88,6 +99,18 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     from equipoise.campaign.chance import hold_sources_of_chance
 
     return hold_sources_of_chance(plan)
+
+
+def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
+    """Warn where ``--setup`` runs before each trial."""
+    parameter = repeated_setup(options)
+    if parameter is not None:
+        yield CampaignWarning(
+            "setup_repeated",
+            f"--setup ran before each trial: {{{parameter}}} stands in it and in no command, and "
+            "the trials of all values alternate",
+            "build each value to a place of its own, and name that in the command, to set up once",
+        )
 
 
 def study_plan(

@@ -37,6 +37,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
 @click.option("-D", "--parameter-step-size", metavar="STEP", help="The step of -P.")
+@click.option("--pair", "pairs", multiple=True, hidden=True, metavar="BASELINE:CANDIDATE")
 @click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before its first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
@@ -118,7 +119,7 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
             hint="leave out one of the two",
         )
     same = (
-        *("commands", "names", "environments", "setup", "prepare", "conclude", "cleanup"),
+        *("commands", "names", "environments", "pairs", "setup", "prepare", "conclude", "cleanup"),
         *("metrics", "ignore_failure", "washout", "control", "what_varies", "layouts", "aslr"),
     )
     return CompareOptions(

@@ -34,7 +34,7 @@ from equipoise.campaign.progress import (
     forecast_block,
 )
 from equipoise.cli.streams import say
-from equipoise.model.plan import Plan
+from equipoise.model.plan import COMMAND, Plan
 from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
 from equipoise.report.units import estimate_and_interval, seconds_left, waiting_time
@@ -200,7 +200,8 @@ class ProgressLines(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Say what is known of the study's time beforehand."""
-        if plan.chosen_contrasts is None or plan.explains is not None:
+        is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
+        if is_compare or plan.explains is not None:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)

@@ -25,6 +25,10 @@ MOST_RANKED = 20
 grow with its square."""
 FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
+COMPARE_STUDY = "compare"
+"""The study of every campaign of `compare`."""
+COMMAND = "command"
+"""Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"

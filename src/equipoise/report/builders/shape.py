@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from equipoise.figures.theme import color_of
 from equipoise.model.interval import Interval
+from equipoise.model.metrics import is_time
 from equipoise.model.names import names_of
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
@@ -22,7 +23,6 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
-from equipoise.report.builders.conditions import is_time
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
+from equipoise.model.plan import COMPARE_STUDY
 from equipoise.model.result import ConditionResult, ResultDocument
 from equipoise.report.builders.shape import modes_sentence
 from equipoise.report.document import Command, Part
@@ -38,7 +39,7 @@ def typical_lines(document: ResultDocument) -> Iterator[str]:
 
 def how_to_compare(document: ResultDocument) -> Iterator[Part]:
     """Build the line that compares the one condition with another command."""
-    if document.typical is None or document.run.study != "compare":
+    if document.typical is None or document.run.study != COMPARE_STUDY:
         return
     command = _as_typed(document.conditions[0])
     words = ["equipoise", "compare", *after_options([command, OTHER])]
