@@ -290,11 +290,11 @@ def test_a_ranking_has_the_words_of_its_metric() -> None:
 STATISTICS = ("minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean")
 
 
-def answers(*says: str) -> list[StatisticAnswer]:
+def answers(*says: str, certain: bool = True) -> list[StatisticAnswer]:
     """f, s and e for what each statistic says, from the minimum up."""
     kinds = {"f": "faster", "s": "slower", "e": "equivalent"}
     return [
-        StatisticAnswer(statistic, 1.0, kinds[one])  # type: ignore[arg-type]
+        StatisticAnswer(statistic, 1.0, kinds[one], certain)  # type: ignore[arg-type]
         for statistic, one in zip(STATISTICS, "".join(says), strict=True)
     ]
 
@@ -302,12 +302,24 @@ def answers(*says: str) -> list[StatisticAnswer]:
 def test_statistics_that_name_different_winners_are_told_in_one_sentence() -> None:
     said = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
     assert said == (
-        "new is faster than old by the minimum and the 10th to 20th percentile, slower than old by "
-        "the 40th to 90th percentile and the mean and the same by the 30th percentile"
+        "new is faster than old by the minimum and the 10th to 20th percentile and slower than old "
+        "by the 40th to 90th percentile and the mean"
     )
     said = disagreement_sentence(answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower")
     assert said is not None
-    assert "slower than old by the median and" in said
+    assert said.endswith("slower than old by the median")
+
+
+def test_statistics_that_disagree_have_the_words_of_their_metric() -> None:
+    kinds = answers("fff", "e", "sssssss")
+    told = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
+    assert told is not None
+    assert told.startswith("max_rss_bytes of new is lower than that of old by the minimum and the ")
+    told = disagreement_sentence(
+        kinds, "old", "new", verdict="slower", metric="throughput_per_s", more_is_better=True
+    )
+    assert told is not None
+    assert told.startswith("throughput_per_s of new is higher than that of old by the minimum")
 
 
 def test_statistics_that_agree_are_not_told() -> None:
@@ -317,7 +329,15 @@ def test_statistics_that_agree_are_not_told() -> None:
 
 def test_a_winner_among_equivalents_is_told() -> None:
     said = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
-    assert said == (
-        "new is faster than old by the minimum and the same by the 10th to 90th percentile and "
-        "the mean"
-    )
+    assert said == ("new is faster than old by the minimum")
+
+
+def test_statistics_disagree_only_where_they_are_certain() -> None:
+    uncertain = answers("fff", "e", "sssssss", certain=False)
+    for verdict in ("faster", "equivalent", "undecided"):
+        assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None
+    # One certain winner contradicts a verdict, but not an open question.
+    slow_tail = answers("e" * 9, "s", "e")
+    said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
+    assert said == "new is slower than old by the 90th percentile"
+    assert disagreement_sentence(slow_tail, "old", "new", verdict="undecided") is None

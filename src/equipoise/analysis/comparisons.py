@@ -204,9 +204,16 @@ def _comparison(
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
+    both = pairing.costs.both(contrast)
+    baseline_costs = pairing.costs.costs[both, contrast.baseline]
     is_constant = fits_constant_ratio(pairs, level=constancy_level)
-    statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    statistics = answers(
+        baseline_costs,
+        pairs.candidate,
+        min_effect=judgement.min_effect,
+        mean_ratio_ci=means.ratio_ci,
+        level=judgement.alpha,
+    )
     comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -218,7 +225,7 @@ def _comparison(
         equivalence_level=judged.equivalence_level,
         means_veto=judged.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs),
+        ratio_segments=() if is_constant else ratio_segments(pairs, pairing.costs.numbers[both]),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,
@@ -242,7 +249,12 @@ def _comparison(
         carry_over=_carry_over(plan, pairing),
         answers=statistics,
         disagreement=disagreement_sentence(
-            statistics, baseline.name, candidate.name, verdict=judged.verdict
+            statistics,
+            baseline.name,
+            candidate.name,
+            verdict=judged.verdict,
+            metric=pairing.metric,
+            more_is_better=pairing.more_is_better,
         ),
         stratum=contrast.stratum,
     )

@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from equipoise.model.interval import Interval
-from equipoise.model.metrics import WORDS, MetricWords
+from equipoise.model.metrics import WORDS, MetricWords, is_time
+from equipoise.model.names import joined, names_of
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import metric_formatter
 from equipoise.model.result import (
@@ -67,17 +68,17 @@ def verdict_sentence(
         Whether the cost that the ratio compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
-    is_time = metric == PRIMARY_METRIC
+    is_wall_time = metric == PRIMARY_METRIC
     ratio = _limit(comparison, comparison.ratio)
     mean_ratio = _limit(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
-    if more_is_better and not is_time:
+    if more_is_better and not is_wall_time:
         ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
         low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
     words = WORDS.get(metric, MetricWords("has", metric))
     verb, noun = words.verb, words.noun
     match verdict:
-        case "slower" | "faster" if is_time:
+        case "slower" | "faster" if is_wall_time:
             sentence = f"{candidate} is {verdict} than {baseline}: it takes {_time(ratio)}"
         case "slower" | "faster":
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
@@ -86,9 +87,9 @@ def verdict_sentence(
             subject, other = _subjects(words, baseline, candidate)
             sentence = (
                 f"{subject} and {other} {plural} the same {noun}, "
-                f"within {comparison.min_effect:g} %; {_unseen(comparison, is_time=is_time)}"
+                f"within {comparison.min_effect:g} %; {_unseen(comparison)}"
             )
-        case "mixed" if is_time:
+        case "mixed" if is_wall_time:
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
                 f"but many runs together take {_time(mean_ratio)} {_DESCRIPTION}"
@@ -100,7 +101,7 @@ def verdict_sentence(
                 f"{_DESCRIPTION}"
             )
         case "undecided" if comparison.means_veto:
-            known = f"their means differ by {_signed_percent(mean_ratio)} {_DESCRIPTION}"
+            known = f"their means differ by {signed_percent(mean_ratio)} {_DESCRIPTION}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
@@ -111,14 +112,14 @@ def verdict_sentence(
             sentence = (
                 f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}, "
                 f"{_extent(low, high)}"
-                if is_time
+                if is_wall_time
                 else ratio_clause(metric, baseline, candidate, ratio, (low, high))
             )
             question = _open_question(comparison.min_effect, low, high)
             sentence += f"; {question} {_outlook(comparison)}"
         case "undecided":
             about = metric if noun in ("time", "amount") else noun
-            of_metric = "" if is_time else f" for {about}"
+            of_metric = "" if is_wall_time else f" for {about}"
             sentence = (
                 f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
             )
@@ -136,10 +137,10 @@ def constancy_sentence(comparison: Comparison) -> str:
     )
     if first is None or not later:
         return f"{sentence}, and no single block explains it"
-    stretches = [f"before block {later[0].first_block} {_signed_percent(first.ratio)}"]
+    stretches = [f"before block {later[0].first_block} {signed_percent(first.ratio)}"]
     for segment in later[:_MOST_STRETCHES]:
         begin = f"from block {segment.first_block} on"
-        stretches.append(f"{begin} {_signed_percent(segment.ratio)}")
+        stretches.append(f"{begin} {signed_percent(segment.ratio)}")
     if len(later) > _MOST_STRETCHES:
         stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}"
@@ -227,18 +228,18 @@ def ranking_sentence(
         sentence = f"No condition {verb} certainly {of_all}"
     elif untold and len(contenders) == len(conditions):
         question = f"Which of {len(conditions)} {verb} {best} is undecided"
-        sentence = f"{question}: {_joined(names, 'or')}"
+        sentence = f"{question}: {joined(names, 'or')}"
     else:
         extent = _lead(conditions, leader, baseline, metric, more_is_better=more_is_better)
         within = f"within {min_effect:g} %"
         if tied and not untold:
-            each = _joined([leader.name, *tied])
+            each = names_of([leader.name, *tied])
             sentence = f"{each} tie {'as' if verb == 'is' else 'for'} {of_all}, {within}{extent}"
         else:
             sentence = f"{leader.name} {verb} {of_all}{extent}"
             ties = "ties" if len(tied) == 1 else "tie"
-            sentence += f"; {_joined(tied)} {ties} with it, {within}" if tied else ""
-            sentence += f"; {_joined(untold)} cannot be told from it" if untold else ""
+            sentence += f"; {names_of(tied)} {ties} with it, {within}" if tied else ""
+            sentence += f"; {names_of(untold)} cannot be told from it" if untold else ""
     where = ", ".join(f"{factor} {level}" for factor, level in stratum.items())
     return f"At {where}: {sentence}." if where else f"{sentence}."
 
@@ -294,25 +295,34 @@ def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, s
 
 
 def disagreement_sentence(
-    answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
+    answers: Sequence[StatisticAnswer],
+    baseline: str,
+    candidate: str,
+    *,
+    verdict: Verdict,
+    metric: str = PRIMARY_METRIC,
+    more_is_better: bool = False,
 ) -> str | None:
-    """Return one sentence where statistics name different winners; ``None`` where they do not.
+    """Return one sentence where statistics are certain of another winner than the verdict.
 
-    Where the conditions are equivalent, each statistic that names a winner disagrees.
+    Where there is no verdict, they disagree if they name two winners; where the conditions are
+    equivalent, each that names one. ``None`` where they do not disagree.
     """
-    names: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
+    names: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
-        names[answer.says].append(answer.statistic)
+        if answer.certain and answer.says != "equivalent":
+            names[answer.says].append(answer.statistic)
     kinds = [kind for kind, statistics in names.items() if statistics]
-    winners = len(kinds) - bool(names["equivalent"])
-    if winners < (1 if verdict == "equivalent" else 2):
+    agrees = not kinds if verdict == "equivalent" else all(kind == verdict for kind in kinds)
+    if agrees or (verdict in ("undecided", "mixed") and len(kinds) < 2):
         return None
-    parts = [
-        f"{'the same' if kind == 'equivalent' else f'{kind} than {baseline}'} by "
-        f"{_statistics(names[kind])}"
-        for kind in kinds
-    ]
-    return f"{candidate} is {_joined(parts)}"
+    subject, other, words = candidate, baseline, {"faster": "faster", "slower": "slower"}
+    if not is_time(metric):
+        subject, other = f"{metric} of {candidate}", f"that of {baseline}"
+        lower, higher = ("higher", "lower") if more_is_better else ("lower", "higher")
+        words = {"faster": lower, "slower": higher}
+    parts = [f"{words[kind]} than {other} by {_statistics(names[kind])}" for kind in kinds]
+    return f"{subject} is {joined(parts)}"
 
 
 def control_sentence(*, excludes_one: bool, alpha: float) -> str:
@@ -325,13 +335,13 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
-def _unseen(comparison: Comparison, *, is_time: bool) -> str:
+def _unseen(comparison: Comparison) -> str:
     """Return how rare a run must be that was perhaps never seen.
 
     Rule of three: runs with a share of 3/n are missed by n blocks with a chance of at most e^-3.
     """
     rarity = max(2, comparison.blocks // 3)
-    kind = "slow runs" if is_time else "outliers"
+    kind = "slow runs" if comparison.metric == PRIMARY_METRIC else "outliers"
     return f"{kind} rarer than 1 in {rarity} may be unseen after {comparison.blocks} blocks"
 
 
@@ -385,7 +395,8 @@ def _time(ratio: float) -> str:
     return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
 
 
-def _signed_percent(ratio: float) -> str:
+def signed_percent(ratio: float) -> str:
+    """Return what a ratio changes: ``+3.10 %``."""
     return f"{'+' if ratio >= 1.0 else '-'}{_percent(ratio)}"
 
 
@@ -402,7 +413,7 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     if as_times:
         return f" ({low:.3g} to {high:.3g})"
     if low <= 1.0 <= high:
-        return f" ({_signed_percent(low)} to {_signed_percent(high)})"
+        return f" ({signed_percent(low)} to {signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 
@@ -431,8 +442,4 @@ def _statistics(names: Sequence[str]) -> str:
         else:
             last = f" to {others[-1][1:]}th" if others else ""
             parts.append(f"the {first[1:]}th{last} percentile")
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[str], last: str = "and") -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    return joined(parts)
