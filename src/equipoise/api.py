@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,7 +127,7 @@ def compare(
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
-    ranking: bool = True,
+    ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -150,7 +151,8 @@ def compare(
     control
         Run the baseline a second time, to check the tool.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline.
+        Also ask which command is the fastest, not only how each compares with the baseline; by
+        default, unless there are layouts or more than 20 commands.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -188,9 +190,7 @@ def compare(
     """
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command) for command in commands
-            ),
+            commands=_checked_commands(commands),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -229,6 +229,37 @@ def compare(
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
+
+
+def _checked_commands(
+    commands: Sequence[str | Sequence[str]],
+) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of words.
+
+    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    """
+    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
+    for words in checked:
+        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
+            raise UnusableInput(
+                f"{[*words]} looks like several commands, but a list holds the words of one",
+                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                "be a string",
+            )
+    return checked
+
+
+def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
+    """Return whether the words of one command look like commands.
+
+    Where nothing else is compared, as many programs are no program with arguments.
+    """
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) < len(words):
+        return True
+    if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
+        return True
+    return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(

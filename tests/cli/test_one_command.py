@@ -84,6 +84,18 @@ def test_another_metric_is_told_in_its_own_words_and_unit(equipoise: Equipoise) 
     assert "MB of memory in a typical run" in document["typical"]["summary"]
 
 
+def test_a_rate_and_an_iteration_have_their_own_words(equipoise: Equipoise) -> None:
+    for metric, value, sentence in (
+        ("throughput_per_s", "950", " serves 950/s in a typical run ("),
+        ("iteration_s", "0.2", "An iteration of "),
+        ("minor_faults", "0", " minor page faults in a typical run ("),
+    ):
+        line = f'{{\\"metric\\": \\"{metric}\\", \\"value\\": {value}}}'
+        command = f"sh -c 'echo \"{line}\" >> $EQUIPOISE_METRICS'"
+        told = described(equipoise, command, *FEW, "--metrics", metric)["typical"]["summary"]
+        assert sentence in told
+
+
 def test_show_export_and_every_report_tell_the_same(equipoise: Equipoise, tmp_path: Path) -> None:
     summary = described(equipoise, "sleep 0.005", *FEW)["typical"]["summary"]
     assert summary in equipoise("show").out

@@ -143,6 +143,6 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
         input=arguments["input_file"],
         outputs=arguments["output_kind"],
         ignored_exits=arguments["ignored_exits"] or (),
-        ranking=arguments["ranking"] == "on",
+        ranking=arguments["ranking"],
         limits=options.limits_of(arguments),
     )

@@ -6,20 +6,25 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.figures.quantity import metric_name
+from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
     ResultDocument,
     SampleComparison,
-    Verdict,
 )
-from equipoise.report.builders.conditions import equivalence_text, is_time
+from equipoise.report.builders.conditions import (
+    equivalence_text,
+    shown_comparison,
+    shown_verdict,
+)
 from equipoise.report.builders.primitives import (
     is_of_primitives,
     primitives_sentence,
     primitives_tiles,
 )
+from equipoise.report.builders.ranking import ranking_of_all
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
@@ -39,7 +44,8 @@ from equipoise.report.units import (
     with_coverage,
 )
 
-VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "equivalent", "mixed", "undecided")
+OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
+"""Verdicts in the words of their metrics, in the order in which they are counted."""
 NO_VERDICT = "imported"
 _MARGIN = 0.12
 _LEAST_HALF_SPAN = 0.002
@@ -76,10 +82,10 @@ def campaign_answer(document: ResultDocument) -> Answer:
     )
 
 
-def verdict_counts(primary: Sequence[Comparison]) -> str:
+def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> str:
     """Return how many comparisons came out how."""
-    counts = Counter(one.verdict for one in primary)
-    outcomes = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    counts = Counter(shown_verdict(document, one) for one in primary)
+    outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
     to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
     if to_go:
@@ -102,6 +108,7 @@ def strip_of(comparison: Comparison) -> Strip | None:
     def place(log_ratio: float) -> float:
         return round(100.0 * (log_ratio - left) / (right - left), 2)
 
+    less, more = ("faster", "slower") if is_time(comparison.metric) else ("less", "more")
     begin = 0.0 if not low else place(math.log(low))
     end = 100.0 if high is None else place(math.log(high))
     ratio = comparison.ratio
@@ -112,8 +119,8 @@ def strip_of(comparison: Comparison) -> Strip | None:
         open_low=not low,
         open_high=high is None,
         estimate=None if not ratio else place(math.log(ratio)),
-        names_low=place(0.0) > _ROOM_FOR_A_WORD,
-        names_high=place(0.0) < 100.0 - _ROOM_FOR_A_WORD,
+        name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
+        name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
             "The interval of the ratio on a line on which the middle mark is no difference: "
             f"{ratio_interval(comparison.ratio_ci)}."
@@ -129,12 +136,15 @@ def _title(
     Both are empty where the first claim is the answer itself.
     """
     many = len(claims) > MOST_CLAIMS
-    counts = verdict_counts(primary)
+    counts = verdict_counts(document, primary)
     if document.gate is not None:
         outcome = "passes" if document.gate.passed else "fails"
         return f"The gate {outcome}: {document.gate.summary}", ()
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
+    ranking = ranking_of_all(document)
+    if ranking is not None:
+        return ranking.summary, (f"{counts}.",) if many else ()
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
@@ -170,26 +180,24 @@ def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
-    badge: str = comparison.verdict
-    if not is_time(comparison.metric):
-        badge = {"slower": "more", "faster": "less"}.get(badge, badge)
-    quantity = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
-    estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
+    quantity = metric_name(comparison.metric)
+    shown = shown_comparison(document, comparison)
+    estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
     return Claim(
-        badge=badge,
+        badge=shown_verdict(document, comparison),
         tone=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
         interval=with_coverage(interval, comparison.level, comparison.alpha),
-        strip=strip_of(comparison),
+        strip=strip_of(shown),
         because=because_sentence(document, comparison),
-        certainty=tuple(_certainty(comparison)),
-        facts=tuple(_facts(comparison)),
+        certainty=tuple(_certainty(shown, document)),
+        facts=tuple(_facts(shown, document)),
     )
 
 
-def _certainty(comparison: Comparison) -> Iterator[str]:
+def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
     these = comparison.in_these_layouts
     if these is not None:
         estimate, ends = estimate_and_interval(these.ratio, these.ratio_ci)
@@ -198,7 +206,8 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
     drawn = "" if these is None else " in these layouts"
     parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
     if comparison.probability_slower is not None:
-        parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
+        costs_more = _costs_more(comparison, document)
+        parts.append(f"{costs_more} in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     yield ", ".join(parts)
@@ -209,6 +218,13 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
     if comparison.disagreement and not comparison.minimum_misleads:
         # Where the minimum misleads, a warning says so.
         yield f"statistics disagree: {comparison.disagreement}"
+
+
+def _costs_more(comparison: Comparison, document: ResultDocument) -> str:
+    """Return ``slower`` in the words of a metric."""
+    more_is_better = comparison.metric in document.more_is_better
+    word = verdict_word("slower", comparison.metric, more_is_better=more_is_better)
+    return word if word == "slower" else f"has {word}"
 
 
 def _three_numbers(comparison: Comparison) -> str:
@@ -229,7 +245,7 @@ def _three_numbers(comparison: Comparison) -> str:
     )
 
 
-def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
+def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
     if equivalence := equivalence_text(comparison):
         yield "Decided by", equivalence
     if three := _three_numbers(comparison):
@@ -243,7 +259,7 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
         low, high = comparison.probability_slower_ci
         between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         share = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield "Candidate slower in", f"{share}{between}"
+        yield f"Candidate {_costs_more(comparison, document)} in", f"{share}{between}"
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"

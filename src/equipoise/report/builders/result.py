@@ -17,7 +17,6 @@ from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
-    ControlResult,
     ImportedResult,
     ResultDocument,
     SampleComparison,
@@ -35,6 +34,7 @@ from equipoise.report.builders.conditions import (
     page_table,
     scaling_tables,
     screen_table,
+    shown_comparison,
     written_table,
 )
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
@@ -156,7 +156,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         parts.append(reference_section(document.against))
     measured = tuple(_measured(document, primary))
     parts += (others, *measured) if of_primitives else (*measured, others)
-    parts += (*_control(document.control), *_how_it_ran(report))
+    parts += (*_control(document), *_how_it_ran(report))
     if not of_primitives:
         # How long the process of a probe takes says nothing of what it measures.
         parts += shape_lines_of_screen(document)
@@ -248,7 +248,7 @@ def _findings(document: ResultDocument) -> Iterator[Part]:
 def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = [one for one in document.comparisons if one.metric != document.primary_metric]
-    tables: list[Part] = [others_table(others)] if others else []
+    tables: list[Part] = [others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
     if is_of_primitives(document):
@@ -287,10 +287,11 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
         yield Paragraph(imported.summary, "dim", forms=SCREEN)
 
 
-def _control(control: ControlResult | None) -> Iterator[Part]:
+def _control(document: ResultDocument) -> Iterator[Part]:
+    control = document.control
     if control is None:
         return
-    comparison, floor = control.comparison, control.noise_floor
+    comparison, floor = shown_comparison(document, control.comparison), control.noise_floor
     estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
