@@ -249,7 +249,12 @@ def _comparison(
         carry_over=_carry_over(plan, pairing),
         answers=statistics,
         disagreement=disagreement_sentence(
-            statistics, baseline.name, candidate.name, verdict=judged.verdict
+            statistics,
+            baseline.name,
+            candidate.name,
+            verdict=judged.verdict,
+            metric=pairing.metric,
+            more_is_better=pairing.more_is_better,
         ),
         stratum=contrast.stratum,
     )
