@@ -90,8 +90,8 @@ def _named(kind: str) -> tuple[Part, list[dict[str, str]]]:
 def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:
     """Return the campaigns of a ledger, as a table and as entries."""
     source = click.get_current_context().get_parameter_source("ledger")
-    if source is ParameterSource.DEFAULT and not ledger_path.exists():
-        # A ledger that is named must be there.
+    # A ledger that is named must be there; so must the working folder.
+    if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
         hint = "equipoise compare measures the first one"
         return Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"), []
     with open_for_reading(ledger_path) as ledger:
