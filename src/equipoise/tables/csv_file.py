@@ -34,7 +34,7 @@ _PIECE = 50_000
 _SEPARATORS = (",", ";", "\t")
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MOMENT = re.compile(rf"{_DAY.pattern}[ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_MOMENT = re.compile(rf"{_DAY.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _HINT = "correct the file, or save it again from the program that wrote it"
 
 
