@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
@@ -44,7 +46,18 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric."""
+        """The first candidate against the baseline, on the primary metric.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing was compared.
+        """
+        if not self.document.comparisons:
+            raise UnusableInput(
+                "nothing was compared, so there is no verdict",
+                hint="give two commands; result.document.typical describes one",
+            )
         return self.document.comparisons[0]
 
     @property
@@ -93,7 +106,9 @@ class Result(Struct, frozen=True):
         return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
-        """Return one sentence for each comparison."""
+        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        if self.document.typical is not None:
+            return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -106,13 +121,13 @@ def compare(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
-    ranking: bool = True,
+    ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -124,7 +139,7 @@ def compare(
     show_env: bool = False,
     progress: ProgressListener | None = None,
 ) -> Result:
-    """Compare commands; the first is the baseline.
+    """Compare commands; the first is the baseline. One command alone is described.
 
     Parameters
     ----------
@@ -136,7 +151,8 @@ def compare(
     control
         Run the baseline a second time, to check the tool.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline.
+        Also ask which command is the fastest, not only how each compares with the baseline; by
+        default, unless there are layouts or more than 20 commands.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -152,7 +168,7 @@ def compare(
     patient
         Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
-        Numbers of seconds.
+        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
@@ -174,9 +190,7 @@ def compare(
     """
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command) for command in commands
-            ),
+            commands=_checked_commands(commands),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -215,6 +229,37 @@ def compare(
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
     return _result_of(record, show_env=show_env)
+
+
+def _checked_commands(
+    commands: Sequence[str | Sequence[str]],
+) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of words.
+
+    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    """
+    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
+    for words in checked:
+        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
+            raise UnusableInput(
+                f"{[*words]} looks like several commands, but a list holds the words of one",
+                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                "be a string",
+            )
+    return checked
+
+
+def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
+    """Return whether the words of one command look like commands.
+
+    Where nothing else is compared, as many programs are no program with arguments.
+    """
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) < len(words):
+        return True
+    if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
+        return True
+    return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(

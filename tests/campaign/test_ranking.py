@@ -17,6 +17,7 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.coin import draw_block
 from equipoise.design.commands import CompareOptions
+from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import Ranking, Verdict
@@ -209,3 +210,34 @@ def test_a_ledger_of_the_first_release_asks_for_no_ranking(tmp_path: Path, ranki
     plan = replace(plan_of("a", "b", "c"), ranking=ranking)
     assert _plan(to_text(plan)).ranking is ranking
     assert not _plan(to_text(plan).replace(f',"ranking":{str(ranking).lower()}', "")).ranking
+
+
+def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked() -> None:
+    many = tuple(f"true {number}" for number in range(25))
+    plan, warnings = compare_plan(CompareOptions(many))
+    assert not plan.ranked_groups
+    (warning,) = warnings
+    assert warning.code == "no_ranking"
+    assert "which of 25 conditions is the fastest" in warning.summary
+    assert "--ranking off" in warning.hint
+    _, layouts = compare_plan(CompareOptions(many[:3], layouts=2, aslr="on"))
+    assert "with --layouts" in layouts[0].summary
+    for asked in (
+        CompareOptions(many, ranking=True),
+        CompareOptions(many[:3], layouts=2, aslr="on", ranking=True),
+    ):
+        with pytest.raises(UnusableInput, match="the fastest"):
+            compare_plan(asked)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CompareOptions(tuple(f"true {number}" for number in range(25)), ranking=False),
+        CompareOptions(("true", "true 1"), layouts=2, aslr="on", ranking=True),
+        CompareOptions(("true", "true 1", "true 2"), ranking=True),
+    ],
+)
+def test_nothing_is_said_of_a_ranking_that_nobody_misses(options: CompareOptions) -> None:
+    _, warnings = compare_plan(options)
+    assert warnings == ()

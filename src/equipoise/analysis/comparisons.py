@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -35,9 +35,6 @@ ESTIMAND = "typical ratio: e to the robust centre of the log ratios within block
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
-
-CONTROLLED = 0
-"""The condition that a control runs a second time."""
 
 Blocks = dict[int, tuple[Trial, ...]]
 
@@ -112,7 +109,7 @@ def pairing_of(
         contrast,
         resolution=resolution,
         engine=plan.judgement.engine,
-        control=plan.control,
+        control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
@@ -207,9 +204,16 @@ def _comparison(
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
+    both = pairing.costs.both(contrast)
+    baseline_costs = pairing.costs.costs[both, contrast.baseline]
     is_constant = fits_constant_ratio(pairs, level=constancy_level)
-    statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    statistics = answers(
+        baseline_costs,
+        pairs.candidate,
+        min_effect=judgement.min_effect,
+        mean_ratio_ci=means.ratio_ci,
+        level=judgement.alpha,
+    )
     comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -221,7 +225,7 @@ def _comparison(
         equivalence_level=judged.equivalence_level,
         means_veto=judged.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs),
+        ratio_segments=() if is_constant else ratio_segments(pairs, pairing.costs.numbers[both]),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,
