@@ -121,6 +121,11 @@ def test_a_column_of_words_may_be_equal_in_pairs(people: pandas.DataFrame) -> No
     result = eq.match(people, "re78", "treat", ["age", "educ", "region"], exact="region")
     regions = people["region"].to_numpy()
     pairs = result.pairs
+    unnamed = eq.match(people, "re78", "treat", ["age", "educ"], exact="region", caliper=[1, 2])
+    both = eq.match(
+        people, "re78", "treat", ["age", "educ", "region"], exact="region", caliper=[1, 2, 9]
+    )
+    assert unnamed.estimate == both.estimate
     assert (regions[pairs.treated_index] == regions[pairs.control_index]).all()
     many = people.assign(place=[f"place {number % 40}" for number in people["age"]])
     result = eq.match(many, "re78", "treat", ["age", "place"], exact=["place"])

@@ -124,7 +124,7 @@ pairing_options = options.options_of(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
     ),
     count_option("--m", 1, "Controls for each treated.", low=1),
-    options.names_option("--exact", help="Covariates that must be equal."),
+    options.names_option("--exact", help="Columns that must be equal in pairs."),
     click.option(
         "--caliper",
         metavar="SD[,SD…]",

@@ -71,7 +71,7 @@ def match(
     formula
         Treatment and covariates at once instead: ``"trained ~ age + I(age**2) + region"``.
     exact, by
-        Covariates that must be equal in pairs; columns that form strata, each matched alone.
+        Columns that must be equal in pairs; columns that form strata, each matched alone.
     missing
         ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
         missing, with a covariate (``"indicator"``) that says so.

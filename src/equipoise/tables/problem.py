@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
     by
         Columns that form strata.
     exact
-        Covariates that must be equal in pairs.
+        Columns that must be equal in pairs; they are matched on, too.
     balance
         Terms to balance, as the right side of a formula; by default the covariates.
     missing
@@ -120,7 +121,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
-        named = list(question.covariates)
+        equal = (one for one in question.exact if one in columns)
+        named = list(dict.fromkeys((*question.covariates, *equal)))
         label = name if values is None else f"{name} {values[0]}"
     if name in named:
         raise UnusableInput(
@@ -156,7 +158,7 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
         covariates = covariates_of(formula, used)
         owners = covariates.names
     else:
-        covariates, owners = _covariates(used, name, question)
+        covariates, owners = _covariates(used, name, named, question.exact)
     own = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
     covariates, owners = _with_indicators(covariates, own, owners)
     balance = covariates
@@ -186,7 +188,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
 class Pairing(Struct, frozen=True, kw_only=True):
     """Who may be matched with whom; the names of the fields are those of ``match``.
 
-    ``exact`` names covariates; ``caliper`` has one number, or one for each covariate.
+    ``exact`` names columns; ``caliper`` has one number, or one for each covariate, with or without
+    those that must be equal.
     """
 
     estimand: Estimand = "ATT"
@@ -221,10 +224,13 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 hint=f"matched on are {', '.join(matched_on)}",
             )
         caliper: Any = self.caliper
+        unequal = [owner for owner in matched_on if owner not in self.exact]
         if caliper is not None and len(caliper) == 1:
             caliper = caliper[0]
-        elif caliper is not None and len(caliper) == len(matched_on):
-            caliper = [caliper[matched_on.index(owner)] for owner in owners]
+        elif caliper is not None and len(caliper) in (len(matched_on), len(unequal)):
+            which = matched_on if len(caliper) == len(matched_on) else unequal
+            widths = dict(zip(which, caliper, strict=True))
+            caliper = [widths.get(owner, math.inf) for owner in owners]
         elif caliper is not None and len(caliper) != len(names):
             raise UnusableInput(
                 f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
@@ -314,14 +320,14 @@ def _codes(
 
 
 def _covariates(
-    columns: Columns, name: str, question: MatchColumns
+    columns: Columns, name: str, named: Sequence[str], exact: Sequence[str]
 ) -> tuple[Covariates, tuple[str, ...]]:
     """Return the covariates as numbers, and the column that each comes from."""
     treated = treatment(numbers_of(columns[name], name), name)
     parts: list[tuple[str, str, Floats]] = []
-    for one in question.covariates:
+    for one in named:
         column = columns[one]
-        many = one in question.exact and holds_text(column)
+        many = one in exact and holds_text(column)
         if many and len(distinct_texts(column, one)[0]) > MAX_CATEGORIES:
             # Rows of a pair are equal in it: the numbers of its words have no distance.
             parts.append((one, one, levels_of(column, one).astype(np.float64)))
@@ -329,7 +335,7 @@ def _covariates(
             parts += [(new, one, values) for new, values in numbers_or_indicators(column, one)]
     if not parts:
         raise UnusableInput(
-            f"{', '.join(question.covariates)} has a single value: there is nothing to match on",
+            f"{', '.join(named)} has a single value: there is nothing to match on",
             hint="name columns that differ between rows",
         )
     names, owners, values = zip(*parts, strict=True)
