@@ -8,9 +8,9 @@ MOST_NAMES = 5
 """Number of conditions that a sentence names."""
 
 
-def joined(parts: Sequence[str]) -> str:
+def joined(parts: Sequence[str], last: str = "and") -> str:
     """Return parts of a sentence as ``a, b and c``."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def names_of(conditions: Sequence[str]) -> str:
