@@ -129,6 +129,11 @@ def verdict_sentence(
     return f"{_begun(words, sentence)}."
 
 
+def waiting_sentence(summary: str) -> str:
+    """Return a verdict's sentence with what its extra time is: waiting, and no work."""
+    return f"{summary.removesuffix('.')}; most of the extra time is waiting for a processor."
+
+
 def constancy_sentence(comparison: Comparison) -> str:
     """Return one sentence on a comparison that no constant ratio fits, with its change-points."""
     first, *later = comparison.ratio_segments or (None,)

@@ -84,6 +84,14 @@ def _names_in(
     return names
 
 
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop", "indicator"]),
+    default="refuse",
+    show_default=True,
+    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
+    "with a covariate that says so.",
+)
 ledger_option = file_option(
     "--ledger",
     default=default_ledger,
