@@ -43,14 +43,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "api": frozenset(
         {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
     ),
-    FACE: frozenset({"model", "api", "genoud"}),
+    "tables": frozenset({"model", "files", "matching", "observation", "report"}),
+    FACE: frozenset({"model", "api", "genoud", "tables"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api", "genoud"}),
+    FACE: frozenset({"api", "genoud", "tables"}),
     "api": frozenset({"report"}),
+    "tables": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

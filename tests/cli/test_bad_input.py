@@ -152,8 +152,8 @@ def test_output_into_a_folder_that_does_not_exist(equipoise: Equipoise) -> None:
 
 
 def test_no_ledger_yet(equipoise: Equipoise) -> None:
-    for words in (("show",), ("list",)):
-        assert_refused(equipoise(*words), "no ledger")
+    assert_refused(equipoise("show"), "no ledger")
+    assert_refused(equipoise("list", "--ledger", "other.db"), "no ledger")
 
 
 def test_an_unknown_run(equipoise: Equipoise) -> None:

@@ -178,15 +178,6 @@ def test_a_command_that_asks_is_told_the_number_of_its_run(
     document_of(equipoise, "sh -c 'env | grep -q ^HYPERFINE && exit 1; exit 0'", *ONCE)
 
 
-def test_a_list_is_json_too(equipoise: Equipoise) -> None:
-    document = document_of(equipoise, "true", *ONCE)
-    (run,) = json.loads(equipoise("list", "--json", "-").out)
-    assert (run["id"], run["conditions"]) == (document["run"]["id"], ["true"])
-    assert run["stopped_because"] == "block limit"
-    studies = json.loads(equipoise("list", "studies", "--json", "-").out)
-    assert "allocators" in {one["study"] for one in studies}
-
-
 def test_every_option_of_the_help_of_hyperfine_is_one_of_ours() -> None:
     """Those of hyperfine 2.0.0 and 1.20, but for `--debug-mode`, which invents times."""
     theirs = """

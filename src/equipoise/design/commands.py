@@ -449,6 +449,7 @@ def _argument_vector(
         words = [*shell, "-c", command.text] if shell and command.text.strip() else []
     elif isinstance(command.words, str):
         words = split_command(command.words)
+        _refuse_shell_syntax(command.words)
     else:
         words = list(command.words)
     if not words or not words[0]:
@@ -460,6 +461,24 @@ def _argument_vector(
         )
     layouts = options.layouts or 0
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
+
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_FOR_A_SHELL = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
+"""Words of a pipeline, a list or a redirection."""
+
+
+def _refuse_shell_syntax(text: str) -> None:
+    """Refuse a command with a word that only a shell understands, unless it is quoted.
+
+    A program would get it as an argument, and mostly complain of a file that is not there.
+    """
+    for word in _QUOTED.sub("x", text).split():
+        if _FOR_A_SHELL.fullmatch(word):
+            raise UnusableInput(
+                f"`{word}` in {text!r} needs a shell",
+                hint="add --shell default (in Python: ['sh', '-c', '…']), or quote it",
+            )
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:
