@@ -64,8 +64,8 @@ def test_options_that_exclude_each_other_are_refused(line: tuple[str, ...], name
 
 def test_a_shell_is_the_default_one_none_or_another() -> None:
     assert ours("-S", "true")[0]["shell"] == "/bin/sh"
-    assert ours("-N", "true")[0]["shell"] is None
-    assert ours("--shell", "none", "true")[0]["shell"] is None
+    assert ours("-N", "true")[0]["shell"] == "none"
+    assert ours("--shell", "none", "true")[0]["shell"] == "none"
     assert ours("--shell", "bash --norc", "true")[0]["shell"] == "bash --norc"
 
 

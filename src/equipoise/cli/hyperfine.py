@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from equipoise.cli.options import Option, number_option, options_of
+from equipoise.design.commands import NO_SHELL
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_SHELL = "/bin/sh"
@@ -211,7 +212,7 @@ def _shell(arguments: Mapping[str, Any]) -> str | None:
                 )
     if default or shell == "default":
         return DEFAULT_SHELL
-    return None if shell == "none" else shell
+    return NO_SHELL if none else shell
 
 
 def _outputs(arguments: Mapping[str, Any]) -> tuple[str, ...]:

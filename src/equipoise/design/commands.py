@@ -25,6 +25,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 
 MOST_CONDITIONS = 1000
+NO_SHELL = "none"
+"""No shell, and shell syntax is taken as plain arguments."""
 
 
 class CompareOptions(Struct, frozen=True):
@@ -40,7 +42,7 @@ class CompareOptions(Struct, frozen=True):
     pairs: tuple[str, ...] = ()
     """``BASELINE:CANDIDATE`` each, positions from 1; by default all follow from the commands."""
     shell: str | None = None
-    """Shell that runs the commands; by default none does."""
+    """Shell that runs the commands; by default none does, and shell syntax is refused."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -444,12 +446,13 @@ def _argument_vector(
     native_programs: Path,
     environment: Mapping[str, str],
 ) -> tuple[str, ...]:
-    if options.shell is not None:
+    if options.shell not in (None, NO_SHELL):
         shell = split_command(options.shell)
         words = [*shell, "-c", command.text] if shell and command.text.strip() else []
     elif isinstance(command.words, str):
         words = split_command(command.words)
-        _refuse_shell_syntax(command.words)
+        if options.shell != NO_SHELL:
+            _refuse_shell_syntax(command.words)
     else:
         words = list(command.words)
     if not words or not words[0]:
