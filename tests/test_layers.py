@@ -39,17 +39,20 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
     "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
+    "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
         {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
+        | {"functions"}
     ),
-    FACE: frozenset({"model", "api", "genoud"}),
+    "magics": frozenset({"model", "api"}),
+    FACE: frozenset({"model", "api", "genoud", "magics"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api", "genoud"}),
+    FACE: frozenset({"api", "genoud", "magics"}),
     "api": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""

@@ -12,14 +12,15 @@ from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud
-    from equipoise.api import Result, compare, show
+    from equipoise.api import Result, compare, compare_code, show
     from equipoise.model.errors import EquipoiseError
 
-__all__ = ["EquipoiseError", "Result", "compare", "genoud", "show"]
+__all__ = ["EquipoiseError", "Result", "compare", "compare_code", "genoud", "show"]
 
 _HOMES = {
     "Result": "equipoise.api",
     "compare": "equipoise.api",
+    "compare_code": "equipoise.api",
     "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
 }
@@ -41,3 +42,10 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"equipoise.{name}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give IPython the magics ``%compare`` and ``%%compare``: ``%load_ext equipoise``."""
+    from equipoise.magics import register
+
+    register(shell)

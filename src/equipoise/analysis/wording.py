@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, StatisticAnswer, Verdict
@@ -22,6 +23,7 @@ _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
 _AMOUNTS = {
     PRIMARY_METRIC: ("takes", "time"),
+    CALL_METRIC: ("takes", "time"),
     "user_s": ("uses", "user CPU time"),
     "sys_s": ("uses", "system CPU time"),
     "cpu_s": ("uses", "CPU time"),
@@ -55,7 +57,7 @@ def verdict_sentence(
         Whether the cost that the ratio compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
-    is_time = metric == PRIMARY_METRIC
+    is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
     ratio = _limit(comparison, comparison.ratio)
     mean_ratio = _limit(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
