@@ -20,6 +20,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
@@ -44,7 +45,18 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric."""
+        """The first candidate against the baseline, on the primary metric.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing was compared.
+        """
+        if not self.document.comparisons:
+            raise UnusableInput(
+                "nothing was compared, so there is no verdict",
+                hint="give two commands; result.document.typical describes one",
+            )
         return self.document.comparisons[0]
 
     @property
@@ -97,7 +109,9 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return one sentence for each comparison."""
+        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        if self.document.typical is not None:
+            return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -111,7 +125,7 @@ def compare(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
@@ -131,9 +145,9 @@ def compare(
 ) -> Result:
     """Compare commands, or Python functions; the first is the baseline.
 
-    Functions run in fresh processes, each of which runs all of them and gives one trial of each
-    (docs/functions.md). For functions only ``setup``, ``names``, ``ranking`` and the numbers from
-    ``alpha`` on apply.
+    One command alone is described. Functions run in fresh processes, each of which runs all of
+    them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``, ``ranking``,
+    the limits and the ledger are for functions too.
 
     Parameters
     ----------
@@ -165,7 +179,7 @@ def compare(
     patient
         Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
-        Numbers of seconds.
+        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -35,9 +35,6 @@ ESTIMAND = "typical ratio: e to the robust centre of the log ratios within block
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
-
-CONTROLLED = 0
-"""The condition that a control runs a second time."""
 
 Blocks = dict[int, tuple[Trial, ...]]
 
@@ -112,7 +109,7 @@ def pairing_of(
         contrast,
         resolution=resolution,
         engine=plan.judgement.engine,
-        control=plan.control,
+        control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 

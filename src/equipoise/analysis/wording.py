@@ -1,7 +1,6 @@
 """Sentences of verdicts, in plain English.
 
-Times say *faster* and *slower*. Every other metric has its own words: a program *uses* memory and
-*has* page faults, and what a workload reports itself *is* higher or lower.
+Times say *faster* and *slower*; every other metric has the words of `equipoise.model.metrics`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,10 @@ from collections.abc import Sequence
 
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
+from equipoise.model.metrics import WORDS, MetricWords
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, StatisticAnswer, Verdict
+from equipoise.model.quantities import metric_formatter
+from equipoise.model.result import Comparison, StatisticAnswer, TypicalValue, Verdict
 
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
@@ -21,25 +22,29 @@ _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
 _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
-_AMOUNTS = {
-    PRIMARY_METRIC: ("takes", "time"),
-    CALL_METRIC: ("takes", "time"),
-    "user_s": ("uses", "user CPU time"),
-    "sys_s": ("uses", "system CPU time"),
-    "cpu_s": ("uses", "CPU time"),
-    "max_rss_bytes": ("uses", "memory"),
-    "output_bytes": ("writes", "output"),
-}
-"""Verb and noun of the metrics that are amounts."""
-_COUNTS = {
-    "minor_faults": ("has", "minor page faults"),
-    "major_faults": ("has", "major page faults"),
-    "voluntary_switches": ("makes", "voluntary context switches"),
-    "involuntary_switches": ("has", "involuntary context switches"),
-    "block_reads": ("makes", "block reads"),
-    "block_writes": ("makes", "block writes"),
-}
-"""Verb and noun of the metrics that are counts."""
+
+
+def typical_sentence(value: TypicalValue) -> str:
+    """Return the sentence of a condition that is compared with nothing, with its interval."""
+    metric = value.metric
+    show = metric_formatter(metric)
+    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    words, median = WORDS.get(metric), show(value.median)
+    if words is None:
+        does = f"{value.condition} has a {metric} of {median}"
+    else:
+        subject, _ = _subjects(words, "", value.condition)
+        of_noun = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
+        if words.is_duration or words.noun == "amount":
+            of_noun = ""
+        does = _begun(words, f"{subject} {words.verb} {median}{of_noun}")
+    low, high = value.median_ci
+    if low is None and high is None:
+        interval = f"{runs}: too few for an interval"
+    else:
+        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
+        interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
+    return f"{does} in a typical run ({interval})."
 
 
 def verdict_sentence(
@@ -64,7 +69,8 @@ def verdict_sentence(
     if more_is_better and not is_time:
         ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
         low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    words = WORDS.get(metric, MetricWords("has", metric))
+    verb, noun = words.verb, words.noun
     match verdict:
         case "slower" | "faster" if is_time:
             sentence = f"{candidate} is {verdict} than {baseline}: it takes {_time(ratio)}"
@@ -72,8 +78,9 @@ def verdict_sentence(
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
             plural = "have" if verb == "has" else verb.removesuffix("s")
+            subject, other = _subjects(words, baseline, candidate)
             sentence = (
-                f"{candidate} and {baseline} {plural} the same {noun}, "
+                f"{subject} and {other} {plural} the same {noun}, "
                 f"within {comparison.min_effect:g} %; {_unseen(comparison, is_time=is_time)}"
             )
         case "mixed" if is_time:
@@ -105,12 +112,15 @@ def verdict_sentence(
             question = _open_question(comparison.min_effect, low, high)
             sentence += f"; {question} {_outlook(comparison)}"
         case "undecided":
-            of_metric = "" if is_time else f" for {noun}"
+            about = metric if noun in ("time", "amount") else noun
+            of_metric = "" if is_time else f" for {about}"
             sentence = (
                 f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
             )
     where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
-    return f"At {where}: {sentence}." if where else f"{sentence}."
+    if where:
+        return f"At {where}: {sentence}."
+    return f"{_begun(words, sentence)}."
 
 
 def constancy_sentence(comparison: Comparison) -> str:
@@ -150,22 +160,37 @@ def ratio_clause(
     is_finite = 0.0 < ratio < math.inf
     as_times = is_finite and not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM
     factor, change = f"{ratio:.3g} times", f"{_percent(ratio)} " if is_finite else ""
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("is", metric))
-    if metric == PRIMARY_METRIC:
-        subject = f"{candidate} takes"
-        as_factor = f"{factor} as long as {baseline}"
-        as_change = f"{change}{'longer' if higher else 'less time'} than {baseline}"
-    elif metric in _AMOUNTS or metric in _COUNTS:
-        subject = f"{candidate} {verb}"
-        as_factor = f"{factor} the {noun} of {baseline}"
-        less = "less" if metric in _AMOUNTS else "fewer"
-        as_change = f"{change}{'more' if higher else less} {noun} than {baseline}"
-    else:
+    words = WORDS.get(metric)
+    if words is None:
         subject = f"{metric} of {candidate} is"
         as_factor = f"{factor} that of {baseline}"
         as_change = f"{change}{'higher' if higher else 'lower'} than that of {baseline}"
+    else:
+        subject, other = _subjects(words, baseline, candidate)
+        subject = f"{subject} {words.verb}"
+        more, noun = "more" if higher else words.less, f" {words.noun}"
+        as_factor = f"{factor} the{noun} of {other}"
+        if words.is_duration:
+            as_factor = f"{factor} as long as {other}"
+            more, noun = ("longer", "") if higher else ("less", noun)
+        elif words.noun == "amount":
+            as_factor, noun = f"{factor} as much as {other}", ""
+        as_change = f"{change}{more}{noun} than {other}"
     interval = _interval(ratio_ci, as_times=as_times) if is_finite else " (no finite ratio)"
     return f"{subject} {as_factor if as_times else as_change}{interval}"
+
+
+def _begun(words: MetricWords, sentence: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with a name."""
+    is_part = words.part and sentence.startswith(f"an {words.part} of ")
+    return f"A{sentence[1:]}" if is_part else sentence
+
+
+def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
+    """Return the candidate and the baseline as a sentence about a metric names them."""
+    if not words.part:
+        return candidate, baseline
+    return f"an {words.part} of {candidate}", f"one of {baseline}"
 
 
 def disagreement_sentence(
@@ -274,8 +299,10 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
-    if as_times or low < 1.0 < high:
+    if as_times:
         return f" ({low:.3g} to {high:.3g})"
+    if low <= 1.0 <= high:
+        return f" ({_signed_percent(low)} to {_signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 

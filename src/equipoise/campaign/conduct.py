@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import InterimAnalysis, latest_analysed
+from equipoise.campaign.describing import judge_for
+from equipoise.campaign.interim import latest_analysed
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -136,7 +137,7 @@ def start(
     listener: ProgressListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
-    judge_of: JudgeFactory = InterimAnalysis,
+    judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -173,7 +174,7 @@ def resume(
     ledger: CampaignStore,
     listener: ProgressListener,
     *,
-    judge_of: JudgeFactory = InterimAnalysis,
+    judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,

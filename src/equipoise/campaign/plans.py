@@ -7,21 +7,34 @@ same error in both.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, fresh_seed
-from equipoise.design.commands import CompareOptions, conditions_of, with_control
+from equipoise.design.commands import (
+    CompareOptions,
+    conditions_of,
+    contrasts_of,
+    repeated_setup,
+    with_control,
+)
 from equipoise.design.layouts import with_layouts
-from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits, check_number, metric_names
+from equipoise.design.limits import (
+    ONE_COMMAND,
+    STUDY_BLOCKS,
+    CampaignLimits,
+    check_number,
+    metric_names,
+)
 from equipoise.measure.counters import counters_among
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.plan import COMPARE_STUDY, Judgement, Measure, Output, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
@@ -37,7 +50,7 @@ TIMEOUT_S = 600.0
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, or finds the sources of chance of one.
+    """Return the plan that compares commands, describes one, or finds its sources of chance.
 
     Raises
     ------
@@ -46,9 +59,10 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
-    conditions = conditions_of(options, native_programs(), minimum=1 if options.what_varies else 2)
+    conditions = conditions_of(options, native_programs())
+    alone = len(conditions) == 1 and not options.what_varies
     plan = Plan(
-        study="compare",
+        study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
         measure=replace(
             _measure(limits, metrics),
@@ -57,14 +71,16 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             washout=options.washout,
             ignore_failure=options.ignore_failure,
         ),
-        stopping=limits.stopping(Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
+        chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking,
     )
     if not options.what_varies:
-        return over_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = over_layouts(plan, options.layouts, options.aslr)
+        return plan, (*warnings, *_of_setup(options))
     if options.layouts is not None:
         raise UnusableInput(
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -73,6 +89,18 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     from equipoise.campaign.chance import hold_sources_of_chance
 
     return hold_sources_of_chance(plan)
+
+
+def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
+    """Warn where ``--setup`` runs before each trial."""
+    parameter = repeated_setup(options)
+    if parameter is not None:
+        yield CampaignWarning(
+            "setup_repeated",
+            f"--setup ran before each trial: {{{parameter}}} stands in it and in no command, and "
+            "the trials of all values alternate",
+            "build each value to a place of its own, and name that in the command, to set up once",
+        )
 
 
 def study_plan(

@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.design.commands import CompareOptions, parameters_from
-from equipoise.design.limits import WHAT_VARIES_BLOCKS
+from equipoise.design.limits import ONE_COMMAND, WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
 
@@ -23,7 +23,7 @@ DEFAULT_SHELL = "/bin/sh"
     "compare",
     epilog="Example: equipoise compare 'sort --parallel=1 words' 'sort --parallel=2 words'",
 )
-@click.argument("commands", nargs=-1, metavar="CMD_A CMD_B [CMD …]")
+@click.argument("commands", nargs=-1, metavar="CMD [CMD …]")
 @click.option(
     "-n", "--command-name", "names", multiple=True, metavar="NAME", help="Name a condition."
 )
@@ -37,6 +37,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
 @click.option("-D", "--parameter-step-size", metavar="STEP", help="The step of -P.")
+@click.option("--pair", "pairs", multiple=True, hidden=True, metavar="BASELINE:CANDIDATE")
 @click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before its first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
@@ -74,7 +75,11 @@ DEFAULT_SHELL = "/bin/sh"
 )
 @options.ranking_option
 @options.layout_options
-@options.stopping_options(f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies")
+@options.stopping_options(
+    f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
+    budget=f"60; {ONE_COMMAND.budget_s:g} for one command, and at least "
+    f"{ONE_COMMAND.blocks_before_budget} runs",
+)
 @options.patient_option
 @options.judging_options()
 @options.ledger_option
@@ -86,7 +91,7 @@ DEFAULT_SHELL = "/bin/sh"
 @options.concurrent_option
 @options.output_options
 def command(**arguments: Any) -> int:
-    """Is one command faster than another? The first is the baseline.
+    """Is one command faster than another? The first is the baseline; one alone is described.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command that is decided, and cannot be the fastest, gets no
@@ -114,7 +119,7 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
             hint="leave out one of the two",
         )
     same = (
-        *("commands", "names", "environments", "setup", "prepare", "conclude", "cleanup"),
+        *("commands", "names", "environments", "pairs", "setup", "prepare", "conclude", "cleanup"),
         *("metrics", "ignore_failure", "washout", "control", "what_varies", "layouts", "aslr"),
     )
     return CompareOptions(

@@ -8,8 +8,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.design.limits import ONE_COMMAND
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
+    COMPARE_STUDY,
     FEWEST_RANKED,
     WHY_STUDY,
     Condition,
@@ -30,7 +32,7 @@ def command_of_plan(plan: Plan) -> str | None:
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
-    lines = {"compare": _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
+    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
 
@@ -49,7 +51,7 @@ def command_of_document(document: ResultDocument) -> str:
         return shell_line([*words, "--seed", str(document.run.seed)])
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
-    if document.run.study != "compare":
+    if document.run.study != COMPARE_STUDY:
         return shell_line(["equipoise", "run", document.run.study, *seed])
     parts = ["equipoise", "compare", *seed]
     if document.comparisons:
@@ -153,15 +155,24 @@ def _options(plan: Plan) -> Iterator[str]:
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
     yield from _changed(
-        ("--budget", plan.stopping.budget_s, Stopping().budget_s),
+        ("--budget", plan.stopping.budget_s, _usual_budget(plan)),
         ("--alpha", judgement.alpha, usual.alpha),
         ("--min-effect", judgement.min_effect, usual.min_effect),
         ("--metrics", ",".join(metrics), usual.primary_metric),
     )
+    for contrast in plan.chosen_contrasts or ():
+        yield from ("--pair", f"{contrast.baseline + 1}:{contrast.candidate + 1}")
     if plan.control is not None:
         yield "--control"
     if not plan.ranking and len(conditions) >= FEWEST_RANKED:
         yield from ("--ranking", "off")
+
+
+def _usual_budget(plan: Plan) -> float | None:
+    """Return the budget that needs no option; ``None`` for one command with any budget given."""
+    if not plan.describes_one:
+        return Stopping().budget_s
+    return ONE_COMMAND.budget_s if plan.stopping.blocks_before_budget else None
 
 
 def _without_control(plan: Plan) -> list[Condition]:

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from equipoise.model.functions import FunctionsPlan
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
@@ -25,6 +26,10 @@ MOST_RANKED = 20
 grow with its square."""
 FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
+COMPARE_STUDY = "compare"
+"""The study of every campaign of `compare`."""
+COMMAND = "command"
+"""Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"
@@ -272,6 +277,12 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def describes_one(self) -> bool:
+        """Whether it measures a single condition, which is described and compared with nothing."""
+        compares = self.contrasts or self.explains is not None or self.imported is not None
+        return not compares and len(self.described) == 1 and self.study != OS_STUDY
 
     @property
     def warmup_blocks(self) -> int:

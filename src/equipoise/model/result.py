@@ -387,6 +387,22 @@ class Comparison(Struct, frozen=True):
     """Null where the verdict is not about layouts in general."""
 
 
+class TypicalValue(Struct, frozen=True):
+    """Typical value of the one condition of a campaign that compares nothing."""
+
+    condition: str
+    metric: str
+    median: float
+    """Trials that timed out count as slowest."""
+    median_ci: Interval
+    """Confidence sequence of the median: it holds after every trial at once, so at any stop."""
+    level: float
+    """1 minus the coverage of ``median_ci``."""
+    trials: int
+    scope: str
+    summary: str
+
+
 class SteadyComparison(Struct, frozen=True):
     """One candidate against its baseline in the steady state of what their trials repeat."""
 
@@ -588,11 +604,16 @@ class ResultDocument(Struct, frozen=True):
     functions: FunctionsPlan | None = None
     """What each process did; null for a campaign that does not compare Python functions."""
 
+    typical: TypicalValue | None = None
+    """Typical value of the condition, if there is one alone; else null."""
+
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
         if self.imported is not None:
             return self.imported.metric
+        if self.typical is not None:
+            return self.typical.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
@@ -89,6 +93,44 @@ def median_interval(ordered: FloatArray, level: float) -> Interval:
     if below == 0:
         return (None, None)
     return (float(ordered[below - 1]), float(ordered[count - below]))
+
+
+def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
+    """Return the k-th smallest and the k-th largest value, a confidence sequence of the median.
+
+    It covers after every value at once, so at a stop that looks at the values. The number s of n
+    values below the median is binomial(n, ½); a median is excluded where the mixture over
+    beta(½, ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins
+    1970; for quantiles Howard and Ramdas 2022). It holds if each value lies below the median with
+    probability ½ whatever came before it; ``None`` for both under 7 values at level 0.05.
+
+    Parameters
+    ----------
+    ordered
+        Shape (n,): the values so far, from the smallest up; +inf for one that has none.
+    level
+        1 minus the coverage.
+    """
+    count = len(ordered)
+    # Convex in s: the excluded numbers stand at both ends.
+    numbers = range(count // 2 + 1)
+    below = bisect_left(numbers, True, key=lambda s: not _is_excluded(s, count, level))
+    if below == 0:
+        return (None, None)
+    low, high = float(ordered[below - 1]), float(ordered[count - below])
+    return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
+
+
+def _is_excluded(below: int, count: int, level: float) -> bool:
+    """Return whether a median with so many of the values below it is excluded."""
+    log_mixture = (
+        math.lgamma(below + 0.5)
+        + math.lgamma(count - below + 0.5)
+        - math.lgamma(count + 1.0)
+        - math.log(math.pi)
+        + count * math.log(2.0)
+    )
+    return log_mixture >= -math.log(level)
 
 
 def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:

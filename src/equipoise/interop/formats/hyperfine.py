@@ -38,6 +38,7 @@ from equipoise.interop.reading import (
     seconds_in,
     with_version,
 )
+from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import csv_text
 
@@ -302,7 +303,9 @@ def _result(
         exit_codes=[row.exit for row in rows],
         memory_usage_byte=memory if any(peak is not None for peak in memory) else None,
         parameters={
-            as_unicode(factor): as_unicode(level) for factor, level in condition.levels.items()
+            as_unicode(factor): as_unicode(level)
+            for factor, level in condition.levels.items()
+            if factor != COMMAND
         },
     )
 

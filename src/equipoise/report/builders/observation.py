@@ -35,6 +35,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     change_text,
+    estimate_and_interval,
     interval_text,
     percent_change,
     signed_amount,
@@ -267,7 +268,9 @@ def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
 def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
     """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
     if effect.ratio is not None:
-        return percent_change(effect.ratio), _interval(effect.ratio_ci, True)
+        if effect.ratio_ci is None:
+            return percent_change(effect.ratio), "none"
+        return estimate_and_interval(effect.ratio, effect.ratio_ci)
     difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
     return difference, _interval(effect.difference_ci, False)
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from equipoise.figures.theme import color_of
 from equipoise.model.interval import Interval
+from equipoise.model.metrics import is_time
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
     Comparison,
@@ -21,7 +23,6 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
-from equipoise.report.builders.conditions import is_time
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -42,10 +43,12 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     capitalized,
     change_text,
+    estimate_and_interval,
     interval_text,
     metric_formatter,
     percent_change,
     significant,
+    with_coverage,
 )
 
 MOST_STATISTICS_TABLES = 3
@@ -188,9 +191,9 @@ def steady_sentence(steady: SteadyComparison) -> str:
     compared = steady.comparison
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
-    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(compared.ratio_ci)
-    return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
+    estimate, ends = estimate_and_interval(compared.ratio, compared.ratio_ci)
+    change = "" if compared.ratio is None else f"{estimate}, "
+    return f"{steady.summary} {change}{with_coverage(ends, compared.level, compared.alpha)}."
 
 
 class Levelled(Struct, frozen=True):
@@ -300,7 +303,9 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (modes := modes_sentence(metric, summary)) is not None:
+        # Of a condition that stands alone the answer tells them.
+        modes = modes_sentence(metric, summary)
+        if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
@@ -309,7 +314,10 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
 def _drifts(document: ResultDocument) -> Iterator[str]:
     """Yield a line for each condition whose time surely drifted by an effect that matters."""
     consequence = "the random order keeps this out of the verdict"
-    metric = PRIMARY_METRIC
+    metric = PRIMARY_METRIC if document.functions is None else CALL_METRIC
+    if document.typical is not None:
+        consequence = "nothing keeps this out of its interval"
+        metric = document.typical.metric
     if document.imported is not None:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
         metric = document.imported.metric
