@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -126,6 +126,10 @@ def grows() -> Callable[[], int]:
     return append
 
 
+def iter_of(numbers: list[int]) -> Iterator[int]:
+    yield from numbers
+
+
 def raises() -> None:
     raise ValueError("frobnicated")
 
@@ -136,7 +140,7 @@ def raises() -> None:
         (grows(), None, UnusableInput, "takes longer than the one before"),
         (raises, None, ConditionFailed, r"raises failed: ValueError: frobnicated \(line \d+"),
         (sorted, raises, ConditionFailed, "the setup of sorted failed: ValueError"),
-        (lambda: (one for one in ()), None, UnusableInput, "returns a generator"),
+        (lambda: iter_of([1]), None, UnusableInput, "returns a generator"),
         (lambda: os._exit(3), None, ConditionFailed, "failed: exit status 3"),
         (lambda: os.kill(os.getpid(), 9), None, ConditionFailed, "signal 9"),
     ],

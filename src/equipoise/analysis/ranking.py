@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, is_more_better, pairing_of
 from equipoise.campaign.blocks import block_costs, resolution_of
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
 from equipoise.stats.ranking import (
@@ -182,7 +183,7 @@ def _ordered(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> l
 
 
 def _superlative(metric: str, *, more_is_better: bool) -> str:
-    if metric == PRIMARY_METRIC:
+    if metric in (PRIMARY_METRIC, CALL_METRIC):
         return "the fastest"
     return f"the best by {metric}, of which {'more' if more_is_better else 'less'} is better,"
 

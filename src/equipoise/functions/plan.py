@@ -61,7 +61,7 @@ def functions_plan(
             setup=setup,
             digests=tuple(side.digest for side in sides),
             python=f"{platform.python_implementation()} {platform.python_version()}",
-            again=_again(sides, setup, seed),
+            again=_python_line(sides, setup, seed),
         ),
     )
 
@@ -71,7 +71,7 @@ def timeout_of(limits: CampaignLimits) -> float:
     return TIMEOUT_S if limits.timeout is None else limits.timeout
 
 
-def _again(sides: Sequence[Side], setup: str | None, seed: int) -> str:
+def _python_line(sides: Sequence[Side], setup: str | None, seed: int) -> str:
     if sides[0].function is None:
         given = [repr(side.source) for side in sides]
         given += [] if setup is None else [f"setup={setup!r}"]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from equipoise.figures.theme import color_of
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time
-from equipoise.model.functions import CALL_METRIC
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
     Comparison,
