@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from tests.schema import validated
 
@@ -114,3 +115,18 @@ def test_importing_it_loads_nothing_heavy() -> None:
     code = "import equipoise, sys; print({'numpy', 'rich', 'msgspec'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (["sort words", "sort -n words"],),
+        ([["sort", "words"], ["sort", "-n", "words"]],),
+        (["true", "false"],),
+    ],
+)
+def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: Any) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        eq.compare(*given, ledger=ledger)
+    assert "give each command by itself: equipoise.compare(*commands)" in str(refused.value.hint)
+    assert not ledger.exists()

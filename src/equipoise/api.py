@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,7 @@ def compare(
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
-    ranking: bool = True,
+    ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -163,7 +164,8 @@ def compare(
     control
         Run the baseline a second time, to check the tool.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline.
+        Also ask which command is the fastest, not only how each compares with the baseline; by
+        default, unless there are layouts or more than 20 commands.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -232,11 +234,7 @@ def compare(
         return _result_of(record, show_env=show_env)
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command)
-                for command in commands
-                if not callable(command)
-            ),
+            commands=_checked_commands([one for one in commands if not callable(one)]),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -275,11 +273,11 @@ def compare_code(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
-    ranking: bool = True,
+    ranking: bool | None = None,
     timeout: float = 600.0,
     seed: int | None = None,
     ledger: Path | str | None = None,
@@ -329,6 +327,37 @@ def compare_code(
     request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
+
+
+def _checked_commands(
+    commands: Sequence[str | Sequence[str]],
+) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of words.
+
+    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    """
+    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
+    for words in checked:
+        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
+            raise UnusableInput(
+                f"{[*words]} looks like several commands, but a list holds the words of one",
+                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                "be a string",
+            )
+    return checked
+
+
+def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
+    """Return whether the words of one command look like commands.
+
+    Where nothing else is compared, as many programs are no program with arguments.
+    """
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) < len(words):
+        return True
+    if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
+        return True
+    return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(

@@ -25,7 +25,8 @@ from equipoise.campaign.segment import (
 )
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
-from equipoise.measure.environment import CovariateReader, snapshot
+from equipoise.measure.disturbances.around import begin_watch, busy_host
+from equipoise.measure.environment import CovariateReader, Host, snapshot
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
@@ -275,6 +276,8 @@ def _conduct(
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:
+    # A scripted runner has no host.
+    watch = begin_watch(Host()) if runner_factory is native_runner else None
     listener = segment.listener
     extended = replace(segment.plan, stopping=segment.stopping)
     listener.segment_started(
@@ -292,6 +295,9 @@ def _conduct(
     finally:
         listener.segment_ended()
         ledger.end_segment(segment.run_id, segment.number, now(), reason)
+        busy = None if watch is None else busy_host(watch)
+        if busy is not None:
+            ledger.record_notice(segment.run_id, busy)
 
 
 def _next_block(record: RunRecord, phase: Phase) -> int:

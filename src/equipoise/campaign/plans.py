@@ -34,7 +34,16 @@ from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import COMPARE_STUDY, Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.plan import (
+    COMPARE_STUDY,
+    FEWEST_RANKED,
+    MOST_RANKED,
+    Judgement,
+    Measure,
+    Output,
+    Plan,
+    Stopping,
+)
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
@@ -76,10 +85,11 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
-        ranking=options.ranking,
+        ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        plan, warnings = over_layouts(plan, options.layouts, options.aslr)
+        over = over_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _ranked(over, options.ranking)
         return plan, (*warnings, *_of_setup(options))
     if options.layouts is not None:
         raise UnusableInput(
@@ -104,7 +114,7 @@ def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
 
 
 def study_plan(
-    study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool = True
+    study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool | None = None
 ) -> PlanAndWarnings:
     """Return the plan of a study, whose conditions and contrasts stand in the grid.
 
@@ -113,20 +123,26 @@ def study_plan(
     Parameters
     ----------
     ranking
-        Also ask which condition is the fastest.
+        Also ask which condition is the fastest; by default, where that is possible.
 
     Raises
     ------
     UnusableInput
-        The limits contradict each other, or this host cannot draw the layouts.
+        The limits contradict each other, this host cannot draw the layouts, or a ranking is asked
+        that is not possible.
     """
     measure = study.measure
     given = limits
+    default = Stopping(leave_out_decided=True)
+    min_seconds = measure.min_seconds
+    if given.budget is not None and min_seconds is not None:
+        # It only delays a verdict: the budget ends the campaign, and the result says it was short.
+        default, min_seconds = replace(default, min_seconds=min_seconds), None
     limits = limits.filled_from(
         CampaignLimits(
             blocks=measure.blocks,
             min_blocks=measure.min_blocks,
-            min_seconds=measure.min_seconds,
+            min_seconds=min_seconds,
             budget=measure.budget_s,
             precision=measure.precision,
             alpha=measure.alpha,
@@ -135,7 +151,7 @@ def study_plan(
             warmup=measure.warmup,
         )
     )
-    stopping = limits.stopping(Stopping(leave_out_decided=True))
+    stopping = limits.stopping(default)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
     elif measure.reaches_verdicts:
@@ -153,9 +169,39 @@ def study_plan(
         seed=_seed(limits),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
-        ranking=ranking,
+        ranking=ranking is not False,
     )
-    return over_layouts(plan, measure.layouts, measure.aslr)
+    planned = over_layouts(plan, measure.layouts, measure.aslr)
+    # Of a study's many groups a ranking is no surprise, nor is its absence.
+    return _ranked(planned, ranking) if ranking else planned
+
+
+def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
+    """Say where it cannot be asked which condition is the fastest.
+
+    Raises
+    ------
+    UnusableInput
+        The user asked it.
+    """
+    plan, warnings = planned
+    members = 1 + max(map(len, plan.groups), default=0)
+    if ranking is False or members < FEWEST_RANKED:
+        return planned
+    if plan.layouts:
+        what = f"with --layouts it cannot be asked which of {members} conditions is the fastest"
+        hint = "--ranking off asks about the baseline alone; a ranking needs no --layouts"
+    elif members > MOST_RANKED:
+        what = (
+            f"which of {members} conditions is the fastest cannot be asked: "
+            f"a ranking has at most {MOST_RANKED}"
+        )
+        hint = f"compare {MOST_RANKED} at a time; --ranking off asks about the baseline alone"
+    else:
+        return planned
+    if ranking:
+        raise UnusableInput(what, hint=hint)
+    return plan, (*warnings, CampaignWarning("no_ranking", what, hint))
 
 
 def _with_room_for_verdicts(

@@ -132,6 +132,6 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
         shell=DEFAULT_SHELL if arguments["shell"] == "default" else arguments["shell"],
         input=arguments["input_file"],
         output=arguments["output_kind"],
-        ranking=arguments["ranking"] == "on",
+        ranking=arguments["ranking"],
         limits=options.limits_of(arguments),
     )

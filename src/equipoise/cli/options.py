@@ -15,7 +15,7 @@ from equipoise.design.limits import (
     NumberRange,
 )
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
-from equipoise.model.plan import Judgement
+from equipoise.model.plan import MOST_RANKED, Judgement
 
 Option = Callable[[Any], Any]
 """Decorator that adds an option, or several, to a command."""
@@ -179,8 +179,8 @@ hyperfine_exports = options_of(
 ranking_option = click.option(
     "--ranking",
     type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
+    callback=lambda _context, _option, value: None if value is None else value == "on",
+    show_default=f"on, without --layouts and for at most {MOST_RANKED} conditions",
     help="Ask which condition is the fastest, or ask about the baseline alone.",
 )
 layout_options = options_of(

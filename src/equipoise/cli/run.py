@@ -107,7 +107,7 @@ def command(**arguments: Any) -> int:
             say(warning.summary, warning.hint)
     lines = build_lines(study)
     # A study without builds is checked before this campaign waits for another one.
-    ranking = arguments["ranking"] == "on"
+    ranking = arguments["ranking"]
     planned = None if lines else _plan(study, site, {}, limits, ranking=ranking)
     with measuring(output, about_s=study.measure.about_s) as (ledger, listener):
         if planned is None:
@@ -145,7 +145,12 @@ def _fitted(study: Study, site: Site, ledger: Path) -> tuple[Study, tuple[Campai
 
 
 def _plan(
-    study: Study, site: Site, builds: Mapping[str, str], limits: CampaignLimits, *, ranking: bool
+    study: Study,
+    site: Site,
+    builds: Mapping[str, str],
+    limits: CampaignLimits,
+    *,
+    ranking: bool | None,
 ) -> PlanAndWarnings:
     return study_plan(study, grid_of(study, site, builds), limits, ranking=ranking)
 

@@ -62,8 +62,8 @@ class CompareOptions(Struct, frozen=True):
     """Number of memory layouts to compare over."""
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
-    ranking: bool = True
-    """Also ask which condition is the fastest."""
+    ranking: bool | None = None
+    """Also ask which condition is the fastest; by default, where that is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 

@@ -25,7 +25,7 @@ class FunctionsRequest(Struct, frozen=True):
 
     limits: CampaignLimits
     names: Sequence[str] = ()
-    ranking: bool = True
+    ranking: bool | None = None
     ledger: Path | str | None = None
     """Ledger that keeps the campaign; by default the usual one."""
     allow_concurrent: bool = False
@@ -107,7 +107,9 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
         timeout_s = timeout_of(request.limits)
         with examining_processes(sides, timeout_s) as processes:
             examined = examine(sides, processes, timeout_s=timeout_s)
-        plan = functions_plan(sides, examined, request.limits, setup=setup, ranking=request.ranking)
+        plan = functions_plan(
+            sides, examined, request.limits, setup=setup, ranking=request.ranking is not False
+        )
         assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
             try:

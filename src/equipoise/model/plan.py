@@ -257,19 +257,20 @@ class Plan(Struct, frozen=True):
     """What its processes do, if it compares Python functions."""
 
     @property
-    def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
-        """Groups of contrasts with one baseline: it is asked which condition of each is fastest."""
-        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
-        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
-            return ()
+    def groups(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Groups of contrasts with one baseline."""
         groups: dict[tuple[int, str | None], list[Contrast]] = {}
         for contrast in self.contrasts:
             groups.setdefault((contrast.baseline, contrast.factor), []).append(contrast)
-        return tuple(
-            tuple(group)
-            for group in groups.values()
-            if FEWEST_RANKED <= len(group) + 1 <= MOST_RANKED
-        )
+        return tuple(map(tuple, groups.values()))
+
+    @property
+    def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Groups of contrasts of which it is asked which condition is the fastest."""
+        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
+        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
+            return ()
+        return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -192,6 +192,8 @@ class Drift(Struct, frozen=True):
 
     ratio: float | None
     ratio_ci: Interval
+    chance: float | None = None
+    """Chance of ranks as unequal as those of the two thirds, if trials were independent."""
 
 
 class Component(Struct, frozen=True):
@@ -311,6 +313,9 @@ class StatisticAnswer(Struct, frozen=True):
     ratio: float | None
     says: Literal["faster", "slower", "equivalent"]
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
+    certain: bool = False
+    """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
+    on order statistics of each condition; the minimum has none."""
 
 
 class TheseLayouts(Struct, frozen=True):
@@ -328,7 +333,7 @@ class RatioSegment(Struct, frozen=True):
     """Stretch of a campaign in which the ratio of a comparison kept its level."""
 
     first_block: int
-    """First complete block of the stretch, from 1."""
+    """Number of the first complete block of the stretch in which both conditions ran."""
     ratio: float
     """e to the mean of the log ratios within its blocks, extremes clipped."""
 

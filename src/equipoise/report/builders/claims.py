@@ -24,6 +24,7 @@ from equipoise.report.builders.primitives import (
     primitives_sentence,
     primitives_tiles,
 )
+from equipoise.report.builders.ranking import ranking_of_all
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
@@ -141,6 +142,9 @@ def _title(
         return f"The gate {outcome}: {document.gate.summary}", ()
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
+    ranking = ranking_of_all(document)
+    if ranking is not None:
+        return ranking.summary, (f"{counts}.",) if many else ()
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
