@@ -29,7 +29,10 @@ CHECKED_BATCHES = 16
 CHECKED_S = 0.02
 """Longest batch of which so many are run to see whether calls get slower and slower."""
 GROWTH = 1.5
+"""Ratio of late to early batches above which calls get slower and slower."""
 _QUARTER = 4
+_RISING = 0.8
+"""Share of the pairs of batches whose later one takes longer, where calls get slower."""
 _MOST_STATE_BYTES = 1 << 28
 
 
@@ -53,10 +56,20 @@ class Timer:
         What the caller sent of it (``equipoise.functions.request.Side``).
     fresh_calls
         Whether the setup runs, and the names have their first values, before each call.
+    clock
+        Nanoseconds, for the batches.
     """
 
-    def __init__(self, number: int, side: dict[str, Any], *, fresh_calls: bool) -> None:
+    def __init__(
+        self,
+        number: int,
+        side: dict[str, Any],
+        *,
+        fresh_calls: bool,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         self.number = number
+        self._clock = clock
         self._fresh_calls = fresh_calls
         self._pickled_names: bytes | None = side["names"]
         self._await = _awaiter() if side["awaits"] else None
@@ -80,7 +93,7 @@ class Timer:
                 self._await(self._loop.aclose())
             if self._fresh_calls and self._pickled_names is not None:
                 self._renew_names(self._pickled_names)
-            self._loop = self._make(time.perf_counter_ns, self.function, self.setup)
+            self._loop = self._make(self._clock, self.function, self.setup)
             self._send(None)
         except BaseException as error:
             raise Failed(self.number, "setup", _text(error)) from error
@@ -197,18 +210,32 @@ def examined(sides: list[dict[str, Any]], number: int) -> dict[str, Any]:
         if taken >= HELD_NS or batch_s >= CHECKED_S:
             break
         calls *= 2
-    batches: list[int] = []
-    if batch_s < CHECKED_S:
-        batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
-        call_ns = max(1, sorted(batches)[CHECKED_BATCHES // 2] // calls)
-    first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
+    is_short = batch_s < CHECKED_S
+    if is_short:
+        batches = sorted(timer.batch_ns(calls) for _ in range(CHECKED_BATCHES))
+        call_ns = max(1, batches[CHECKED_BATCHES // 2] // calls)
     return {
         "call_ns": call_ns,
         "whole_ns": max(call_ns, int(1e9 * batch_s / calls)),
         "changes": changes,
         "returns": returns,
-        "grows": bool(batches) and last[1] > GROWTH * first[_QUARTER // 2],
+        "grows": is_short and not fresh_calls and _grows(number, side, calls),
     }
+
+
+def _grows(number: int, side: dict[str, Any], calls: int) -> bool:
+    """Return whether each batch of calls takes more CPU time than the one before.
+
+    CPU time, since a busy machine makes wall times grow as well.
+    """
+    timer = Timer(number, side, fresh_calls=False, clock=time.thread_time_ns)
+    timer.start()
+    timer.batch_ns(2 * calls)
+    batches = [timer.batch_ns(calls) for _ in range(CHECKED_BATCHES)]
+    first, last = sorted(batches[:_QUARTER]), sorted(batches[-_QUARTER:])
+    pairs = [*itertools.combinations(batches, 2)]
+    rising = sum(before < after for before, after in pairs)
+    return last[1] > GROWTH * first[_QUARTER // 2] and rising > _RISING * len(pairs)
 
 
 def _one_call(timer: Timer, side: dict[str, Any]) -> tuple[bool, str]:
