@@ -46,14 +46,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         | {"functions"}
     ),
     "magics": frozenset({"model", "api"}),
-    FACE: frozenset({"model", "api", "genoud", "magics"}),
+    "tables": frozenset({"model", "files", "matching", "observation", "report"}),
+    FACE: frozenset({"model", "api", "genoud", "tables", "magics"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api", "genoud", "magics"}),
+    FACE: frozenset({"api", "genoud", "tables", "magics"}),
     "api": frozenset({"report"}),
+    "tables": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

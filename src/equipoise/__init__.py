@@ -1,7 +1,8 @@
 """Equipoise measures whether one thing is really faster than another, and by how much.
 
 ``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
-however long one looks.
+however long one looks. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
+frames with the names of columns.
 """
 
 from __future__ import annotations
@@ -14,8 +15,20 @@ if TYPE_CHECKING:
     from equipoise import genoud
     from equipoise.api import Result, compare, compare_code, show
     from equipoise.model.errors import EquipoiseError
+    from equipoise.tables.interface import gen_match, match, match_balance, observe
 
-__all__ = ["EquipoiseError", "Result", "compare", "compare_code", "genoud", "show"]
+__all__ = [
+    "EquipoiseError",
+    "Result",
+    "compare",
+    "compare_code",
+    "gen_match",
+    "genoud",
+    "match",
+    "match_balance",
+    "observe",
+    "show",
+]
 
 _HOMES = {
     "Result": "equipoise.api",
@@ -23,6 +36,10 @@ _HOMES = {
     "compare_code": "equipoise.api",
     "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
+    "gen_match": "equipoise.tables.interface",
+    "match": "equipoise.tables.interface",
+    "match_balance": "equipoise.tables.interface",
+    "observe": "equipoise.tables.interface",
 }
 
 _ROOMS = frozenset({"genoud"})
@@ -49,3 +66,7 @@ def load_ipython_extension(shell: Any) -> None:
     from equipoise.magics import register
 
     register(shell)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})
