@@ -58,20 +58,14 @@ def test_a_study_runs_as_on_the_command_line(ledger: Path, tmp_path: Path) -> No
     assert eq.show(ledger=ledger) == result
     with pytest.raises(eq.EquipoiseError, match="no factor 'hours'"):
         eq.run(study, factors={"hours": "1"}, ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="there is no study sleps"):
+    with pytest.raises(eq.EquipoiseError, match="there is no study 'sleps'"):
         eq.run("sleps", ledger=ledger)
 
 
-def test_a_built_in_study_runs_by_its_name(ledger: Path) -> None:
-    result = eq.run(
-        "allocators",
-        quick=True,
-        command="true",
-        factors={"allocator": "glibc"},
-        blocks=2,
-        ledger=ledger,
-    )
-    assert result.document.run.study == "allocators"
+def test_a_built_in_study_runs_by_its_name_and_has_its_findings(ledger: Path) -> None:
+    result = eq.run("tratt2019", factors={"words": 1000}, blocks=5, budget=5, ledger=ledger)
+    assert result.document.run.study == "tratt2019"
+    assert result.document.findings is not None
     assert eq.show(ledger=ledger) == result
 
 

@@ -232,7 +232,7 @@ def run(
     study: Path | str,
     *,
     quick: bool = False,
-    factors: Mapping[str, str | Sequence[str]] | None = None,
+    factors: Mapping[str, object] | None = None,
     command: str | None = None,
     alpha: float | None = None,
     min_effect: float | None = None,
@@ -262,7 +262,7 @@ def run(
     quick
         Run the study's quick form.
     factors
-        The levels to run of a factor, by its name; all others keep theirs.
+        The level to run of a factor, or a list of them, by its name; all others keep theirs.
     command
         Program to ask it of instead of the study's own workload.
     alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, warmup, \
@@ -279,16 +279,16 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
         The user interrupted it; every finished trial is in the ledger.
     """
     place = Path(ledger or default_ledger())
-    chosen = {
-        name: levels if isinstance(levels, str) else ",".join(map(str, levels))
+    chosen = [
+        f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
         for name, levels in (factors or {}).items()
-    }
+    ]
     prepared = prepare_study(
         StudyOptions(
             study=str(study),
             quick=quick,
             command=command,
-            factors=[f"{name}={levels}" for name, levels in chosen.items()],
+            factors=chosen,
             layouts=layouts,
             aslr=aslr,
         ),
