@@ -208,7 +208,9 @@ def fails(plan: Plan, trial: Trial) -> bool:
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None
-    return not (plan.measure.ignore_failure and started)
+    measure = plan.measure
+    is_ignored = not measure.ignored_exits or trial.exit in measure.ignored_exits
+    return not (measure.ignore_failure and started and is_ignored)
 
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:

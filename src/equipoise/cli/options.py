@@ -106,13 +106,20 @@ color_option = click.option(
     default=True,
     help="Print without colour.",
 )
-output_options = options_of(
-    click.option(
+
+
+def json_option(what: str = "the result document") -> Option:
+    """Return ``--json``, which writes what a command has to tell."""
+    return click.option(
         "--json",
         "json_file",
         metavar="FILE",
-        help="Write the result document; '-' for stdout, and then nothing else is there.",
-    ),
+        help=f"Write {what}; '-' for stdout, and then nothing else is there.",
+    )
+
+
+output_options = options_of(
+    json_option(),
     click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
     color_option,
 )
@@ -181,7 +188,7 @@ hyperfine_exports = options_of(
         file_option(
             f"--export-{form}", help=f"Write the times as hyperfine's --export-{form} does."
         )
-        for form in ("json", "csv", "markdown")
+        for form in ("json", "csv", "markdown", "asciidoc", "orgmode")
     )
 )
 ranking_option = click.option(

@@ -5,7 +5,8 @@ Hidden values stay hidden, a study adds its findings, and a reference result its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -144,14 +145,17 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
     if output.exports():
         from equipoise.interop.formats import hyperfine
 
-        for path, form in (
-            (output.export_json, hyperfine.to_json),
-            (output.export_csv, hyperfine.to_csv),
-            (output.export_markdown, hyperfine.to_markdown),
-        ):
+        unit = output.time_unit
+        forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+            (output.export_json, lambda: hyperfine.to_json(document)),
+            (output.export_csv, lambda: hyperfine.to_csv(document).encode()),
+            (output.export_markdown, lambda: hyperfine.to_markdown(document, unit).encode()),
+            (output.export_asciidoc, lambda: hyperfine.to_asciidoc(document, unit).encode()),
+            (output.export_orgmode, lambda: hyperfine.to_orgmode(document, unit).encode()),
+        )
+        for path, content in forms:
             if path is not None:
-                content = form(document)
-                write_file(path, content if isinstance(content, bytes) else content.encode())
+                write_file(path, content())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])
     write_json(output.json_file, lambda: encode(document))

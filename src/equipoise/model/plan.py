@@ -181,6 +181,8 @@ class Measure(Struct, frozen=True):
     washout: bool = False
     """Whether each condition runs twice in a row, and the second run counts."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     vary_environment_size: bool = True
     """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()

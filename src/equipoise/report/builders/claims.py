@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.figures.quantity import metric_name
 from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
@@ -72,14 +73,24 @@ def campaign_answer(document: ResultDocument) -> Answer:
     primary = primary_comparisons(document)
     claims = claims_of(document)
     title, lines = _title(document, primary, claims)
+    failures = failures_of(document)
+    if failures:
+        # A verdict of the blocks before stands below it, as a claim.
+        lines = tuple(f"hint: {one.hint}" for one in failures if one.hint)
+        title = f"The campaign ended early: {failures[-1].summary}"
     of_primitives = is_of_primitives(document) and document.against is None
     return Answer(
         title=title,
         lines=lines,
         claims=claims if len(claims) <= MOST_CLAIMS else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
-        warnings=len(document.warnings),
+        warnings=len(document.warnings) - len(failures),
     )
+
+
+def failures_of(document: ResultDocument) -> list[CampaignWarning]:
+    """Return why the campaign failed; nothing if it did not."""
+    return [one for one in document.warnings if one.code == FAILURE]
 
 
 def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> str:
