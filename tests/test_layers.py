@@ -34,7 +34,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "figures": frozenset({"model", "stats", "files"}),
     "report": frozenset({"model", "files", "design", "stats", "figures", "matching", "genoud"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
+    "studies": frozenset(
+        {"model", "files", "design", "measure", "stats", "figures", "helpers", "matching"}
+    ),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
     "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
@@ -42,8 +44,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
-        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
-        | {"functions"}
+        {
+            "model",
+            "design",
+            "measure",
+            "ledger",
+            "figures",
+            "campaign",
+            "analysis",
+            "why",
+            "studies",
+        }
+        | {"report", "functions"}
     ),
     "magics": frozenset({"model", "api"}),
     "tables": frozenset({"model", "files", "matching", "observation", "report"}),

@@ -13,7 +13,7 @@ from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud
-    from equipoise.api import Result, compare, compare_code, show
+    from equipoise.api import Result, compare, compare_code, run, show
     from equipoise.model.errors import EquipoiseError
     from equipoise.tables.interface import gen_match, match, match_balance, observe
 
@@ -27,6 +27,7 @@ __all__ = [
     "match",
     "match_balance",
     "observe",
+    "run",
     "show",
 ]
 
@@ -34,6 +35,7 @@ _HOMES = {
     "Result": "equipoise.api",
     "compare": "equipoise.api",
     "compare_code": "equipoise.api",
+    "run": "equipoise.api",
     "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
     "gen_match": "equipoise.tables.interface",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,13 @@ from msgspec.structs import asdict
 from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import compare_plan
+from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
-from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
@@ -27,6 +28,8 @@ from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
+from equipoise.studies.catalogue import with_findings
+from equipoise.studies.preparation import StudyOptions, prepare_study
 from equipoise.why.campaigns import latest_experiment, result_of
 
 if TYPE_CHECKING:
@@ -251,16 +254,112 @@ def compare(
             limits=limits,
         )
     )
+    with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
+        run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+        record = store.read_run(run_id)
+    return _result_of(record, show_env=show_env)
+
+
+def run(
+    study: Path | str,
+    *,
+    quick: bool = False,
+    factors: Mapping[str, object] | None = None,
+    command: str | None = None,
+    alpha: float | None = None,
+    min_effect: float | None = None,
+    blocks: int | None = None,
+    min_blocks: int | None = None,
+    min_seconds: float | None = None,
+    budget: float | None = None,
+    patient: bool = False,
+    precision: float | None = None,
+    warmup: int | None = None,
+    ranking: bool | None = None,
+    timeout: float | None = None,
+    layouts: int | None = None,
+    aslr: Addresses | None = None,
+    seed: int | None = None,
+    ledger: Path | str | None = None,
+    allow_concurrent: bool = False,
+    show_env: bool = False,
+    progress: ProgressListener | None = None,
+) -> Result:
+    """Run a study: a workload under every combination of its factors' levels.
+
+    Parameters
+    ----------
+    study
+        Path of a TOML file, or the name of a built-in study (``equipoise list studies``).
+    quick
+        Run the study's quick form.
+    factors
+        The level to run of a factor, or a list of them, by its name; all others keep theirs.
+    command
+        Program to ask it of instead of the study's own workload.
+    alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, warmup, \
+ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progress
+        As for ``compare``; ``None`` for the study's own, or else the usual default.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such study, factor or level, or nothing of it can run here.
+    ConditionFailed
+        A command failed.
+    KeyboardInterrupt
+        The user interrupted it; every finished trial is in the ledger.
+    """
+    place = Path(ledger or default_ledger())
+    chosen = [
+        f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
+        for name, levels in (factors or {}).items()
+    ]
+    prepared = prepare_study(
+        StudyOptions(
+            study=str(study),
+            quick=quick,
+            command=command,
+            factors=chosen,
+            layouts=layouts,
+            aslr=aslr,
+        ),
+        place,
+    )
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    with _measuring(place, allow_concurrent=allow_concurrent) as store:
+        builds = prepared.built(place) if prepared.build_lines else {}
+        plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=ranking)
+        warnings = (*prepared.warnings, *more)
+        with prepared.errors_at_settings(plan):
+            run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+        record = store.read_run(run_id)
+    return _result_of(record, show_env=show_env)
+
+
+@contextmanager
+def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
+    """Hold the measurement lock of this host, with the ledger open for writing."""
     with (
         conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
-            run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+            yield store
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
-        record = store.read_run(run_id)
-    return _result_of(record, show_env=show_env)
 
 
 def compare_code(
@@ -392,4 +491,5 @@ def show(
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
-    return Result(result_of(*(records if show_env else without_hidden_values(records))))
+    document = result_of(*(records if show_env else without_hidden_values(records)))
+    return Result(with_findings(document))

@@ -10,8 +10,8 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
-from equipoise.cli.study_data import require_data
 from equipoise.model.errors import UnusableInput
+from equipoise.studies.data_rows import require_data
 from equipoise.why.campaigns import judge_of
 
 
