@@ -14,6 +14,7 @@ from equipoise.analysis.result import iso_time
 from equipoise.cli import options
 from equipoise.cli.output_files import check_folder, write_json
 from equipoise.design.site import what_is_missing
+from equipoise.interop.reading import as_unicode
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
@@ -100,7 +101,7 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
         {
             "id": run.id,
             "study": run.study,
-            "conditions": run.commands,
+            "conditions": [as_unicode(name) for name in run.commands],
             "started": iso_time(run.started_at),
             "trials": run.trials,
             "stopped_because": run.stopped_because,

@@ -188,7 +188,7 @@ hyperfine_exports = options_of(
         file_option(
             f"--export-{form}", help=f"Write the times as hyperfine's --export-{form} does."
         )
-        for form in ("json", "csv", "markdown")
+        for form in ("json", "csv", "markdown", "asciidoc", "orgmode")
     )
 )
 ranking_option = click.option(
