@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -108,6 +108,10 @@ class Result(Struct, frozen=True):
 
         return to_html(campaign_document(CampaignReport(self.document)))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print what IPython shows on a terminal."""
+        printer.text(str(self))
+
     def __str__(self) -> str:
         """Return one sentence for each comparison, or one on the condition that stands alone."""
         if self.document.typical is not None:
@@ -116,7 +120,8 @@ class Result(Struct, frozen=True):
 
 
 def compare(
-    *commands: str | Sequence[str],
+    *commands: str | Sequence[str] | Callable[..., object],
+    setup: Callable[[], object] | None = None,
     names: Sequence[str] = (),
     environments: Mapping[int, Mapping[str, str]] | None = None,
     alpha: float = 0.05,
@@ -142,13 +147,21 @@ def compare(
     show_env: bool = False,
     progress: ProgressListener | None = None,
 ) -> Result:
-    """Compare commands; the first is the baseline. One command alone is described.
+    """Compare commands, or Python functions; the first is the baseline.
+
+    One command alone is described. Functions run in fresh processes, each of which runs all of
+    them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``, ``ranking``,
+    the limits and the ledger are for functions too.
 
     Parameters
     ----------
     commands
         Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
-        runs them.
+        runs them. Or functions, which are called without an argument, or with what ``setup``
+        returns; those that are ``async`` are awaited.
+    setup
+        Function that makes the argument of functions, untimed: once in each process, or before
+        each call where a function changes its argument.
     environments
         Variables that are set for one condition, by its position from 1.
     control
@@ -191,9 +204,40 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    if setup is not None or any(map(callable, commands)):
+        from equipoise.functions.conducting import FunctionsRequest, compare_functions
+
+        record = compare_functions(
+            commands,
+            setup,
+            FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress),
+            {
+                "environments": environments,
+                "washout": washout,
+                "control": control,
+                "metrics": tuple(metrics) != (PRIMARY_METRIC,),
+                "ignore_failure": ignore_failure,
+                "layouts": layouts,
+                "aslr": aslr,
+            },
+        )
+        return _result_of(record, show_env=show_env)
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=_checked_commands(commands),
+            commands=_checked_commands([one for one in commands if not callable(one)]),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -207,19 +251,7 @@ def compare(
             ranking=ranking,
             layouts=layouts,
             aslr=aslr,
-            limits=CampaignLimits(
-                blocks=blocks,
-                min_blocks=min_blocks,
-                min_seconds=min_seconds,
-                budget=budget,
-                precision=precision,
-                alpha=alpha,
-                min_effect=min_effect,
-                timeout=timeout,
-                warmup=warmup,
-                seed=seed,
-                patient=patient,
-            ),
+            limits=limits,
         )
     )
     with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
@@ -328,6 +360,72 @@ def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator
             yield store
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
+
+
+def compare_code(
+    *codes: str,
+    setup: str = "",
+    globals: Mapping[str, object] | None = None,
+    names: Sequence[str] = (),
+    alpha: float = 0.05,
+    min_effect: float = 1.0,
+    blocks: int | None = None,
+    min_blocks: int | None = None,
+    min_seconds: float | None = None,
+    budget: float | None = None,
+    patient: bool = False,
+    precision: float | None = None,
+    warmup: int = 1,
+    ranking: bool | None = None,
+    timeout: float = 600.0,
+    seed: int | None = None,
+    ledger: Path | str | None = None,
+    allow_concurrent: bool = False,
+    show_env: bool = False,
+    progress: ProgressListener | None = None,
+) -> Result:
+    """Compare pieces of Python code, as `compare` compares functions; the first is the baseline.
+
+    Parameters
+    ----------
+    codes
+        Statements, as ``timeit`` takes them; they may ``await``.
+    setup
+        Statements that run before, untimed, for each piece by itself: once in each process, or
+        before each run of a piece where a piece changes what it works on.
+    globals
+        Values of names that the code may use, such as ``globals()``; only those that it uses are
+        sent to the fresh processes.
+
+    The other parameters are those of `compare`.
+
+    Raises
+    ------
+    UnusableInput
+        The code or the numbers make no campaign; nothing was measured.
+    ConditionFailed
+        A piece of code failed.
+    KeyboardInterrupt
+        The user interrupted it; every finished trial is in the ledger.
+    """
+    from equipoise.functions.conducting import FunctionsRequest, compare_pieces
+
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
+    record = compare_pieces(codes, setup, globals or {}, request)
+    return _result_of(record, show_env=show_env)
 
 
 def _checked_commands(

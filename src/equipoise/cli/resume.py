@@ -40,6 +40,11 @@ def command(**arguments: Any) -> int:
                 f"{run} was imported: there is nothing to run",
                 hint="measure it with equipoise compare",
             )
+        if plan.functions is not None:
+            raise UnusableInput(
+                f"{run} compares Python functions, which the ledger does not hold",
+                hint=f"compare them again: {plan.functions.again}",
+            )
         require_data(plan, output.ledger)
         run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
         result = analyse(run_id, ledger, output)
