@@ -32,6 +32,7 @@ ADDED = frozenset(
         "typical",
         "chance",
         "certain",
+        "functions",
     }
 )
 """Fields that the first release did not have."""

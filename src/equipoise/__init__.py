@@ -13,7 +13,7 @@ from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud
-    from equipoise.api import Result, compare, show
+    from equipoise.api import Result, compare, compare_code, run, show
     from equipoise.model.errors import EquipoiseError
     from equipoise.tables.interface import gen_match, match, match_balance, observe
 
@@ -21,17 +21,21 @@ __all__ = [
     "EquipoiseError",
     "Result",
     "compare",
+    "compare_code",
     "gen_match",
     "genoud",
     "match",
     "match_balance",
     "observe",
+    "run",
     "show",
 ]
 
 _HOMES = {
     "Result": "equipoise.api",
     "compare": "equipoise.api",
+    "compare_code": "equipoise.api",
+    "run": "equipoise.api",
     "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
     "gen_match": "equipoise.tables.interface",
@@ -57,6 +61,13 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"equipoise.{name}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give IPython the magics ``%compare`` and ``%%compare``: ``%load_ext equipoise``."""
+    from equipoise.magics import register
+
+    register(shell)
 
 
 def __dir__() -> list[str]:

@@ -255,11 +255,13 @@ def _near_verdict(
         return None
     decided = sum(one <= more for one in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
+    hint = f"equipoise resume {record.id}"
+    if record.plan.functions is not None:
+        hint = "compare again with a larger budget="
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",
-        f"equipoise resume {record.id}"
-        + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
+        hint + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,11 +16,10 @@ from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.cli.output_files import write_file, write_json, write_report
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import Ledger
-from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
-from equipoise.studies.catalogue import analysis_of
+from equipoise.studies.catalogue import with_findings
 
 
 class CampaignResult(Struct, frozen=True):
@@ -93,30 +91,6 @@ def load_result(
         return replace(document, against=reference)
     warnings = allowed_only(reference.differences, output.allowed)
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
-
-
-def with_findings(document: ResultDocument) -> ResultDocument:
-    """Return the document with the tables of its built-in study, if it is of one.
-
-    Raises
-    ------
-    UnusableInput
-        The document, which may be from a file, has levels that the study cannot have.
-    """
-    study = document.run.study
-    analysis = analysis_of(study)
-    if analysis is None:
-        return document
-    try:
-        # A file may hold measurements whose ratio is beyond every number.
-        with np.errstate(all="ignore"):
-            return replace(document, findings=analysis.findings(document))
-    except ValueError as error:
-        raise UnusableInput(
-            f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
-            f"made of it: {error}",
-            hint=f"see `equipoise list studies`, and the levels of {study} there",
-        ) from error
 
 
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:

@@ -41,6 +41,8 @@ def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.imported is not None:
         return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
+    if document.functions is not None:
+        return document.functions.again
     if document.gate is not None:
         return document.gate.again
     if document.run.study == OS_STUDY:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
 
@@ -254,6 +255,8 @@ class Plan(Struct, frozen=True):
     """The two revisions that it compares, if it is a gate."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
+    functions: FunctionsPlan | None = None
+    """What its processes do, if it compares Python functions."""
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:

@@ -129,6 +129,7 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
             f"{name} is the treatment and a covariate",
             hint="leave it out of --covariates: nobody is like the others in it",
         )
+    matched_on = tuple(named)
     if question.balance is not None:
         named += formula_columns(question.balance, columns)
     others = [one for one in (question.outcome, question.weights) if one is not None]
@@ -158,7 +159,7 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
         covariates = covariates_of(formula, used)
         owners = covariates.names
     else:
-        covariates, owners = _covariates(used, name, named, question.exact)
+        covariates, owners = _covariates(used, name, matched_on, question.exact)
     own = {gap: flag for gap, flag in complete.indicators.items() if _owner(gap) in named}
     covariates, owners = _with_indicators(covariates, own, owners)
     balance = covariates

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from equipoise.figures.theme import color_of
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time
 from equipoise.model.names import names_of
@@ -334,7 +335,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     interval of an effect on whose condition it acts.
     """
     consequence = "the random order keeps this out of the verdict"
-    metric = PRIMARY_METRIC
+    metric = PRIMARY_METRIC if document.functions is None else CALL_METRIC
     if document.typical is not None:
         consequence = "nothing keeps this out of its interval"
         metric = document.typical.metric
