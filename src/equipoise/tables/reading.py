@@ -20,7 +20,7 @@ from equipoise.model.extras import install_line, require
 from equipoise.tables.csv_file import Columns, read_csv, to_csv
 
 PARQUET_ENDINGS = (".parquet", ".pq")
-ENDINGS = (".csv", ".csv.gz", *PARQUET_ENDINGS)
+ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
 
 
