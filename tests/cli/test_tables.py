@@ -154,6 +154,14 @@ def test_the_screen_has_the_interval_the_effective_size_and_a_worse_balance(
         "re75 from +8.2 % to +11.6 %",
     ):
         assert words in answer.out
+    for command in ("match", "balance"):
+        asked = (command, "people.csv", "--treatment", "treat", "--covariates", covariates)
+        found = document(equipoise(*asked, "--json", "-", *BALANCED[command]))
+        assert isinstance(found["warnings"], list)
+        assert [one["code"] for one in found["warnings"]] == ["worse-balance", "unbalanced"]
+
+
+BALANCED = {"match": (), "balance": ("--boot", "0")}
 
 
 @pytest.mark.parametrize(
