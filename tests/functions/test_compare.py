@@ -126,8 +126,17 @@ def test_functions_and_commands_are_not_mixed(ledger: Path) -> None:
         eq.compare(short, "true", ledger=ledger)
     with pytest.raises(eq.EquipoiseError, match="setup= is for functions"):
         eq.compare("true", "false", setup=list, ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="needs two functions"):
-        eq.compare(short, ledger=ledger)
+    with pytest.raises(eq.EquipoiseError, match="there is no code"):
+        eq.compare_code(ledger=ledger)
+
+
+def test_one_function_is_described(ledger: Path) -> None:
+    result = eq.compare(short, ledger=ledger, **FEW)
+    validated(result.document)
+    typical = result.document.typical
+    assert typical is not None
+    assert (typical.condition, typical.metric, typical.trials) == ("short", "call_s", 6)
+    assert str(result).startswith("short takes ")
 
 
 class Interrupts(ProgressListener):
