@@ -30,6 +30,7 @@ from equipoise.report.document import (
     Facts,
     Figures,
     Number,
+    Origin,
     Paragraph,
     Part,
     Section,
@@ -251,7 +252,19 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
+        origin=Origin(_asked(question, search), question.command),
     )
+
+
+def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
+    """Return the question as one sentence."""
+    if question.outcome is not None:
+        asked = f"What is the effect of {question.treatment} on {question.outcome}?"
+    elif search is not None:
+        asked = f"Which weights match the groups of {question.treatment} best?"
+    else:
+        asked = f"How alike are the groups of {question.treatment}?"
+    return f"{asked} From {question.source}"
 
 
 def balance_table(balance: Balance) -> Table:
