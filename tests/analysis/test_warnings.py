@@ -84,6 +84,12 @@ def test_a_misleading_minimum_is_warned_of() -> None:
     assert codes(msgspec.structs.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
 
 
+def test_the_minimum_contradicts_no_question_that_is_open() -> None:
+    undecided = msgspec.structs.replace(CALM, verdict="undecided", minimum_misleads=True)
+    assert codes(undecided) == ["minimum_misleads"]
+    assert codes(msgspec.structs.replace(undecided, ratio_ci=(0.99, 1.12))) == []
+
+
 def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
     touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching) == ["inflated"]

@@ -16,7 +16,7 @@ from equipoise.design.commands import CompareOptions
 from equipoise.report.json_document import schema
 from tests.cli.conftest import Equipoise
 
-FEW = ("--budget", "0.3", "--warmup", "0")
+FEW = ("--min-blocks", "12", "--budget", "0.1", "--min-seconds", "0", "--warmup", "0")
 ALONE = "Nothing was compared. To compare it with another command:"
 
 

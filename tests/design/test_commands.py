@@ -34,7 +34,7 @@ def conditions(*commands: str, **asked: object) -> tuple[Condition, ...]:
 
 
 def test_a_command_is_split_as_a_shell_splits_words() -> None:
-    first, second = conditions("echo 'a b' c\\ d \"$HOME\" ; x", "true")
+    first, second = conditions("echo 'a b' c\\ d \"$HOME\" ; x", "true", shell="none")
     assert first.command == (ECHO, "a b", "c d", "$HOME", ";", "x")
     assert second.command == (TRUE,)
 

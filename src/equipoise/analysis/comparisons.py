@@ -308,7 +308,8 @@ def scope_of(plan: Plan) -> str:
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
-    if plan.measure.washout or np.isnan(costs.end_costs).any():
+    # In a process of functions their batches take turns: none runs before another.
+    if plan.functions is not None or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(
         costs.ends,

@@ -81,7 +81,9 @@ def _document_of(record: RunRecord) -> ResultDocument:
     ours = imported is None
     primary = primary_comparisons(plan, blocks) if ours else ()
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
-    steady = steady_comparisons(plan, blocks, by_condition.iterations) if ours else ()
+    # The time of a call is that of the steady state already (functions.runner).
+    judged_apart = ours and plan.functions is None
+    steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
@@ -108,6 +110,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         ),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
+        functions=plan.functions,
         typical=typical_value(plan, blocks),
     )
 

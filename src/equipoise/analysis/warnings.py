@@ -5,7 +5,9 @@ A warning that concerns several conditions is given once, and names them.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
@@ -13,7 +15,8 @@ from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
 from equipoise.model.names import names_of
-from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.primitives import OS_STUDY
+from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult, GateResult
 from equipoise.stats.carry_over import should_warn
 
@@ -43,11 +46,29 @@ def warnings_of(
         Complete blocks of the record.
     """
     return (
+        *_how_it_failed(record),
         *_notices(record),
         *_of_the_campaign(record, control, blocks),
         *_of_comparisons(record, comparisons, len(blocks)),
         *_of_its_end(record, comparisons, blocks, gate),
     )
+
+
+def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the reason why a campaign failed, where its ledger has only the failed trial."""
+    noted = any(one.code == FAILURE for one in record.notices)
+    if noted or not record.segments or record.segments[-1].stopped_because != FAILED:
+        return
+    failed = [one for one in record.trials if one.failure is not None and not one.timed_out]
+    if failed:
+        name = record.plan.conditions[failed[-1].condition].name
+        last_lines = [line for line in failed[-1].error_tail.strip().splitlines() if line.strip()]
+        wrote = f"; stderr: {last_lines[-1].strip()}" if last_lines else ""
+        yield CampaignWarning(
+            FAILURE,
+            f"{name} failed: {failed[-1].failure}{wrote}",
+            "correct the command, or count failed trials like others with --ignore-failure",
+        )
 
 
 def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
@@ -66,6 +87,7 @@ def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
 def _of_the_campaign(
     record: RunRecord, control: ControlResult | None, blocks: Blocks
 ) -> Iterator[CampaignWarning]:
+    yield from _ignored_failures(record, blocks)
     cut = cut_blocks(record, blocks)
     begun = sum(draw.phase == "measured" for draw in record.draws)
     if begun and cut / begun > CUT_SHARE:
@@ -79,6 +101,33 @@ def _of_the_campaign(
             "control",
             control.summary,
             "measure how often this host gives false alarms: `equipoise doctor --certify`",
+        )
+
+
+def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
+    """Yield how many analysed trials of each condition failed, if failures are ignored.
+
+    Of primitives, a row tells its own failure.
+    """
+    plan = record.plan
+    if not plan.measure.ignore_failure or plan.study == OS_STUDY:
+        return
+    trials = list(itertools.chain.from_iterable(blocks.values()))
+    ran = Counter(one.condition for one in trials)
+    failed: dict[int, Counter[str]] = {}
+    for trial in trials:
+        if trial.failure is not None and not trial.timed_out:
+            failed.setdefault(trial.condition, Counter())[trial.failure] += 1
+    if failed:
+        parts = [
+            f"{plan.conditions[one].name} failed in {reasons.total()} of {ran[one]} trials "
+            f"({reasons.most_common(1)[0][0]})"
+            for one, reasons in failed.items()
+        ]
+        yield CampaignWarning(
+            "ignored_failures",
+            _parts(parts),
+            "a run that fails early is no fast run: check that each does its work",
         )
 
 
@@ -106,7 +155,8 @@ def _of_comparisons(
             f"whatever runs {_parts(carried)}: {subject} off by about half of that",
             "--washout runs each condition twice in a row and counts the second",
         )
-    if misled := [one for one in comparisons if one.minimum_misleads]:
+    misled = [one for one in comparisons if one.minimum_misleads and _has_a_winner(one)]
+    if misled:
         yield CampaignWarning(
             "minimum_misleads",
             f"the minima contradict the distributions: {_parts(map(_by_the_minimum, misled))}",
@@ -186,7 +236,7 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
             return (
                 f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
             )
-        case "a condition failed":
+        case _ if ended_because == FAILED:
             return "correct the condition that failed, and measure again"
     return "run the gate again, undisturbed" if plan.gated else f"{again} goes on"
 
@@ -205,11 +255,13 @@ def _near_verdict(
         return None
     decided = sum(one <= more for one in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
+    hint = f"equipoise resume {record.id}"
+    if record.plan.functions is not None:
+        hint = "compare again with a larger budget="
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",
-        f"equipoise resume {record.id}"
-        + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
+        hint + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
     )
 
 
@@ -223,6 +275,13 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
         return False
     left = stopping.leave_out_decided and comparison.blocks < blocks
     return left or record.segments[-1].stopped_because == "verdict"
+
+
+def _has_a_winner(comparison: Comparison) -> bool:
+    """Return whether a comparison has an answer that the minimum can contradict."""
+    low, high = comparison.ratio_ci
+    is_certain = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return is_certain or comparison.verdict != "undecided"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
 from equipoise.model.names import joined, names_of
@@ -22,6 +23,7 @@ from equipoise.model.result import (
     Verdict,
 )
 
+_WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
@@ -68,7 +70,7 @@ def verdict_sentence(
         Whether the cost that the ratio compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
-    is_wall_time = metric == PRIMARY_METRIC
+    is_wall_time = metric in _WALL_TIMES
     ratio = _limit(comparison, comparison.ratio)
     mean_ratio = _limit(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
@@ -265,7 +267,7 @@ def _lead(
         if baseline not in leader.faster_than or not leader.ratio:
             return ""
         ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
-        if metric == PRIMARY_METRIC and _reads_as_times(ratio):
+        if metric in _WALL_TIMES and _reads_as_times(ratio):
             return f": {1.0 / ratio:.2g} times as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
     for one in conditions:
@@ -277,7 +279,7 @@ def _lead(
 
 def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
     """Return the verb and the noun of the best condition: ``uses``, ``the least memory``."""
-    if metric == PRIMARY_METRIC:
+    if metric in _WALL_TIMES:
         return "is", "the fastest"
     words = WORDS.get(metric)
     if words is None or words.is_duration or words.noun == "amount":
@@ -346,7 +348,7 @@ def _unseen(comparison: Comparison) -> str:
     Rule of three: runs with a share of 3/n are missed by n blocks with a chance of at most e^-3.
     """
     rarity = max(2, comparison.blocks // 3)
-    kind = "slow runs" if comparison.metric == PRIMARY_METRIC else "outliers"
+    kind = "slow runs" if comparison.metric in _WALL_TIMES else "outliers"
     return f"{kind} rarer than 1 in {rarity} may be unseen after {comparison.blocks} blocks"
 
 

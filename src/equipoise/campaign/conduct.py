@@ -36,13 +36,12 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, Phase, RunRecord
+from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
 
 INTERRUPTED = "interrupted"
-FAILED = "a condition failed"
 
 
 class CampaignStore(TrialStore, Protocol):
@@ -287,8 +286,10 @@ def _conduct(
     try:
         with runner_factory(segment.plan, listener.trial_running) as runner:
             reason = segment.run(runner)
-    except ConditionFailed:
+    except ConditionFailed as error:
         reason = FAILED
+        warning = CampaignWarning(FAILURE, error.what, error.hint or "")
+        ledger.record_notice(segment.run_id, warning)
         raise
     except KeyboardInterrupt:
         raise Interrupted(segment.run_id) from None

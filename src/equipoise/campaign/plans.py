@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,6 +17,7 @@ from equipoise.design.commands import (
     CompareOptions,
     conditions_of,
     contrasts_of,
+    output_of_all,
     repeated_setup,
     with_control,
 )
@@ -40,7 +40,6 @@ from equipoise.model.plan import (
     MOST_RANKED,
     Judgement,
     Measure,
-    Output,
     Plan,
     Stopping,
 )
@@ -76,9 +75,10 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         measure=replace(
             _measure(limits, metrics),
             input=_input(options.input),
-            output=_output(options.output),
+            output=output_of_all(options),
             washout=options.washout,
             ignore_failure=options.ignore_failure,
+            ignored_exits=options.ignored_exits,
         ),
         stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics),
@@ -327,23 +327,3 @@ def _input(path: str | None) -> str | None:
     if not os.access(path, os.R_OK):
         raise UnusableInput(f"--input {path} cannot be read", hint="check its permissions")
     return os.path.abspath(path)
-
-
-def _output(kind: str) -> Output:
-    match kind:
-        case "null":
-            return Output("discard")
-        case "inherit" | "count":
-            return Output(kind)
-        case "pipe":
-            raise UnusableInput(
-                "--output pipe would let the reader of the pipe into the measurement",
-                hint="--output count sends the output to a file and counts it",
-            )
-        case _:
-            folder = Path(kind).resolve().parent
-            if not folder.is_dir():
-                raise UnusableInput(
-                    f"--output {kind}: there is no folder {folder}", hint="make it first"
-                )
-            return Output("file", os.path.abspath(kind))

@@ -10,17 +10,18 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.streams import say
 from equipoise.design.commands import CompareOptions, parameters_from
 from equipoise.design.limits import ONE_COMMAND, WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
 
-DEFAULT_SHELL = "/bin/sh"
-
 
 @click.command(
     "compare",
+    cls=HyperfineCommand,
     epilog="Example: equipoise compare 'sort --parallel=1 words' 'sort --parallel=2 words'",
 )
 @click.argument("commands", nargs=-1, metavar="CMD [CMD …]")
@@ -32,7 +33,8 @@ DEFAULT_SHELL = "/bin/sh"
     "environments",
     multiple=True,
     metavar="WHICH:KEY=VALUE",
-    help="Set one condition's environment; WHICH is a name or a position from 1.",
+    help="Set one condition's environment; WHICH is a name or a position from 1. Without it, "
+    "'KEY=VALUE …' is for all, or for each once.",
 )
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
@@ -46,15 +48,19 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option(
     "--output",
     "output_kind",
+    multiple=True,
     metavar="null|inherit|count|FILE",
-    default="null",
-    show_default=True,
-    help="Where standard output goes.",
+    show_default="null",
+    help="Where standard output goes: for all commands, or for each once.",
 )
-@click.option("-i", "--ignore-failure", is_flag=True, help="Count trials that exit non-zero.")
 @click.option(
-    "-S", "--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh."
+    "-i",
+    "--ignore-failure",
+    is_flag=True,
+    help="Count trials that exit non-zero; -i=1,2 for these statuses alone.",
 )
+@click.option("--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh.")
+@hyperfine_options
 @options.warmup_option(default=1)
 @options.timeout_option
 @click.option(
@@ -97,7 +103,10 @@ def command(**arguments: Any) -> int:
     it stops as soon as it knows. A command that is decided, and cannot be the fastest, gets no
     more trials. A command is split into words and run without a shell.
     """
+    arguments, notes = in_our_names(arguments)
     output = OutputOptions.from_options(arguments)
+    for note in () if output.quiet else notes:
+        say(note)
     plan, warnings = compare_plan(compare_options(arguments))
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
@@ -113,6 +122,7 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
     UnusableInput
         Two options exclude each other, or a parameter cannot be read.
     """
+    arguments, _ = in_our_names(arguments)
     if arguments["what_varies"] and arguments["why"]:
         raise UnusableInput(
             "--what-varies examines one command, --why the gap between two",
@@ -129,9 +139,10 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
             arguments["parameter_scan"],
             arguments["parameter_step_size"],
         ),
-        shell=DEFAULT_SHELL if arguments["shell"] == "default" else arguments["shell"],
+        shell=arguments["shell"],
         input=arguments["input_file"],
-        output=arguments["output_kind"],
+        outputs=arguments["output_kind"],
+        ignored_exits=arguments["ignored_exits"] or (),
         ranking=arguments["ranking"],
         limits=options.limits_of(arguments),
     )

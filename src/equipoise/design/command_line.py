@@ -17,6 +17,7 @@ from equipoise.model.plan import (
     Condition,
     Judgement,
     Measure,
+    Output,
     Plan,
     Stopping,
 )
@@ -40,6 +41,8 @@ def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.imported is not None:
         return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
+    if document.functions is not None:
+        return document.functions.again
     if document.gate is not None:
         return document.gate.again
     if document.run.study == OS_STUDY:
@@ -144,6 +147,9 @@ def _options(plan: Plan) -> Iterator[str]:
         for line in lines[:1] if len(set(lines)) == 1 else lines:
             yield from (f"--{option}", line)
     yield from _measuring(plan.measure)
+    for condition in conditions:
+        if condition.output is not None:
+            yield from ("--output", _output_kind(condition.output))
     if plan.layouts:
         # The coin draws the layouts again; only their addresses may be chosen.
         random = {layout.random_addresses for layout in plan.layouts}
@@ -181,18 +187,24 @@ def _without_control(plan: Plan) -> list[Condition]:
 def _measuring(measure: Measure) -> Iterator[str]:
     usual = Measure(measure.working_folder)
     yield from _changed(("--input", measure.input, None))
-    if measure.output.kind == "file":
-        yield from ("--output", str(measure.output.path))
-    else:
-        yield from _changed(("--output", measure.output.kind, usual.output.kind))
+    yield from _changed(("--output", _output_kind(measure.output), _output_kind(usual.output)))
     yield from _changed(
         ("--timeout", measure.timeout_s, usual.timeout_s),
         ("--warmup", measure.warmup, usual.warmup),
     )
     if measure.washout:
         yield "--washout"
-    if measure.ignore_failure:
+    if measure.ignored_exits:
+        yield f"--ignore-failure={','.join(map(str, measure.ignored_exits))}"
+    elif measure.ignore_failure:
         yield "--ignore-failure"
+
+
+def _output_kind(output: Output) -> str:
+    """Return where standard output goes, as ``--output`` has it."""
+    if output.kind == "file":
+        return str(output.path)
+    return "null" if output.kind == "discard" else output.kind
 
 
 def _stopping(stopping: Stopping) -> Iterator[str]:

@@ -22,9 +22,11 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks
+from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 
 MOST_CONDITIONS = 1000
+NO_SHELL = "none"
+"""No shell, and shell syntax is taken as plain arguments."""
 
 
 class CompareOptions(Struct, frozen=True):
@@ -40,18 +42,20 @@ class CompareOptions(Struct, frozen=True):
     pairs: tuple[str, ...] = ()
     """``BASELINE:CANDIDATE`` each, positions from 1; by default all follow from the commands."""
     shell: str | None = None
-    """Shell that runs the commands; by default none does."""
+    """Shell that runs the commands; by default none does, and shell syntax is refused."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for nothing."""
-    output: str = "null"
-    """``null``, ``inherit``, ``count`` or a file."""
+    outputs: tuple[str, ...] = ()
+    """``null``, ``inherit``, ``count`` or a file: for all commands, or for each."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
     """The first decides; a text is split at commas."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     washout: bool = False
     """Run each condition twice in a row and count the second run."""
     control: bool = False
@@ -88,6 +92,7 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
     names = _names(options, commands)
     environments = _environments(options, names, commands)
     hooks = _hooks(options, commands)
+    outputs = _outputs_of_each(options, commands)
     return tuple(
         Condition(
             name,
@@ -95,11 +100,42 @@ def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condi
             levels=command.levels,
             environment=environment,
             hooks=hook,
+            output=output,
         )
-        for name, command, environment, hook in zip(
-            names, commands, environments, hooks, strict=True
+        for name, command, environment, hook, output in zip(
+            names, commands, environments, hooks, outputs, strict=True
         )
     )
+
+
+def output_of_all(options: CompareOptions) -> Output:
+    """Return where the standard output of conditions goes that have no output of their own."""
+    return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
+
+
+def output_from(kind: str) -> Output:
+    """Return where standard output goes. Raise `UnusableInput` for a file in no folder."""
+    match kind:
+        case "null":
+            return Output("discard")
+        case "inherit" | "count":
+            return Output(kind)
+        case _:
+            folder = Path(kind).resolve().parent
+            if not folder.is_dir():
+                raise UnusableInput(
+                    f"--output {kind}: there is no folder {folder}", hint="make it first"
+                )
+            return Output("file", os.path.abspath(kind))
+
+
+def _outputs_of_each(
+    options: CompareOptions, commands: Sequence[_FilledCommand]
+) -> list[Output | None]:
+    if len(options.outputs) < 2:
+        return [None] * len(commands)
+    kinds = _one_for_each(options.outputs, "--output", options, commands)
+    return [None if kind is None else output_from(kind) for kind in kinds]
 
 
 def contrasts_of(
@@ -410,11 +446,13 @@ def _argument_vector(
     native_programs: Path,
     environment: Mapping[str, str],
 ) -> tuple[str, ...]:
-    if options.shell is not None:
+    if options.shell not in (None, NO_SHELL):
         shell = split_command(options.shell)
         words = [*shell, "-c", command.text] if shell and command.text.strip() else []
     elif isinstance(command.words, str):
         words = split_command(command.words)
+        if options.shell != NO_SHELL:
+            _refuse_shell_syntax(command.words)
     else:
         words = list(command.words)
     if not words or not words[0]:
@@ -426,6 +464,24 @@ def _argument_vector(
         )
     layouts = options.layouts or 0
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
+
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_FOR_A_SHELL = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
+"""Words of a pipeline, a list or a redirection."""
+
+
+def _refuse_shell_syntax(text: str) -> None:
+    """Refuse a command with a word that only a shell understands, unless it is quoted.
+
+    A program would get it as an argument, and mostly complain of a file that is not there.
+    """
+    for word in _QUOTED.sub("x", text).split():
+        if _FOR_A_SHELL.fullmatch(word):
+            raise UnusableInput(
+                f"`{word}` in {text!r} needs a shell",
+                hint="add --shell default (in Python: ['sh', '-c', '…']), or quote it",
+            )
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, Verdict
@@ -34,6 +35,7 @@ class MetricWords(Struct, frozen=True):
 
 WORDS: dict[str, MetricWords] = {
     PRIMARY_METRIC: MetricWords("takes", "time"),
+    CALL_METRIC: MetricWords("takes", "time"),
     "iteration_s": MetricWords("takes", "time", part="iteration"),
     "user_s": MetricWords("uses", "user CPU time"),
     "sys_s": MetricWords("uses", "system CPU time"),

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
 
@@ -181,6 +182,8 @@ class Measure(Struct, frozen=True):
     washout: bool = False
     """Whether each condition runs twice in a row, and the second run counts."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     vary_environment_size: bool = True
     """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
@@ -252,6 +255,8 @@ class Plan(Struct, frozen=True):
     """The two revisions that it compares, if it is a gate."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
+    functions: FunctionsPlan | None = None
+    """What its processes do, if it compares Python functions."""
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:

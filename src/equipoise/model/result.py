@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from equipoise.model.findings import Findings
+from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
 from equipoise.model.plan import (
     FIRST_ENGINE,
@@ -605,6 +606,8 @@ class ResultDocument(Struct, frozen=True):
     resolutions: dict[str, Resolved] = field(default_factory=dict)
     """Smallest step of each compared or reported metric, in its unit; absent where none is known,
     and the comparison inferred one from past values."""
+    functions: FunctionsPlan | None = None
+    """What each process did; null for a campaign that does not compare Python functions."""
 
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""

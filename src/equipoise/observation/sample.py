@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.matching.categories import distinct_texts
 from equipoise.matching.frames import numbers_of
 from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
@@ -22,7 +23,6 @@ from equipoise.observation.question import (
     Values,
     check_question,
     column_of,
-    distinct_texts,
     row_count,
     select_rows,
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.figures.quantity import metric_name
 from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
@@ -73,13 +74,18 @@ def campaign_answer(document: ResultDocument) -> Answer:
     claims = claims_of(document)
     title, lines = _title(document, primary, claims)
     has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
+    failures = failures_of(document)
+    if failures:
+        # A verdict of the blocks before stands below it, as a claim.
+        lines = tuple(f"hint: {one.hint}" for one in failures if one.hint)
+        title = f"The campaign ended early: {failures[-1].summary}"
     of_primitives = is_of_primitives(document) and document.against is None
     return Answer(
         title=title,
         lines=lines,
         claims=claims if has_room else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
-        warnings=len(document.warnings),
+        warnings=len(document.warnings) - len(failures),
     )
 
 
@@ -119,6 +125,11 @@ def _rounded_up(percent: float) -> str:
         return "0"
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)
     return f"{math.ceil(percent / step - 1e-9) * step:.3g}"
+
+
+def failures_of(document: ResultDocument) -> list[CampaignWarning]:
+    """Return why the campaign failed; nothing if it did not."""
+    return [one for one in document.warnings if one.code == FAILURE]
 
 
 def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> str:

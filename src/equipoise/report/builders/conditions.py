@@ -250,7 +250,9 @@ class _ShownMetrics(Struct, frozen=True):
         last = list(others)[:MOST_BESIDE]
         is_ours = document.imported is None
         has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
-        if is_ours and has_time and primary != PRIMARY_METRIC:
+        # Functions share a process, whose time and memory are of none of them.
+        alone = document.functions is None
+        if is_ours and alone and has_time and primary != PRIMARY_METRIC:
             last.append(PRIMARY_METRIC)
         named = primary != PRIMARY_METRIC and is_ours
         increasing = [one for one in (primary, *last) if one in document.more_is_better]
@@ -258,7 +260,7 @@ class _ShownMetrics(Struct, frozen=True):
             primary,
             f"median {metric_name(primary)}" if named else "median",
             tuple(last),
-            "max_rss_bytes" not in (primary, *others),
+            alone and "max_rss_bytes" not in (primary, *others),
             tuple(f"Of {metric_name(one)} more is better." for one in increasing),
         )
 

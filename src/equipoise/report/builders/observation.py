@@ -71,7 +71,7 @@ def observation_document(
     Parameters
     ----------
     command
-        Command that observes it again.
+        Command that observes it again; empty without one.
     draw
         Draws the figures.
     """
@@ -96,8 +96,9 @@ def observation_document(
         Section("What it rests on", (Facts(tuple(_facts(result))),)),
         *([Warnings(result.warnings)] if result.warnings else []),
         Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-        Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN),
     ]
+    if command:
+        parts.append(Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN))
     return Document(
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
@@ -134,7 +135,16 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
             (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
-        yield _table("Hidden factor", ("95 % interval",), bounds)
+        bias, unit = result.hidden_bias, question.unit
+        alike = unit if bias.of == "pairs" else bias.of
+        yield replace(
+            _table("Hidden factor", ("95 % interval",), bounds),
+            notes=(
+                "Each row is the interval of the effect if something that was not measured "
+                f"multiplied the odds of {question.treatment} {question.candidate} by so much "
+                f"between two comparable {alike}.",
+            ),
+        )
     if result.strata is not None:
         of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
         yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))

@@ -25,6 +25,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
+    failures_of,
     imported_effect,
     no_difference,
     primary_comparisons,
@@ -147,9 +148,12 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     of_primitives = is_of_primitives(document)
     primary = primary_comparisons(document)
     claims = claims_of(document)
+    failures = failures_of(document)
+    tables = tuple(_screen_tables(document, primary))
+    # Why there is no verdict comes first.
+    head: tuple[Part, ...] = (answer, *tables) if failures else (*tables, answer)
     parts: list[Part] = [
-        *_screen_tables(document, primary),
-        answer,
+        *head,
         first,
         *how_to_compare(document),
         *_written_tables(document, primary),
@@ -168,7 +172,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         # How long the process of a probe takes says nothing of what it measures.
         parts += shape_lines_of_screen(document)
     # The page says so if there is no warning.
-    parts.append(Warnings(document.warnings, forms=EVERYWHERE if document.warnings else PAGE))
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    parts.append(Warnings(warnings, forms=EVERYWHERE if warnings else PAGE))
     parts += _engine_note(document)
     parts += _repetition(report)
     parts.append(environment_section(document.environment))

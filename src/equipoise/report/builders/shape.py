@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.theme import color_of
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time
 from equipoise.model.names import names_of
@@ -338,7 +339,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     interval of an effect on whose condition it acts.
     """
     consequence = "the random order keeps this out of the verdict"
-    metric = PRIMARY_METRIC
+    metric = PRIMARY_METRIC if document.functions is None else CALL_METRIC
     if document.typical is not None:
         consequence = "nothing keeps this out of its interval"
         metric = document.typical.metric
