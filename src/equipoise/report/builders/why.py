@@ -73,7 +73,7 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
         return f"Why: {extra.summary}; no rule finds a cause in it."
     standing = confirmed or [one for one in causes if one.status != "refuted"]
     if not standing:
-        return f"Why: {extra.summary}; {len(causes)} suggested, and every one tested is refuted."
+        return f"Why: {extra.summary}; every cause that was tested is refuted."
     first = standing[0]
     cause, *_ = first.summary.partition(". ")
     sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
