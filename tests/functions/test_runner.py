@@ -81,6 +81,12 @@ def test_warm_up_within_a_process_is_left_out() -> None:
     assert steady_ns([900]) == 900.0
 
 
+def test_a_neighbour_that_wakes_up_late_does_not_move_the_number_of_a_process() -> None:
+    quiet = [500, *[100, 101, 99, 100] * 6]
+    disturbed = [*quiet[:-8], *[800, 790, 810, 805] * 2]
+    assert steady_ns(disturbed) == pytest.approx(steady_ns(quiet), rel=0.01)
+
+
 def test_an_interrupted_batch_does_not_move_the_number_of_a_process() -> None:
     quiet = [500, *[100, 101, 99, 100] * 6]
     disturbed = [*quiet[:9], 4000, *quiet[10:]]
