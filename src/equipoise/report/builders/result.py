@@ -62,7 +62,9 @@ from equipoise.report.document import (
     TEXT,
     UNKNOWN,
     WRITTEN,
+    Answer,
     Bullets,
+    Claim,
     Claims,
     Column,
     Command,
@@ -160,7 +162,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         *_growth(document),
         *ranking_parts(document),
         *_findings(document),
-        *([Section("Comparisons", (Claims(claims),), forms=PAGE)] if not answer.claims else []),
+        *_claims_below(document, answer, claims),
         *why_parts(document, report.flame_graph),
     ]
     if document.against is not None:
@@ -185,6 +187,15 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         numbers=tuple(_numbers(document)),
         origin=origin_of(document, _command(report)),
     )
+
+
+def _claims_below(
+    document: ResultDocument, answer: Answer, claims: Sequence[Claim]
+) -> Iterator[Section]:
+    """Build the claims that are not in the answer; folded where each says that nothing is known."""
+    if not answer.claims:
+        alike = bool(no_difference(document, primary_comparisons(document)))
+        yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
 
 
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
