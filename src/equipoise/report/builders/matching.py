@@ -17,6 +17,7 @@ from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
+from equipoise.report.builders.origin import origin_of_match
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -30,7 +31,6 @@ from equipoise.report.document import (
     Facts,
     Figures,
     Number,
-    Origin,
     Paragraph,
     Part,
     Section,
@@ -256,19 +256,14 @@ def _document(
             *_balance_numbers(balance),
             *_weight_numbers(search),
         ),
-        origin=Origin(_asked(question, search), question.command),
+        origin=origin_of_match(
+            question.treatment,
+            question.outcome,
+            question.source,
+            question.command,
+            searches=search is not None,
+        ),
     )
-
-
-def _asked(question: MatchQuestion, search: GenMatchResult | None) -> str:
-    """Return the question as one sentence."""
-    if question.outcome is not None:
-        asked = f"What is the effect of {question.treatment} on {question.outcome}?"
-    elif search is not None:
-        asked = f"Which weights match the groups of {question.treatment} best?"
-    else:
-        asked = f"How alike are the groups of {question.treatment}?"
-    return f"{asked} From {question.source}"
 
 
 def balance_table(balance: Balance) -> Table:
