@@ -49,7 +49,7 @@ ELSEWHERE = {
     "equipoise gate --baseline main --kind google-benchmark"
     " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind google-benchmark --build"
-    " 'cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target bench'"
+    " 'cmake -S . -B build -DCMAKE_BUILD_TYPE=Release; cmake --build build --target bench'"
     " -- ./build/bench --benchmark_filter='Sort|Parse' --benchmark_min_time=0.2": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"
     " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
