@@ -31,8 +31,8 @@ CALLED = ("faster", "slower", "mixed")
 CLI = (sys.executable, "-m")
 
 
-def equal(campaigns: int, budget: float) -> None:
-    """Compare two equal functions again and again."""
+def equal(campaigns: int, budget: float) -> bool:
+    """Compare two equal functions again and again; return whether the bound holds."""
     verdicts: Counter[str] = Counter()
     blocks, seconds = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -57,6 +57,7 @@ def equal(campaigns: int, budget: float) -> None:
         f"processes and {statistics.median(seconds):.1f} s, "
         f"{1000 * sum(seconds) / sum(blocks):.0f} ms for a process"
     )
+    return different <= bound(campaigns)
 
 
 def bound(campaigns: int) -> int:
@@ -68,8 +69,9 @@ def bound(campaigns: int) -> int:
     return at_most
 
 
-def more(campaigns: int, budget: float) -> None:
-    """Compare a function with one that does 3 % more work."""
+def more(campaigns: int, budget: float) -> bool:
+    """Compare a function with one that does 3 % more work; return whether it is always found."""
+    found = 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(campaigns):
             began = time.monotonic()
@@ -86,9 +88,11 @@ def more(campaigns: int, budget: float) -> None:
                 f"{result.document.run.blocks} processes; ratio {result.ratio:.4f}, "
                 f"interval {result.interval}"
             )
+            found += result.verdict == "slower"
+    return found == campaigns
 
 
-def beside(comparisons: int) -> None:
+def beside(comparisons: int) -> bool:
     """Ask timeit and pyperf whether two equal functions differ."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "both.py").write_text(module())
@@ -107,6 +111,7 @@ def beside(comparisons: int) -> None:
         f"pyperf, equal functions: {by_pyperf} of {comparisons} comparisons called significant by "
         f"compare_to (--fast: 10 processes each); median {statistics.median(seconds):.1f} s"
     )
+    return True
 
 
 def _timeit(folder: str, name: str) -> float:
@@ -166,7 +171,7 @@ for _ in range(count):
 """
 
 
-def fresh(servers: int, children: int) -> None:
+def fresh(servers: int, children: int) -> bool:
     """Compare how much equal functions differ among forked processes and among executed ones.
 
     Every process defines the same two functions in the same order. If forked processes are as
@@ -184,6 +189,7 @@ def fresh(servers: int, children: int) -> None:
             f"{100 * share:.0f} % of the variance of the log ratio is between groups; "
             f"sd within {100 * math.sqrt(within):.2f} %"
         )
+    return True
 
 
 def _log_ratios(program: str, children: int) -> list[float]:
@@ -201,14 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     match given.part:
         case "equal":
-            equal(given.campaigns or 40, given.budget or 5.0)
+            holds = equal(given.campaigns or 40, given.budget or 5.0)
         case "more":
-            more(given.campaigns or 5, given.budget or 30.0)
+            holds = more(given.campaigns or 5, given.budget or 30.0)
         case "beside":
-            beside(given.campaigns or 12)
+            holds = beside(given.campaigns or 12)
         case "fresh":
-            fresh(given.campaigns or 10, 12)
-    return 0
+            holds = fresh(given.campaigns or 10, 12)
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":

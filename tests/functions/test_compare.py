@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from tests.cli.conftest import Equipoise, equipoise
 from tests.schema import validated
 
@@ -125,20 +126,46 @@ def test_functions_and_commands_are_not_mixed(ledger: Path) -> None:
         eq.compare(short, "true", ledger=ledger)
     with pytest.raises(eq.EquipoiseError, match="setup= is for functions"):
         eq.compare("true", "false", setup=list, ledger=ledger)
-    with pytest.raises(eq.EquipoiseError, match="needs two functions"):
-        eq.compare(short, ledger=ledger)
+    with pytest.raises(eq.EquipoiseError, match="there is no code"):
+        eq.compare_code(ledger=ledger)
+
+
+def test_one_function_is_described(ledger: Path) -> None:
+    result = eq.compare(short, ledger=ledger, **FEW)
+    validated(result.document)
+    typical = result.document.typical
+    assert typical is not None
+    assert (typical.condition, typical.metric, typical.trials) == ("short", "call_s", 6)
+    assert str(result).startswith("short takes ")
+
+
+class Interrupts(ProgressListener):
+    """Presses Ctrl-C after the second block."""
+
+    def block_ended(self, progress: CampaignProgress) -> None:
+        if progress.blocks == 2:
+            raise KeyboardInterrupt
+
+
+def test_what_was_measured_before_an_interruption_is_kept(ledger: Path) -> None:
+    with pytest.raises(KeyboardInterrupt, match="is kept as run"):
+        eq.compare(short, long, ledger=ledger, progress=Interrupts())
+    run = eq.show(ledger=ledger).document.run
+    assert (run.blocks, run.stopped_because) == (2, "interrupted")
 
 
 def test_a_function_that_fails_later_ends_the_campaign_and_is_in_the_ledger(
     ledger: Path, tmp_path: Path
 ) -> None:
-    calls = tmp_path / "calls"
+    processes, was_here = tmp_path / "processes", list[bool]()
 
     def fails_later() -> None:
-        with open(calls, "a") as stream:
-            stream.write("x")
-        if calls.stat().st_size > 3000:
-            raise ValueError("too many calls")
+        if not was_here:
+            was_here.append(True)
+            with open(processes, "a") as stream:
+                stream.write("x")
+        if processes.stat().st_size > 8:
+            raise ValueError("too many processes")
 
     with pytest.raises(eq.EquipoiseError, match="fails_later failed: call: ValueError: too many"):
         eq.compare(short, fails_later, ledger=ledger, blocks=1000, min_blocks=1000)

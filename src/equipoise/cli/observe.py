@@ -33,6 +33,12 @@ def _assignment(
     return column, rest
 
 
+def _treatment(
+    context: click.Context, option: click.Parameter, value: str
+) -> tuple[str, str | None]:
+    return _assignment(context, option, value) or ("", None) if "=" in value else (value, None)
+
+
 @click.command(
     "observe",
     cls=Remembering,
@@ -43,9 +49,10 @@ def _assignment(
 @click.option(
     "--treatment",
     required=True,
-    metavar="COLUMN=CANDIDATE:BASELINE",
-    callback=_assignment,
-    help="Column that names the version that ran, and its two values.",
+    metavar="COLUMN[=CANDIDATE:BASELINE]",
+    callback=_treatment,
+    help="Column that names the version that ran, and its two values. Of two versions the later "
+    "one is the candidate; a column of 0 and 1, yes and no or old and new tells it, too.",
 )
 @click.option(
     "--outcome", required=True, metavar="COLUMN", help="Column with the cost, such as wall_s."

@@ -32,7 +32,7 @@ from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.functions import CALL_METRIC, FunctionsPlan
 from equipoise.model.plan import PADDING_VARIABLE, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
-from equipoise.stats.warm_up import STEADY_SHARE, classify_trial
+from equipoise.stats.warm_up import classify_trial
 
 SHARED = "one process runs every function"
 """Reason why a trial has no amounts of its own but its times."""
@@ -44,14 +44,14 @@ FIRST_BATCHES = 1
 def steady_ns(batches: Sequence[int]) -> float:
     """Return the nanoseconds of a typical batch of a process, after its warm-up.
 
-    The median of the batches in the steady state by the change-points of `stats.warm_up`; without
-    one, of the last quarter; of too few batches to tell, of all but the first.
+    The median of all batches but the first; of a process that warms up by the change-points of
+    `stats.warm_up`, of those in the steady state. Where calls get slower, nothing is left out: a
+    neighbour that wakes up late is not what a function takes.
     """
     kept = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
     shape = classify_trial(kept)
-    if shape is not None:
-        late = len(kept) - round(STEADY_SHARE * len(kept))
-        kept = kept[late if shape.steady_from is None else shape.steady_from :]
+    if shape is not None and shape.kind == "warm-up":
+        kept = kept[shape.steady_from or 0 :]
     return float(np.median(kept))
 
 
@@ -95,7 +95,9 @@ class FunctionRunner:
             report = answer.report
             covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
             wall_s = self._clock() - began
-            self._reports = tuple(self._trials(draw, answer, started_at, wall_s, covariates))
+            trials = self._trials(draw, answer, started_at, wall_s, covariates)
+            # What failed comes first and ends the campaign: the block stays incomplete.
+            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
         return self._reports[place]
 
     def _trials(

@@ -120,7 +120,9 @@ def numbers_of(column: Any, name: str) -> Floats:
             np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()]),
             name,
             "is no number",
-            "a formula makes numbers of a column of words: 'treat ~ column'",
+            "make a number of it first, such as days since a date"
+            if array.dtype.kind in "mM"
+            else "a formula makes numbers of a column of words: 'treat ~ column'",
         )
     numbers = np.asarray(array, dtype=np.float64)
     refuse_non_finite(numbers, name)

@@ -24,7 +24,8 @@ class Question(Struct, frozen=True):
     Parameters
     ----------
     treatment, values
-        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values.
+        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values;
+        ``None`` where the column has two values of which one is the baseline by its name.
     outcome
         Column that the candidate may have changed: a cost.
     covariates
@@ -57,7 +58,7 @@ class Question(Struct, frozen=True):
     """
 
     treatment: str
-    values: str
+    values: str | None
     outcome: str
     covariates: tuple[str, ...] | None = None
     exact: tuple[str, ...] = ()

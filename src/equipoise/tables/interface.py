@@ -324,6 +324,8 @@ def observe(
         As for ``eq.match``.
     treatment
         ``"COLUMN=CANDIDATE:BASELINE"``: the column that names the version, and two of its values.
+        The column alone where it has two versions, of which the later is the candidate, or 0 and 1,
+        yes and no, old and new.
     outcome
         Column that the candidate may have changed: a cost.
     covariates
@@ -352,8 +354,8 @@ threads
     UnusableInput
         The question does not fit the table; the error names the column and the rows.
     """
-    column, _, values = treatment.partition("=")
-    if not (column and values):
+    column, equals, values = treatment.partition("=")
+    if not column or (equals and not values):
         raise UnusableInput(
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
@@ -363,7 +365,7 @@ threads
             read_columns(table, (column,)),
             {
                 "treatment": column,
-                "values": values,
+                "values": values or None,
                 "outcome": outcome,
                 "covariates": None if covariates is None else _names(covariates),
                 "exact": _names(exact),
