@@ -239,12 +239,14 @@ def log(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("log")
-def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise) -> None:
+def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("observe", "ci.csv", *OBSERVED, *QUICK, "--unit", "builds"),
-        *("--placebo-outcome", "unmoved"),
+        *("--placebo-outcome", "unmoved", "--report", "page.html"),
     )
     assert answer.status == 0, answer.err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "the one among comparable builds. The interval of a placebo must reach the line" in page
     for words in (
         "Without matching, the table suggests that version 2.0 is",
         "Among comparable builds, version 2.0 is",

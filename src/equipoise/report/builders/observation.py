@@ -211,6 +211,9 @@ def _tone(result: ObservationResult) -> str:
         ends, none = effect.difference_ci, 0.0
     if ends is None or ends[0] <= none <= ends[1]:
         return "undecided"
+    if result.question.unit not in ("rows", "runs"):
+        # The outcome may be an income: neither direction is bad.
+        return "equivalent"
     return "slower" if ends[0] > none else "faster"
 
 
