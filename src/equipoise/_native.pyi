@@ -44,14 +44,17 @@ class BettingSequence:
         tolerances: NDArray[np.float64],
         engine: int,
     ) -> BettingSequence: ...
-    def push(self, difference: float, order: int, tolerance: float) -> None:
-        """Add the next block."""
+    def push(
+        self, difference: float, order: int, tolerance: float, covariates: list[float] = ...
+    ) -> None:
+        """Add the next block, with at most 8 covariate differences; NaN where one is unknown."""
 
     def push_pooled(
         self,
         differences: tuple[float, float],
         orders: tuple[int, int],
         tolerances: tuple[float, float],
+        covariates: tuple[list[float], list[float]] = ...,
     ) -> None:
         """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
@@ -70,6 +73,13 @@ class BettingSequence:
 
     def centre(self) -> tuple[float, float, float] | None:
         """Return the typical difference, the slot effect and the scale, in log units."""
+
+    def adjustment(self) -> tuple[int, int, float] | None:
+        """Return the covariate that adjusted most blocks, the number adjusted, and a ratio.
+
+        The ratio is the spread of adjusted differences over that of differences. ``None`` if no
+        block was adjusted.
+        """
 
     def slower_count(self, level: float) -> tuple[int, int, float, float]:
         """Return the blocks with a slower candidate, those that were no tie, low and high."""

@@ -38,25 +38,45 @@ impl BettingSequence {
             let mut sequence = verdict::BettingSequence::new(engine);
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
             for ((&difference, &order), &tolerance) in blocks {
-                push(&mut sequence, difference, order, tolerance)?;
+                push(&mut sequence, block(difference, order, tolerance, &[])?)?;
             }
             Ok::<_, PyErr>(sequence)
         })?;
         Ok(Self { inner })
     }
 
-    fn push(&mut self, difference: f64, order: i8, tolerance: f64) -> PyResult<()> {
-        push(&mut self.inner, difference, order, tolerance)
+    #[pyo3(signature = (difference, order, tolerance, covariates = Vec::new()))]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "PyO3 hands over a list as a vector"
+    )]
+    fn push(
+        &mut self,
+        difference: f64,
+        order: i8,
+        tolerance: f64,
+        covariates: Vec<f64>,
+    ) -> PyResult<()> {
+        push(
+            &mut self.inner,
+            block(difference, order, tolerance, &covariates)?,
+        )
     }
 
+    #[pyo3(signature = (differences, orders, tolerances, covariates = (Vec::new(), Vec::new())))]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "PyO3 hands over a list as a vector"
+    )]
     fn push_pooled(
         &mut self,
         differences: (f64, f64),
         orders: (i8, i8),
         tolerances: (f64, f64),
+        covariates: (Vec<f64>, Vec<f64>),
     ) -> PyResult<()> {
-        let first = block(differences.0, orders.0, tolerances.0)?;
-        let twin = block(differences.1, orders.1, tolerances.1)?;
+        let first = block(differences.0, orders.0, tolerances.0, &covariates.0)?;
+        let twin = block(differences.1, orders.1, tolerances.1, &covariates.1)?;
         self.inner
             .push_pooled(first, twin)
             .map_err(|error| PyValueError::new_err(error.to_string()))
@@ -87,6 +107,11 @@ impl BettingSequence {
     fn centre(&self) -> Option<(f64, f64, f64)> {
         let centre = self.inner.centre()?;
         Some((centre.typical, centre.slot, centre.scale))
+    }
+
+    fn adjustment(&self) -> Option<(usize, usize, f64)> {
+        let summary = self.inner.adjustment()?;
+        Some((summary.covariate, summary.blocks, summary.spread_ratio))
     }
 
     fn slower_count(&self, py: Python<'_>, level: f64) -> PyResult<(usize, usize, f64, f64)> {
@@ -144,18 +169,27 @@ impl BettingSequence {
     }
 }
 
-fn push(
-    sequence: &mut verdict::BettingSequence,
-    difference: f64,
-    order: i8,
-    tolerance: f64,
-) -> PyResult<()> {
+fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyResult<()> {
     sequence
-        .push(block(difference, order, tolerance)?)
+        .push(block)
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block> {
+fn block(
+    difference: f64,
+    order: i8,
+    tolerance: f64,
+    covariates: &[f64],
+) -> PyResult<verdict::Block> {
+    let mut known = verdict::NO_COVARIATES;
+    if covariates.len() > known.len() {
+        return Err(PyValueError::new_err(format!(
+            "{} covariates: at most {} are adjusted for",
+            covariates.len(),
+            known.len()
+        )));
+    }
+    known[..covariates.len()].copy_from_slice(covariates);
     let order = match order {
         1 => verdict::Order::BaselineFirst,
         -1 => verdict::Order::CandidateFirst,
@@ -169,6 +203,7 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
         difference,
         order,
         tolerance,
+        covariates: known,
     })
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Formulae, guarantees and sources: `docs/statistics.md`.
 
+pub mod adjustment;
 mod bet;
 pub mod block;
 pub mod centre;
@@ -21,6 +22,7 @@ mod search;
 pub mod sequence;
 mod wealth;
 
+pub use adjustment::{AdjustmentSummary, CovariateDifferences, MOST_COVARIATES, NO_COVARIATES};
 pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
 pub use engine::{Engine, VerdictRules};

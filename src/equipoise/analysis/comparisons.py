@@ -9,12 +9,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
+from equipoise.analysis.wording import adjustment_sentence, disagreement_sentence, verdict_sentence
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.result import Adjustment, CarryOver, Comparison
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.sequence import PairedBlocks, probability_slower
@@ -187,10 +187,23 @@ def _comparison(
             statistics, baseline.name, candidate.name, verdict=judged.verdict
         ),
         stratum=contrast.stratum,
+        adjusted_by=_adjusted_by(plan, pairs),
     )
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
+    if comparison.adjusted_by is not None:
+        summary = f"{summary}; {comparison.adjusted_by.summary}"
     return replace(comparison, summary=summary)
+
+
+def _adjusted_by(plan: Plan, pairs: PairedBlocks) -> Adjustment | None:
+    """Return what adjusting by a covariate did; ``None`` where no block was adjusted."""
+    adjusted = pairs.engine.adjustment()
+    if adjusted is None:
+        return None
+    place, blocks, ratio = adjusted
+    covariate = plan.adjust_by[place]
+    return Adjustment(covariate, blocks, ratio, adjustment_sentence(covariate, blocks, ratio))
 
 
 def scope_of(plan: Plan) -> str:

@@ -36,6 +36,18 @@ _COUNTS = {
 """Verb and noun of the metrics that are counts."""
 
 
+def adjustment_sentence(covariate: str, blocks: int, spread_ratio: float) -> str:
+    """Return the sentence on what adjusting by a covariate, read before each trial, saved.
+
+    A verdict needs about as many blocks as the variance of the block differences.
+    """
+    saved = 100.0 * (1.0 - spread_ratio**2)
+    effect = (
+        f"which saves about {saved:.0f} % of the blocks" if saved >= 1 else "which saved nothing"
+    )
+    return f"{blocks} blocks were adjusted by {covariate}, read before each trial, {effect}"
+
+
 def verdict_sentence(
     comparison: Comparison, baseline: str, candidate: str, *, more_is_better: bool = False
 ) -> str:

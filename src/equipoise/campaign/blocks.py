@@ -150,6 +150,13 @@ class BlockRead(Struct, frozen=True):
 
     costs: dict[int, float]
     places: dict[int, int]
+    covariates: dict[int, tuple[float, ...]]
+    """What was read before the trial of each condition; NaN where unknown."""
+
+    def covariate_difference(self, candidate: int, baseline: int) -> list[float]:
+        """Return each covariate of the candidate minus that of the baseline."""
+        pairs = zip(self.covariates[candidate], self.covariates[baseline], strict=True)
+        return [above - below for above, below in pairs]
 
     def order(self, first: int, second: int) -> int:
         """Return 1 if the first condition ran before the second, else -1."""
@@ -174,7 +181,17 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
             costs[trial.condition] = cost
         else:
             _check_needless(plan, trial, metric)
-    return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
+    return BlockRead(
+        costs,
+        {trial.condition: place for place, trial in enumerate(block)},
+        {trial.condition: covariates_before(trial, plan.adjust_by) for trial in block},
+    )
+
+
+def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
+    """Return covariates that were read before a trial; NaN where one is unknown."""
+    values = (trial.covariates.get(name) for name in names)
+    return tuple(math.nan if value is None else value for value in values)
 
 
 def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
@@ -183,7 +200,12 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
     if baseline not in costs or candidate not in costs:
         return
     if plan.control is None:
-        pairs.append(costs[baseline], costs[candidate], block.order(baseline, candidate))
+        pairs.append(
+            costs[baseline],
+            costs[candidate],
+            block.order(baseline, candidate),
+            block.covariate_difference(candidate, baseline),
+        )
     else:
         pairs.append_pooled(
             costs[baseline],
@@ -191,6 +213,8 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
             costs[candidate],
             block.order(baseline, candidate),
             block.order(plan.control, candidate),
+            block.covariate_difference(candidate, baseline),
+            block.covariate_difference(candidate, plan.control),
         )
 
 
@@ -208,6 +232,8 @@ class BlockCosts(Struct, frozen=True):
     """NaN for a condition that was left out of the block, or failed in it without a cost."""
     ends: NDArray[np.int64]
     """Conditions that ran first and last."""
+    covariates: NDArray[np.float64]
+    """Shape (n, k, c): what was read before each trial; NaN where unknown."""
 
     def paired(
         self,
@@ -224,13 +250,23 @@ class BlockCosts(Struct, frozen=True):
         both, baseline, candidate = self.both(contrast), contrast.baseline, contrast.candidate
         orders = self._orders(both, baseline, candidate)
         below, above = self.costs[both, baseline], self.costs[both, candidate]
+        moved = self.covariates[both, candidate] - self.covariates[both, baseline]
         if control is None:
-            return PairedBlocks(below, above, orders, quantum=quantum, engine=engine)
+            if np.isnan(moved).all():
+                return PairedBlocks(below, above, orders, quantum=quantum, engine=engine)
+            pairs = PairedBlocks(quantum=quantum, engine=engine)
+            for row in zip(below, above, orders, moved.tolist(), strict=True):
+                pairs.append(*row)
+            return pairs
         twin_orders = self._orders(both, control, candidate)
         twin = self.costs[both, control]
-        return PairedBlocks.pooled(
-            below, twin, above, orders, twin_orders, quantum=quantum, engine=engine
-        )
+        twin_moved = self.covariates[both, candidate] - self.covariates[both, control]
+        pairs = PairedBlocks(quantum=quantum, engine=engine)
+        costs = zip(below, twin, above, orders, twin_orders, strict=True)
+        covariates = zip(moved.tolist(), twin_moved.tolist(), strict=True)
+        for block, differences in zip(costs, covariates, strict=True):
+            pairs.append_pooled(*block, *differences)
+        return pairs
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""
@@ -287,12 +323,16 @@ def costs_placed(
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
     places[rows, columns] = np.arange(len(trials)) - begins
     costs[rows, columns] = trial_costs
+    covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
+    if plan.adjust_by:
+        covariates[rows, columns] = [covariates_before(one, plan.adjust_by) for one in trials]
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
         places=places,
         costs=costs,
         ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
+        covariates=covariates,
     )
 
 

@@ -347,12 +347,13 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def _plan(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, and no version of the engine.
+    It wrote ``words`` for ``summary``, and no version of the engine; it adjusted by nothing.
     """
     stored = from_text(text)
     match stored:
         case {"judgement": dict() as judgement}:
             judgement.setdefault("engine", FIRST_ENGINE)
+            judgement.setdefault("adjust_by", [])
     match stored:
         case {"explains": {"causes": [*causes]}}:
             for cause in causes:

@@ -192,6 +192,13 @@ class Stopping(Struct, frozen=True):
     """Whether only conditions with open comparisons run on, so that these get the budget."""
 
 
+COVARIATES_BEFORE_TRIAL = ("load_1_minute", "temperature_c")
+"""Covariates that are read before a trial begins; a program can move all others."""
+
+MOST_COVARIATES = 8
+"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
+
+
 class Judgement(Struct, frozen=True):
     """How the trials are judged."""
 
@@ -203,6 +210,8 @@ class Judgement(Struct, frozen=True):
     """Judged at the stop, with the false-discovery rate at alpha among them."""
     engine: int = LATEST_ENGINE
     """Version of the rules: a campaign keeps the one that it began with."""
+    adjust_by: tuple[str, ...] = COVARIATES_BEFORE_TRIAL
+    """Covariates that times may be adjusted by: no program can move what is read before it."""
 
 
 class Plan(Struct, frozen=True):
@@ -232,6 +241,19 @@ class Plan(Struct, frozen=True):
     """The gap that it explains, if it is a campaign of interventions."""
     gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
+
+    @property
+    def adjust_by(self) -> tuple[str, ...]:
+        """Covariates that the conditions find alike, so that times may be adjusted by them.
+
+        None where a hook or a server of a condition runs before its trials: that moves what is
+        read before them.
+        """
+        moved = any(
+            one.server is not None or one.hooks.setup or one.hooks.prepare
+            for one in self.conditions
+        )
+        return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -308,6 +308,18 @@ class StatisticAnswer(Struct, frozen=True):
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
 
 
+class Adjustment(Struct, frozen=True):
+    """What adjusting times by a covariate, read before each trial, did."""
+
+    covariate: str
+    """Covariate that adjusted most blocks."""
+    blocks: int
+    """Blocks that were adjusted; none before past blocks showed that it pays."""
+    spread_ratio: float
+    """Spread of the adjusted block differences over that of the differences."""
+    summary: str
+
+
 class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost."""
 
@@ -346,6 +358,8 @@ class Comparison(Struct, frozen=True):
     """Sentence on statistics of which some say faster and others slower."""
     by_level: VarianceByLevel | None = None
     """Variance of the primary metric by level; null where trials are the only level."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that times were adjusted by; null where none paid."""
 
 
 class SteadyComparison(Struct, frozen=True):

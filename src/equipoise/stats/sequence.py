@@ -103,9 +103,16 @@ class PairedBlocks:
         return blocks
 
     def append_pooled(
-        self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
+        self,
+        baseline: float,
+        twin: float,
+        candidate: float,
+        order: int,
+        twin_order: int,
+        covariates: Sequence[float] = (),
+        twin_covariates: Sequence[float] = (),
     ) -> None:
-        """Add the next block of a baseline that ran twice; as for ``pooled``."""
+        """Add the next block of a baseline that ran twice; as for ``pooled`` and ``append``."""
         below, above, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
@@ -116,15 +123,25 @@ class PairedBlocks:
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
             (float(tolerances[0]), float(tolerances[1])),
+            (list(covariates), list(twin_covariates)),
         )
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
 
-    def append(self, baseline: float, candidate: float, order: int) -> None:
-        """Add the next block; parameters and errors as for the whole."""
+    def append(
+        self, baseline: float, candidate: float, order: int, covariates: Sequence[float] = ()
+    ) -> None:
+        """Add the next block; parameters and errors as for the whole.
+
+        ``covariates``: at most 8 covariates, each read before the candidate's trial minus the same
+        read before the baseline's; NaN where one is unknown. A covariate that the program moves
+        (its own run delay, say) must not be among them: the effect would be taken out with it.
+        """
         below, above, orders = _checked([baseline], [candidate], [order])
         differences, tolerances = self._learn(below, above)
-        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        self.engine.push(
+            float(differences[0]), int(orders[0]), float(tolerances[0]), list(covariates)
+        )
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
 
