@@ -20,7 +20,7 @@ def plan_of(
             Condition(name=name, command=(f"/bin/{name}",)) for name in names or ("a", "b")
         ),
         measure=measure or Measure(working_folder="/"),
-        stopping=stopping or Stopping(),
+        stopping=stopping or Stopping(min_seconds=0.0),
         judgement=judgement or Judgement(),
         seed=seed,
     )

@@ -118,6 +118,7 @@ def unavailable(reason: str) -> str:
 def record_of(runner: ProbeRunner, environment: Mapping[str, object] | None = None) -> RunRecord:
     """A finished campaign of the runner's plan."""
     plan = runner.plan
+    assert plan.stopping.blocks is not None
     blocks = range(1, plan.stopping.blocks + 1)
     draws = tuple(draw_block(plan, "measured", block) for block in blocks)
     trials = tuple(

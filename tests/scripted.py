@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.trials import TrialReport
 from equipoise.model.record import Draw
@@ -49,12 +51,12 @@ class ScriptedRunner:
         timed_out = condition in self.times_out
         if timed_out:
             wall_s = 1.0
+        started_at = 1.7e9 + self.clock.seconds
         self.clock.seconds += wall_s
         failing = self.fails_at == (draw.phase, draw.block, condition)
         failure = "exit status 1" if failing else "timed out after 1 s" if timed_out else None
-        return TrialReport(
-            trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out), 0, None
-        )
+        trial = trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out)
+        return TrialReport(replace(trial, started_at=started_at), 0, None)
 
 
 FINISHED = Report(

@@ -48,7 +48,7 @@ class Blocks:
     """Shape (n, 2): the condition at each place."""
     costs: FloatArray
     """Shape (n, 2): what it cost there."""
-    quantum: float
+    quantum: float | None
 
     @property
     def signs(self) -> IntArray:
@@ -76,7 +76,7 @@ def draw_orders(seed: int) -> IntArray:
         study="compare",
         conditions=(Condition("baseline", ("a",)), Condition("candidate", ("b",))),
         measure=Measure(working_folder="/", warmup=WARMUP, vary_environment_size=False),
-        stopping=Stopping(blocks=BLOCKS),
+        stopping=Stopping(blocks=BLOCKS, min_seconds=0.0),
         judgement=PlannedJudgement(alpha=ALPHA),
         seed=seed,
     )
@@ -109,12 +109,14 @@ def first_verdict(blocks: Blocks, whole: PairedBlocks, min_effect: float) -> Sto
     min_effect
         In percent.
     """
-    engine = whole.engine
+    engine, rules = whole.engine, whole.rules
     margin = margin_of(min_effect)
     needed = [engine.blocks_to_exclude(0.0, ALPHA)]
     if margin > 0:
-        ends = [engine.blocks_to_exclude(end, ALPHA) for end in (-margin, margin)]
-        needed.append(None if None in ends else max(end for end in ends if end is not None))
+        level = rules.equivalence_levels * ALPHA
+        ends = [engine.blocks_to_exclude(end, level) for end in (-margin, margin)]
+        if None not in ends and len(whole) >= rules.equivalence_blocks:
+            needed.append(max(rules.equivalence_blocks, *filter(None, ends)))
     possible = [count for count in needed if count is not None]
     if not possible:
         return Stop("undecided", len(whole))

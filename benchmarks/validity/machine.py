@@ -28,8 +28,8 @@ class Machine:
     """What a run of the baseline, of the candidate, adds to the log time of the run after it."""
     quantum: float = 0.0
     """The clock counts whole quanta; 0 for a clock without."""
-    quantum_told: float = 0.0
-    """The resolution that comes with the metric, for whoever asks."""
+    quantum_told: float | None = 0.0
+    """The resolution that comes with the metric; ``None`` where nobody tells it."""
     phases: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Shape (runs,), for a clock with quanta: how far into a quantum each run starts."""
     time_limit: float = np.inf

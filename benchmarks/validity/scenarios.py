@@ -41,6 +41,10 @@ class Scenario:
     ``None`` where it is not the same in every block."""
     has_no_difference: bool = True
     """Whether a call without an effect is a false one."""
+    is_equivalent: bool = True
+    """Whether `equivalent` without an effect is right; else it is claimed in at most alpha."""
+    covered_percent: float = 3.0
+    """True effect whose coverage is claimed."""
     why_not: str = ""
     """Why something is not claimed."""
 
@@ -132,7 +136,7 @@ def ticks_untold(count: int, size: float) -> Draw:
     """The same clock, but the metric comes without its resolution."""
     noise = white(size)
     return lambda random, runs: replace(
-        noise(random, runs), quantum=1.0 / count, phases=random.random(runs)
+        noise(random, runs), quantum=1.0 / count, quantum_told=None, phases=random.random(runs)
     )
 
 
@@ -149,6 +153,16 @@ def mixture(fast: float, slow: float, share_slow: float, size: float) -> Draw:
         noise = size * random.standard_normal((2, runs))
         noise[1] += np.where(random.random(runs) < share_slow, np.log(slow), np.log(fast))
         return Machine(noise)
+
+    return draw
+
+
+def unequal_spreads(baseline: float, candidate: float) -> Draw:
+    """Normal noise of equal means of the times, and of other spreads."""
+
+    def draw(random: Generator, runs: int) -> Machine:
+        sizes = np.array([[baseline], [candidate]])
+        return Machine(sizes * random.standard_normal((2, runs)) - sizes**2 / 2.0)
 
     return draw
 
@@ -183,6 +197,18 @@ SCENARIOS = (
     ),
     Scenario("10 ticks", "a run takes 10 ticks of the clock, sd 2 %", ticks(10, 0.02)),
     Scenario(
+        "5 ticks",
+        "a run takes 5 ticks of the clock, sd 30 %; the true effect is ×2",
+        ticks(5, 0.30),
+        covered_percent=100.0,
+    ),
+    Scenario(
+        "3 ticks",
+        "a run takes 3 ticks of the clock, sd 30 %; the true effect is ×2",
+        ticks(3, 0.30),
+        covered_percent=100.0,
+    ),
+    Scenario(
         "10 ticks untold",
         "the same, but the metric does not tell its resolution",
         ticks_untold(10, 0.02),
@@ -212,6 +238,26 @@ SCENARIOS = (
         claims_error_rate=False,
         claims_coverage=False,
         probability_slower=0.2,
+        why_not=NOT_CONSTANT,
+    ),
+    Scenario(
+        "rare slow runs",
+        "the candidate takes three times as long in 10 % of runs, else the same; sd 0.3 %",
+        mixture(1.0, 3.0, 0.1, 0.003),
+        claims_error_rate=False,
+        claims_coverage=False,
+        probability_slower=None,
+        has_no_difference=False,
+        is_equivalent=False,
+        why_not=NOT_CONSTANT,
+    ),
+    Scenario(
+        "unequal spreads",
+        "equal means; baseline sd 2 %, candidate sd 30 %",
+        unequal_spreads(0.02, 0.30),
+        claims_error_rate=False,
+        claims_coverage=False,
+        probability_slower=None,
         why_not=NOT_CONSTANT,
     ),
     Scenario(

@@ -52,7 +52,7 @@ class Outcome:
     default: Stop
     """No effect, smallest effect that matters 1 %."""
     covered: bool
-    """An effect of 3 % lay in the interval after each of the 200 blocks."""
+    """The scenario's true effect lay in the interval after each of the 200 blocks."""
     probability_covered: bool | None
     warned: bool
     """Of carry-over, at the stop of ``default``."""
@@ -127,14 +127,13 @@ def simulate_one(scenario: Scenario, seed: int, campaign: int) -> Outcome:
     truth = scenario.probability_slower
 
     found: dict[float, Stop] = {}
-    covered = True
     for percent, min_effect in EFFECTS.items():
         effect = float(np.log1p(percent / 100.0))
         with_effect = run(machine, orders, effect)
         pairs = with_effect.paired()
         found[percent] = first_verdict(with_effect, pairs, min_effect)
-        if percent == COVERED_EFFECT:
-            covered = covers_always(pairs, effect)
+    covered_effect = float(np.log1p(scenario.covered_percent / 100.0))
+    covered = covers_always(run(machine, orders, covered_effect).paired(), covered_effect)
 
     peers: dict[str, Decision] = {}
     peers_found: dict[str, Decision] = {}

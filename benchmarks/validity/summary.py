@@ -12,7 +12,7 @@ from benchmarks.validity.campaign import ALPHA, CALLS, Stop
 from benchmarks.validity.rules import RULES
 from benchmarks.validity.scenarios import Scenario
 from benchmarks.validity.shares import Share
-from benchmarks.validity.simulate import COVERED_EFFECT, Outcome
+from benchmarks.validity.simulate import Outcome
 from equipoise.model.result import Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "mixed", "equivalent", "undecided")
@@ -67,7 +67,7 @@ class Summary:
     default: Share
     """The same with 1 %."""
     missed: Share
-    """The interval left out a true 3 % after some block."""
+    """The interval left out the true effect after some block."""
     probability_missed: Share | None
     warned: Share
     verdicts: dict[Verdict, Share]
@@ -112,7 +112,12 @@ def broken_claims(summary: Summary) -> list[str]:
     claims = [
         (scenario.claims_error_rate, summary.any_effect, "false alarms, any effect"),
         (scenario.claims_error_rate, summary.default, "false alarms, 1 % or more"),
-        (scenario.claims_coverage, summary.missed, f"misses of a true {COVERED_EFFECT:g} %"),
+        (
+            scenario.claims_coverage,
+            summary.missed,
+            f"misses of a true {scenario.covered_percent:g} %",
+        ),
+        (not scenario.is_equivalent, summary.verdicts["equivalent"], "false `equivalent`"),
         (True, summary.probability_missed, "misses of P(slower)"),
     ]
     return [

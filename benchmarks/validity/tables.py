@@ -82,14 +82,15 @@ def coverage_and_power(summaries: Sequence[Summary]) -> TextTable:
     )
     return TextTable(
         "Equipoise: coverage and power",
-        f"Missed: the interval of the ratio left out a true {COVERED_EFFECT:g} %, that of "
-        f"P(slower) the truth, after any of {BLOCKS} blocks; percent with 95 % intervals. Found: "
-        "percent of campaigns that ended `slower`, and blocks to any verdict, median/90th "
+        f"Missed: the interval of the ratio left out a true {COVERED_EFFECT:g} % (or the effect "
+        f"that the scenario names), that of P(slower) the truth, after any of {BLOCKS} blocks; "
+        "percent with 95 % intervals. Found: percent of campaigns that ended `slower`, and blocks "
+        "to any verdict, median/90th "
         "percentile. The effect of 1 % uses `--min-effect 0`, all others the default of 1 %.",
         (
             "scenario",
             "coverage claimed",
-            f"misses {COVERED_EFFECT:g} %",
+            "misses the ratio",
             "misses P(slower)",
             *(f"finds {percent:g} %" for percent in EFFECTS),
             f"`mixed` at {COVERED_EFFECT:g} %",

@@ -102,9 +102,11 @@ def compare(
     environments: Mapping[int, Mapping[str, str]] | None = None,
     alpha: float = 0.05,
     min_effect: float = 1.0,
-    blocks: int = 200,
+    blocks: int | None = None,
     min_blocks: int | None = None,
+    min_seconds: float | None = None,
     budget: float = 60.0,
+    patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
     washout: bool = False,
@@ -139,6 +141,12 @@ def compare(
         Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
     min_effect, precision
         Numbers in percent.
+    blocks
+        Maximum number of blocks; by default the budget alone is the limit.
+    min_seconds
+        Seconds of measured blocks before the first verdict, by default 1; 0 for none.
+    patient
+        Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
         Numbers of seconds.
     ledger
@@ -180,6 +188,7 @@ def compare(
             limits=CampaignLimits(
                 blocks=blocks,
                 min_blocks=min_blocks,
+                min_seconds=min_seconds,
                 budget=budget,
                 precision=precision,
                 alpha=alpha,
@@ -187,6 +196,7 @@ def compare(
                 timeout=timeout,
                 warmup=warmup,
                 seed=seed,
+                patient=patient,
             ),
         )
     )

@@ -32,7 +32,7 @@ def gate_of(
     names = [f"{number} {side}" for number in range(benchmarks) for side in ("old", "new")]
     plan = plan_of(
         *names,
-        stopping=Stopping(blocks=blocks, budget_s=1e9, leave_out_decided=True),
+        stopping=Stopping(blocks=blocks, budget_s=1e9, leave_out_decided=True, min_seconds=0.0),
         judgement=Judgement(min_effect=2.0, primary_metric=(metrics or ("wall_s",))[0]),
     )
     return msgspec.structs.replace(
@@ -55,6 +55,16 @@ def result(stage: Stage, plan: Plan) -> GateResult:
 
 def outcomes(found: GateResult) -> list[str]:
     return [row.outcome for row in found.rows]
+
+
+def test_a_gate_has_no_outcome_before_its_least_time(tmp_path: Path) -> None:
+    plan = gate_of(blocks=1000)
+    plan = msgspec.structs.replace(
+        plan, stopping=msgspec.structs.replace(plan.stopping, min_seconds=1.0)
+    )
+    gated = result(Stage(tmp_path, medians=(0.010, 0.0125)), plan)
+    assert outcomes(gated) == ["slower"]
+    assert 40 < gated.rows[0].blocks < 50
 
 
 def test_a_revision_that_is_much_slower_fails_soon(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def record_of(plan: Plan, cost: Cost, *, seed: int = 1, blocks: int | None = Non
     generator = np.random.default_rng(seed)
     draws = [
         draw_block(plan, "measured", block)
-        for block in range(1, 1 + (blocks or plan.stopping.blocks))
+        for block in range(1, 1 + (blocks or plan.stopping.blocks or 0))
     ]
     trials = [
         trial_of(draw, place, cost(draw, place, generator)) for draw in draws for place in (0, 1)

@@ -6,7 +6,7 @@ import msgspec.structs
 
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import CampaignWarning, Draw, RunRecord
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, Trial
 from equipoise.model.result import CarryOver, Comparison
 from tests.plans import plan_of
 
@@ -48,7 +48,9 @@ def record(
 
 
 def codes(comparison: Comparison, cut: int = 0, given: RunRecord | None = None) -> list[str]:
-    return [one.code for one in warnings_of(given or record(), [comparison], None, cut)]
+    given = given or record()
+    complete: dict[int, tuple[Trial, ...]] = dict.fromkeys(range(len(given.draws) - cut), ())
+    return [one.code for one in warnings_of(given, [comparison], None, complete)]
 
 
 def test_a_calm_campaign_has_none() -> None:
@@ -62,7 +64,8 @@ def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
 
 def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    warned = warnings_of(record(), [msgspec.structs.replace(CALM, carry_over=carried)], None, 0)
+    one = msgspec.structs.replace(CALM, carry_over=carried)
+    warned = warnings_of(record(blocks=0), [one], None, {})
     assert [one.code for one in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].summary
     assert "--washout" in warned[0].hint

@@ -203,9 +203,9 @@ def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, times_out=frozenset({1}))
     document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan_of()))))
     comparison = document.comparisons[0]
-    assert (comparison.verdict, comparison.ratio, comparison.blocks) == ("slower", None, 8)
+    assert (comparison.verdict, comparison.ratio, comparison.blocks) == ("slower", None, 7)
     assert comparison.probability_slower == 1.0
-    assert document.conditions[1].failures == 9
+    assert document.conditions[1].failures == 8
     assert document.conditions[1].metrics == {}
     assert b"Infinity" not in encode(document)
 

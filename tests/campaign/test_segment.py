@@ -41,6 +41,7 @@ class ScriptedJudge:
     reason: Literal["verdict", "precision"] = "verdict"
     seen: int = 0
     excused: frozenset[int] = frozenset()
+    forecasts: tuple[int, ...] = ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         self.seen += 1
@@ -59,6 +60,9 @@ class ScriptedJudge:
 
     def earliest_block(self) -> int:
         return 1
+
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        return self.forecasts
 
 
 @dataclass

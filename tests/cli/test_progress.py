@@ -22,7 +22,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
     # A slower clock for the bar: to draw it at every trial would take most of the test.
     stage.start(study(budget_s=62.0), Bar(console, clock=lambda: stage.clock() / 20.0))
     screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "")
-    assert re.search(r"200 conditions, 5\.\d+ s a block: first verdicts after about 4\d", screen)
+    assert re.search(r"200 conditions, 5\.\d+ s a block: first verdicts after about 3\d", screen)
     frames = screen.split("candidate")[1:]
     assert all(len(frame.splitlines()) <= ROWS for frame in frames)
     assert "and 157 more, 157 of them open" in frames[0]

@@ -12,6 +12,7 @@ use equipoise_kernel::clock::monotonic_ns;
 use crate::contain::KILL_TIMEOUT_NS;
 use crate::conversation::{poll, watch};
 use crate::protocol::Report;
+use crate::reading::cannot_read;
 use crate::spawn::Started;
 
 /// How a trial came to an end.
@@ -81,11 +82,6 @@ fn enter_usage(report: &mut Report, usage: &libc::rusage) {
             report.lacks(field, reason);
         }
     }
-}
-
-/// Returns what turns an error into the reason why a file cannot be read.
-pub fn cannot_read(path: &str) -> impl Fn(io::Error) -> String + '_ {
-    move |error| format!("cannot read {path}: {error}")
 }
 
 fn seconds(time: libc::timeval) -> f64 {

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::account::cannot_read;
 use crate::clone::CAN_ENTER_CGROUP;
+use crate::reading::cannot_read;
 
 const PREFIX: &str = "equipoise-";
 

@@ -24,6 +24,7 @@ mod options;
 mod output;
 mod perf;
 mod protocol;
+mod reading;
 mod serve;
 mod settings;
 mod signals;

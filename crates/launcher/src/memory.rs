@@ -5,7 +5,7 @@ use std::io;
 
 use equipoise_kernel::call::check;
 
-use crate::account::cannot_read;
+use crate::reading::cannot_read;
 
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR: &str = "/proc/self/clear_refs";

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::blas::{BLAS, Blas};
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::residual;
+use crate::workload::Workload;
 use equipoise_random::Draws;
 
 pub const WORKLOAD: Workload = Workload {

@@ -5,12 +5,12 @@
 
 use std::time::Instant;
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::memory::Held;
 use crate::metrics::Report;
 use crate::problem::Problem;
+use crate::workload::Workload;
 use equipoise_random::Xorshift64;
 
 pub const WORKLOAD: Workload = Workload {

@@ -18,12 +18,12 @@ use std::time::Instant;
 
 use equipoise_matching::Pairs;
 
-use crate::Workload;
 use crate::arguments::{Options, to_usize};
 use crate::blas::{BLAS, Blas};
 use crate::memory::{Held, minor_faults};
 use crate::metrics::Report;
 use crate::problem::Problem;
+use crate::workload::Workload;
 
 use self::data::{COVARIATES, Data};
 use self::fitness::Balance;

@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::words::{read_count, words};
+use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
     name: "hashwalk",

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::blas::{BLAS, Blas, Lapack};
 use crate::dgemm::random_matrix;
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::residual;
+use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
     name: "invert",

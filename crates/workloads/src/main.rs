@@ -19,6 +19,7 @@ mod spin;
 mod step;
 mod words;
 mod wordsearch;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -27,20 +28,8 @@ use equipoise_reporting::program::{find, finish};
 use equipoise_reporting::{arguments, metrics, problem};
 use lexopt::{Arg, Parser};
 
-use crate::metrics::Report;
 use crate::problem::Problem;
-
-/// One built-in workload.
-pub struct Workload {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// One line for `--list`.
-    pub summary: &'static str,
-    /// Text for `--help`.
-    pub help: &'static str,
-    /// Reads its options and does the work.
-    pub run: fn(&mut Options) -> Result<Report, Problem>,
-}
+use crate::workload::Workload;
 
 /// Every workload. A new one is its own file and one line here.
 const WORKLOADS: [Workload; 9] = [

@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use crate::Workload;
 use crate::arguments::{Options, parse_number, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::calls::system_calls;
@@ -15,6 +14,7 @@ use crate::memory::{Held, minor_faults};
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::step::{Step, smallest_returned};
+use crate::workload::Workload;
 use equipoise_random::Xorshift64;
 
 pub const WORKLOAD: Workload = Workload {

@@ -6,11 +6,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crate::Workload;
 use crate::arguments::{Options, to_usize};
 use crate::memory::{Held, minor_faults};
 use crate::metrics::Report;
 use crate::problem::Problem;
+use crate::workload::Workload;
 use equipoise_random::Draws;
 
 pub const WORKLOAD: Workload = Workload {

@@ -3,10 +3,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::metrics::Report;
 use crate::problem::Problem;
+use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
     name: "spin",

@@ -8,11 +8,11 @@ use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;
 use std::time::Instant;
 
-use crate::Workload;
 use crate::arguments::Options;
 use crate::metrics::Report;
 use crate::problem::Problem;
 use crate::words::{read_count, words};
+use crate::workload::Workload;
 
 pub const WORKLOAD: Workload = Workload {
     name: "wordsearch",

@@ -87,7 +87,9 @@ def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
         ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(
-            blocks=certifying.blocks if equal else certifying.injected_blocks, budget_s=1e9
+            blocks=certifying.blocks if equal else certifying.injected_blocks,
+            budget_s=1e9,
+            min_seconds=0.0,
         ),
         judgement=Judgement(alpha=certifying.alpha, min_effect=0.0 if equal else 1.0),
         seed=fresh_seed(),

@@ -37,7 +37,6 @@ from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
     complete_blocks,
-    cut_blocks,
     is_unavailable,
     known_values,
     left_out_because,
@@ -81,6 +80,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     steady = steady_comparisons(plan, blocks, by_condition.iterations) if ours else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
+    gate = gate_result(plan, blocks)
     samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
@@ -91,14 +91,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            *warnings_of(record, primary, control, cut_blocks(record, blocks)),
+            *warnings_of(record, primary, control, blocks, gate),
             *unknown,
             *threats(imported),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
         imported=imported,
-        gate=gate_result(plan, blocks),
+        gate=gate,
         more_is_better=tuple(
             dict.fromkeys(one.metric for one in samples if one.better == "higher")
         ),

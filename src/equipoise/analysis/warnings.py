@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from equipoise.analysis.comparisons import Blocks
+from equipoise.campaign.blocks import block_seconds, cut_blocks
+from equipoise.campaign.progress import nearest_enough
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.result import Comparison, ControlResult
+from equipoise.model.result import Comparison, ControlResult, GateResult
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
@@ -15,16 +18,21 @@ INFLATED_UP_TO = "a fifth"
 
 
 def warnings_of(
-    record: RunRecord, comparisons: Sequence[Comparison], control: ControlResult | None, cut: int
+    record: RunRecord,
+    comparisons: Sequence[Comparison],
+    control: ControlResult | None,
+    blocks: Blocks,
+    gate: GateResult | None = None,
 ) -> tuple[CampaignWarning, ...]:
     """Return the warnings of the campaign and those that its numbers give.
 
     Parameters
     ----------
-    cut
-        Measured blocks that were begun and not completed.
+    blocks
+        Complete blocks of the record.
     """
     warnings = list(dict.fromkeys(record.notices))
+    cut = cut_blocks(record, blocks)
 
     def warn(code: str, summary: str, hint: str) -> None:
         warnings.append(CampaignWarning(code, summary, hint))
@@ -66,7 +74,44 @@ def warnings_of(
                 "the campaign stopped as soon as it was certain",
                 "--precision 1 goes on until the interval is 1 % wide",
             )
+    called: list[str] = (
+        [one.verdict for one in comparisons] if gate is None else [row.outcome for row in gate.rows]
+    )
+    measured_s = sum(map(block_seconds, blocks.values()))
+    least_s = record.plan.stopping.min_seconds
+    if measured_s < least_s and record.segments and any(one != "undecided" for one in called):
+        warn(
+            "short_time",
+            f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
+            "and the verdict may be another at another moment",
+            f"allow more blocks and more time, so that it measures for {least_s:g} s",
+        )
+    near = None if gate is not None else _near_verdict(record, comparisons, len(blocks))
+    if near is not None:
+        warn("verdict_near", *near)
     return tuple(warnings)
+
+
+def _near_verdict(
+    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+) -> tuple[str, str] | None:
+    """Return what a little more than the budget would decide, and how to go on."""
+    if not blocks or not record.segments or record.segments[-1].stopped_because != "budget":
+        return None
+    spent_s = sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+    forecasts = [one.blocks_to_go for one in comparisons if one.blocks_to_go is not None]
+    block_s = spent_s / blocks
+    more = nearest_enough(forecasts, block_s, record.plan.stopping.budget_s)
+    if more is None:
+        return None
+    decided = sum(one <= more for one in forecasts)
+    what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
+    return (
+        f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
+        f"({more * block_s:.2g} s) would probably decide {what}",
+        f"equipoise resume {record.id}"
+        + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
+    )
 
 
 def _stopped_at_once(record: RunRecord) -> bool:

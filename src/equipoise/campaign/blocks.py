@@ -72,6 +72,19 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
     }
 
 
+def block_seconds(block: Iterable[Trial]) -> float:
+    """Return the seconds from the start of a block's first trial to the end of its last.
+
+    Pauses between blocks are left out, so a campaign that was resumed has the same sum as one
+    that ran without a pause.
+    """
+    starts, ends = [], []
+    for trial in block:
+        starts.append(trial.started_at)
+        ends.append(trial.started_at + (trial.accounting.wall_s or 0.0))
+    return max(0.0, max(ends) - min(starts)) if starts else 0.0
+
+
 def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
     """Return why a trial is not analysed; ``None`` if it is."""
     if trial.phase == "warmup":

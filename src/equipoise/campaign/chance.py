@@ -18,6 +18,7 @@ from equipoise.design.chance import (
     not_tried,
     sources_here,
 )
+from equipoise.design.limits import WHAT_VARIES_BLOCKS
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random
@@ -44,9 +45,10 @@ def hold_sources_of_chance(plan: Plan) -> tuple[Plan, tuple[CampaignWarning, ...
             f"--what-varies examines one command, not {len(plan.conditions)}",
             hint="leave out --control and all commands but one",
         )
-    if plan.stopping.blocks < LEAST_BLOCKS:
+    blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
+    if blocks < LEAST_BLOCKS:
         raise UnusableInput(
-            f"--what-varies with {plan.stopping.blocks} blocks can tell nothing",
+            f"--what-varies with {blocks} blocks can tell nothing",
             hint=f"give at least --blocks {LEAST_BLOCKS}",
         )
     environment = own_environment()
@@ -62,7 +64,11 @@ def hold_sources_of_chance(plan: Plan) -> tuple[Plan, tuple[CampaignWarning, ...
         sources = (*sources, order)
     conditions = holding_one_at_a_time(plan.conditions[0], sources)
     # Nothing is compared, so the number of blocks depends on no measured time.
-    return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), warnings
+    stopping = replace(plan.stopping, blocks=blocks)
+    return (
+        replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=(), stopping=stopping),
+        warnings,
+    )
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.interim import InterimAnalysis, latest_analysed
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -208,12 +208,13 @@ def resume(
             # To continue would drop the block in which one condition failed (rule 1).
             check_for_failure(plan, trial, judge)
         blocks = complete_blocks(record.draws, record.trials)
-        for block in blocks.values():
+        for number, block in enumerate(blocks.values(), start=1):
             judge.add(block)
-        judge.analyse()
+            if number == latest_analysed(len(blocks)):
+                judge.analyse()
         if judge.stop_reason() is not None:
             return run_id
-        if len(blocks) >= stopping.blocks:
+        if stopping.blocks is not None and len(blocks) >= stopping.blocks:
             raise UnusableInput(
                 f"run {run_id} has its {len(blocks)} blocks already",
                 hint=f"ask for more: equipoise resume {run_id} --blocks {2 * len(blocks)}",

@@ -6,13 +6,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.campaign.blocks import QUANTA, add_block, read_block
+from equipoise.campaign.blocks import QUANTA, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import judge_gate
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
+from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 
@@ -24,11 +24,22 @@ class _Interim(Struct, frozen=True):
 
 
 ANALYSE_EVERY_BLOCK = 256
-"""Number of blocks up to which a gate is analysed after each. From then on it is analysed whenever
-the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use up the
-budget of a gate of thousands of short trials. When it happens depends on the number of blocks
-alone, and an answer that was known in between stays known."""
+"""Number of blocks up to which a campaign is analysed after each. From then on it is analysed
+whenever the blocks have grown by 1/64: an analysis takes as long as there are blocks, and would use
+up the budget of a campaign of thousands of short trials."""
 GROWTH = 64
+
+
+def latest_analysed(block: int) -> int:
+    """Return the last block, up to this one, after which a campaign is analysed.
+
+    It depends on the number of blocks alone, so a campaign that is read back is analysed after the
+    same blocks as one that ran on.
+    """
+    latest = min(block, ANALYSE_EVERY_BLOCK)
+    while block > ANALYSE_EVERY_BLOCK and latest + latest // GROWTH <= block:
+        latest += latest // GROWTH
+    return latest
 
 
 class InterimAnalysis:
@@ -47,7 +58,7 @@ class InterimAnalysis:
             for _, metric in self._compared
         )
         self._blocks = 0
-        self._analysed_at = 0
+        self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
         self._known: VerdictCache = {}
 
@@ -57,12 +68,12 @@ class InterimAnalysis:
         for (contrast, metric), pairs in zip(self._compared, self._pairs, strict=True):
             add_block(pairs, read[metric], contrast, self._plan)
         self._blocks += 1
+        self._seconds += block_seconds(block)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return the status of each comparison; analyse the blocks anew if that is due."""
-        if self._is_due():
+        if not self._latest or self._blocks == latest_analysed(self._blocks):
             self._latest = self._judged()
-            self._analysed_at = self._blocks
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             ComparisonStatus(
@@ -87,10 +98,10 @@ class InterimAnalysis:
         gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
 
-    def _is_due(self) -> bool:
-        if self._plan.gated is None or self._blocks <= ANALYSE_EVERY_BLOCK:
-            return True
-        return self._blocks >= self._analysed_at + self._analysed_at // GROWTH
+    @property
+    def has_measured_enough(self) -> bool:
+        """Whether the blocks have taken the least time before a verdict."""
+        return self._seconds >= self._stopping.min_seconds
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return why no further block is needed; ``None`` while one is."""
@@ -127,8 +138,25 @@ class InterimAnalysis:
         """Return the number of the first block after which a verdict is possible."""
         return earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
 
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Forecast how many more blocks would decide each open comparison.
+
+        Comparisons without a forecast, and those at a gate, are left out.
+        """
+        judgement = self._plan.judgement
+        effect, alpha = judgement.min_effect, judgement.alpha
+        if self._plan.gated is not None:
+            return ()
+        judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        forecasts = blocks_to_go(
+            self._pairs, judged, min_effect=effect, alpha=alpha, seed=self._plan.seed
+        )
+        return tuple(one for one in forecasts if one is not None)
+
     def _is_answered(self, one: _Interim) -> bool:
         stopping = self._stopping
         if one.judged.blocks < stopping.min_blocks or not one.answered:
+            return False
+        if not self.has_measured_enough:
             return False
         return stopping.precision is None or is_precise(one.judged, stopping.precision)

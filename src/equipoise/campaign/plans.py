@@ -21,9 +21,10 @@ from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Measure, Output, Plan, Stopping
+from equipoise.model.plan import Judgement, Measure, Output, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
+from equipoise.stats.verdict import decisive_block
 
 if TYPE_CHECKING:
     from equipoise.design.grid import Grid
@@ -84,10 +85,12 @@ def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarni
         The limits contradict each other, or this host cannot draw the layouts.
     """
     measure = study.measure
+    given = limits
     limits = limits.filled_from(
         CampaignLimits(
             blocks=measure.blocks,
             min_blocks=measure.min_blocks,
+            min_seconds=measure.min_seconds,
             budget=measure.budget_s,
             precision=measure.precision,
             alpha=measure.alpha,
@@ -96,6 +99,11 @@ def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarni
             warmup=measure.warmup,
         )
     )
+    stopping = limits.stopping(Stopping(leave_out_decided=True))
+    if not grid.contrasts:
+        stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
+    elif measure.reaches_verdicts:
+        stopping = _with_room_for_verdicts(stopping, given, len(grid.contrasts), limits.alpha)
     plan = Plan(
         study=study.name,
         conditions=grid.conditions,
@@ -104,13 +112,28 @@ def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarni
             washout=measure.washout,
             ignore_failure=measure.ignore_failure,
         ),
-        stopping=limits.stopping(Stopping(blocks=STUDY_BLOCKS, leave_out_decided=True)),
+        stopping=stopping,
         judgement=limits.judgement(measure.metrics),
         seed=_seed(limits),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
     )
     return over_layouts(plan, measure.layouts, measure.aslr)
+
+
+def _with_room_for_verdicts(
+    stopping: Stopping, given: CampaignLimits, comparisons: int, alpha: float | None
+) -> Stopping:
+    """Return limits that leave each comparison as many blocks as a verdict on it alone needs.
+
+    A limit that the user gave stays what it is.
+    """
+    needed = decisive_block(Judgement().alpha if alpha is None else alpha, comparisons)
+    if given.blocks is None and stopping.blocks is not None:
+        stopping = replace(stopping, blocks=max(stopping.blocks, needed))
+    if given.budget is None:
+        stopping = replace(stopping, blocks_before_budget=needed)
+    return stopping
 
 
 def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:

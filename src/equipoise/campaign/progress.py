@@ -70,6 +70,26 @@ class ProgressListener:
         """Hear that the segment ended, for whatever reason."""
 
 
+MOST_PATIENCE = 0.5
+"""Part of the budget again that a verdict may take and still be near."""
+
+
+def nearest_enough(forecasts: Sequence[int], block_s: float, budget_s: float) -> int | None:
+    """Return how many more blocks decide every comparison whose verdict is near; ``None`` if none.
+
+    A verdict is near where it takes less than half of the budget again.
+
+    Parameters
+    ----------
+    forecasts
+        Forecast number of blocks of each open comparison.
+    block_s
+        Seconds that a block takes.
+    """
+    near = [blocks for blocks in forecasts if blocks * block_s < MOST_PATIENCE * budget_s]
+    return max(near, default=None)
+
+
 LEAST_TRIALS = 5
 _REACH = 2.0
 """Standard errors to either side: covers 95 % for similar trials, and some 80 % where they differ a

@@ -7,7 +7,13 @@ from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
-from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
+from equipoise.campaign.progress import (
+    MOST_PATIENCE,
+    CampaignProgress,
+    ComparisonStatus,
+    ProgressListener,
+    nearest_enough,
+)
 from equipoise.design.coin import draw_block
 from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.trials import TrialReport
@@ -60,6 +66,9 @@ class Judge(Protocol):
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
 
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Forecast how many more blocks would decide each open comparison, where one can tell."""
+
 
 class SegmentInProgress(Struct):
     """Runs blocks until there is a reason to stop.
@@ -89,6 +98,8 @@ class SegmentInProgress(Struct):
     next_warmup: int = 1
     next_block: int = 1
     _warned: set[tuple[str, int]] = field(default_factory=set)
+    _last_block: int | None = None
+    """Block after which a budget that is used up ends the segment; known from then on."""
 
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
@@ -143,10 +154,26 @@ class SegmentInProgress(Struct):
         if settled is not None:
             return settled
         stopping = self.stopping
-        if complete >= stopping.blocks:
+        if stopping.blocks is not None and complete >= stopping.blocks:
             return "block limit"
-        may_stop = complete >= stopping.min_blocks or not stopping.min_blocks_explicit
-        return "budget" if elapsed_s >= stopping.budget_s and may_stop else None
+        least = max(
+            stopping.min_blocks if stopping.min_blocks_explicit else 0,
+            stopping.blocks_before_budget,
+        )
+        if elapsed_s < stopping.budget_s or complete < least:
+            return None
+        if self._last_block is None:
+            ran, took_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
+            self._last_block = complete + self._patience(took_s / ran)
+        too_long = elapsed_s >= (1.0 + MOST_PATIENCE) * stopping.budget_s
+        return "budget" if complete >= self._last_block or too_long else None
+
+    def _patience(self, block_s: float) -> int:
+        """Return how many blocks run beyond the budget: to a verdict that is near, or none."""
+        if not self.stopping.patient:
+            return 0
+        forecasts = self.judge.blocks_to_verdict()
+        return nearest_enough(forecasts, block_s, self.stopping.budget_s) or 0
 
     def _warn_of(self, report: TrialReport) -> None:
         """Record the first warning of its kind about a condition; later ones differ in details."""

@@ -12,6 +12,7 @@ from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.design.commands import CompareOptions, parameters_from
+from equipoise.design.limits import WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
 
@@ -72,7 +73,8 @@ DEFAULT_SHELL = "/bin/sh"
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
 @options.layout_options
-@options.stopping_options()
+@options.stopping_options(f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies")
+@options.patient_option
 @options.judging_options()
 @options.ledger_option
 @options.durable_option

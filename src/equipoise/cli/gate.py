@@ -21,7 +21,7 @@ from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import GATE_BLOCKS, GATE_MIN_EFFECT, metric_names
+from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.record import CampaignWarning
@@ -83,7 +83,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="1; 0 with --kind, which runs each once to see what it reports",
 )
 @options.timeout_option
-@options.stopping_options(str(GATE_BLOCKS))
+@options.stopping_options()
 @options.judging_options(GATE_MIN_EFFECT)
 @options.ledger_option
 @options.report_option

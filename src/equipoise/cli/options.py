@@ -198,12 +198,22 @@ def warmup_option(
     return number_option("-w", "--warmup", metavar="N", help=explanation, **settings)
 
 
-def stopping_options(blocks: str = "200", min_blocks: str = "5", budget: str = "60") -> Option:
-    """Return ``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``.
+patient_option = click.option(
+    "--patient",
+    is_flag=True,
+    default=None,
+    help="Exceed the budget, by less than half, where a forecast says that a verdict is near.",
+)
+
+
+def stopping_options(
+    blocks: str = "no limit", min_blocks: str = "5", min_seconds: str = "1", budget: str = "60"
+) -> Option:
+    """Return the options that say when a campaign ends; unset is ``None``.
 
     Parameters
     ----------
-    blocks, min_blocks, budget
+    blocks, min_blocks, min_seconds, budget
         Defaults, as the help shows them.
     """
     return options_of(
@@ -213,6 +223,12 @@ def stopping_options(blocks: str = "200", min_blocks: str = "5", budget: str = "
             metavar="N",
             show_default=min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
+        ),
+        number_option(
+            "--min-seconds",
+            metavar="SECONDS",
+            show_default=min_seconds,
+            help="Look for a verdict once the blocks took so long; 0 for at once.",
         ),
         number_option(
             "--budget",

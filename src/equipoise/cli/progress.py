@@ -6,6 +6,7 @@ here runs by itself while trials run: a thread that redraws would run beside the
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,7 +108,7 @@ class Bar(ProgressListener):
         )
         self._task: TaskID | None = None
         self._budget_s = 0.0
-        self._blocks = 0
+        self._blocks: int | None = None
         self._drawn_at = 0.0
         self._forecast: StudyForecast | None = None
 
@@ -118,9 +119,8 @@ class Bar(ProgressListener):
         self._budget_s, self._blocks = plan.stopping.budget_s, plan.stopping.blocks
         earliest = max(earliest_block, plan.stopping.min_blocks)
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
-        self._say(
-            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}"
-        )
+        blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
+        self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
         # A later block of a campaign that explains holds a part of the conditions only.
         if len(plan.conditions) > PAIR and plan.explains is None:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
@@ -152,9 +152,13 @@ class Bar(ProgressListener):
         if len(statuses) > 1:
             rows = self._console.height - LINES_OF_THE_BAR
             self._progress.table = status_table(statuses, rows)
-        part = max(progress.elapsed_s / self._budget_s, progress.blocks / self._blocks)
+        part = progress.elapsed_s / self._budget_s
+        of = ""
+        if self._blocks is not None:
+            part = max(part, progress.blocks / self._blocks)
+            of = f"/{self._blocks}"
         left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
-        text = f"block {progress.blocks}/{self._blocks}, at most {left} left"
+        text = f"block {progress.blocks}{of}, at most {left} left"
         if statuses:
             # An undecided comparison keeps the campaign going.
             undecided = (status for status in statuses if status.verdict in OPEN)
@@ -234,7 +238,9 @@ class StudyForecast:
         self._conditions = len(plan.conditions)
         self._compares = bool(plan.contrasts)
         self._budget_s = plan.stopping.budget_s
-        self._blocks = plan.stopping.blocks - blocks_before
+        stopping = plan.stopping
+        self._blocks = math.inf if stopping.blocks is None else stopping.blocks - blocks_before
+        self._before_budget = stopping.blocks_before_budget - blocks_before
         self._earliest = max(1, earliest - blocks_before)
         self._about_s = about_s
         self._seconds: list[float] = []
@@ -298,12 +304,13 @@ class StudyForecast:
 
     def _then(self, block_s: float) -> str:
         # The last block begins before the budget is spent.
-        end_s = min(self._budget_s + block_s, self._blocks * block_s)
+        budget_s = max(self._budget_s + block_s, self._before_budget * block_s)
+        end_s = min(budget_s, self._blocks * block_s)
         end = f"the end after at most {waiting_time(end_s)}"
         if not self._compares:
             return end
         first_s = self._earliest * block_s
-        if first_s > self._budget_s + block_s:
+        if first_s > budget_s:
             end = f"too long for the budget: --budget {2 * first_s:.0f}"
         return f"first verdicts after about {waiting_time(first_s)}, {end}"
 

@@ -17,7 +17,8 @@ from equipoise.why.campaigns import judge_of
 
 @click.command("resume")
 @click.argument("run")
-@options.stopping_options(*["the campaign's"] * 3)
+@options.stopping_options(*["the campaign's"] * 4)
+@options.patient_option
 @options.ledger_option
 @options.durable_option
 @options.hyperfine_exports

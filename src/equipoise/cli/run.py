@@ -68,8 +68,12 @@ BUILDS = "builds"
 )
 @options.layout_options
 @options.stopping_options(
-    f"the study's, or {STUDY_BLOCKS}", "the study's, or 5", "the study's, or 60"
+    f"the study's; {STUDY_BLOCKS} if it compares nothing",
+    "the study's, or 5",
+    "the study's, or 1",
+    "the study's, or 60",
 )
+@options.patient_option
 @options.judging_options(of_study=True)
 @options.ledger_option
 @options.durable_option

@@ -25,6 +25,7 @@ def quick_form(study: Study) -> Study:
         measure,
         budget_s=quick.budget_s or measure.budget_s,
         blocks=quick.blocks or measure.blocks,
+        reaches_verdicts=True,
         about_s=None,
     )
     if quick.command is not None:

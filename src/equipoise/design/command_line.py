@@ -176,10 +176,13 @@ def _measuring(measure: Measure) -> Iterator[str]:
 
 def _stopping(stopping: Stopping) -> Iterator[str]:
     """Yield all but the budget, whose default depends on the command."""
+    if stopping.patient:
+        yield "--patient"
     min_blocks = stopping.min_blocks if stopping.min_blocks_explicit else None
-    return _changed(
-        ("--blocks", stopping.blocks, Stopping().blocks),
+    yield from _changed(
+        ("--blocks", stopping.blocks, None),
         ("--min-blocks", min_blocks, None),
+        ("--min-seconds", stopping.min_seconds, Stopping().min_seconds),
         ("--precision", stopping.precision, None),
     )
 

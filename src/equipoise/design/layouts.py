@@ -42,7 +42,7 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
             )
     min_blocks = BLOCKS_IN_EACH * count
     stopping = plan.stopping
-    if stopping.blocks < min_blocks:
+    if stopping.blocks is not None and stopping.blocks < min_blocks:
         raise UnusableInput(
             f"{stopping.blocks} blocks are too few for {count} layouts",
             hint=f"allow --blocks {min_blocks}: at least two for each layout",

@@ -19,10 +19,9 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Stopping
 
 STUDY_BLOCKS = 1000
-"""Default maximum of a study. Its budget ends it rather than this number, because later blocks
-hold only the comparisons that are still open."""
-GATE_BLOCKS = 100_000
-"""Default maximum of a gate: more than its default budget has room for."""
+"""Default maximum of a study that compares nothing: no verdict ends it."""
+WHAT_VARIES_BLOCKS = 200
+"""Default maximum of `compare --what-varies`, which compares nothing either."""
 GATE_MIN_EFFECT = 2.0
 """Default smallest effect of a gate, in percent."""
 MOST_BLOCKS = 1_000_000_000
@@ -72,6 +71,7 @@ class NumberRange(Struct, frozen=True):
 RANGES = {
     "blocks": NumberRange(1, MOST_BLOCKS, whole=True),
     "min_blocks": NumberRange(1, MOST_BLOCKS, whole=True),
+    "min_seconds": NumberRange(0),
     "budget": NumberRange(0, above_low=True),
     "precision": NumberRange(0, above_low=True),
     "alpha": NumberRange(0, 0.5, above_low=True),
@@ -102,6 +102,8 @@ class CampaignLimits(Struct, frozen=True):
     """Maximum number of blocks."""
     min_blocks: int | None = None
     """Number of blocks before the first verdict; a given one beats the budget."""
+    min_seconds: float | None = None
+    """Seconds of measured blocks before the first verdict; 0 for none."""
     budget: float | None = None
     """Seconds."""
     precision: float | None = None
@@ -113,10 +115,12 @@ class CampaignLimits(Struct, frozen=True):
     """Seconds of one trial."""
     warmup: int | None = None
     seed: int | None = None
+    patient: bool | None = None
+    """Whether to exceed the budget where a verdict is near."""
 
     def __post_init__(self) -> None:
         """Check every number."""
-        for name in self.__struct_fields__:
+        for name in RANGES.keys() & {*self.__struct_fields__}:
             check_number(name, getattr(self, name))
 
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
@@ -126,21 +130,30 @@ class CampaignLimits(Struct, frozen=True):
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.
 
-        Raise `UnusableInput` if the minimum number of blocks is above the maximum.
+        Raise `UnusableInput` if a minimum that is given is above its maximum.
         """
         chosen = {
             "blocks": self.blocks,
             "min_blocks": self.min_blocks,
             "min_blocks_explicit": None if self.min_blocks is None else True,
+            "min_seconds": self.min_seconds,
             "budget_s": self.budget,
+            "blocks_before_budget": None if self.budget is None else 0,
+            "patient": self.patient,
             "precision": self.precision,
         }
         stopping = _with_known(default or Stopping(), chosen)
-        if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
+        most = stopping.blocks
+        if most is not None and stopping.min_blocks_explicit and stopping.min_blocks > most:
             raise UnusableInput(
-                f"the minimum of {stopping.min_blocks} blocks is above the maximum of "
-                f"{stopping.blocks}",
+                f"the minimum of {stopping.min_blocks} blocks is above the maximum of {most}",
                 hint="lower --min-blocks or raise --blocks",
+            )
+        if self.min_seconds is not None and self.min_seconds > stopping.budget_s:
+            raise UnusableInput(
+                f"the minimum of {self.min_seconds:g} s is above the budget of "
+                f"{stopping.budget_s:g} s",
+                hint="lower --min-seconds or raise --budget",
             )
         return stopping
 

@@ -347,13 +347,17 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def _plan(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, and no version of the engine; it adjusted by nothing.
+    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict; it
+    adjusted by nothing.
     """
     stored = from_text(text)
     match stored:
         case {"judgement": dict() as judgement}:
             judgement.setdefault("engine", FIRST_ENGINE)
             judgement.setdefault("adjust_by", [])
+    match stored:
+        case {"stopping": dict() as stopping}:
+            stopping.setdefault("min_seconds", 0.0)
     match stored:
         case {"explains": {"causes": [*causes]}}:
             for cause in causes:

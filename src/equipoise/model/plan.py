@@ -180,8 +180,8 @@ class Measure(Struct, frozen=True):
 class Stopping(Struct, frozen=True):
     """When a campaign ends."""
 
-    blocks: int = 200
-    """Largest number of blocks."""
+    blocks: int | None = None
+    """Largest number of blocks; by default the budget alone is the limit."""
     min_blocks: int = 5
     min_blocks_explicit: bool = False
     """An explicit minimum beats the budget."""
@@ -190,6 +190,14 @@ class Stopping(Struct, frozen=True):
     """Go on until the interval is at most this wide, in percent."""
     leave_out_decided: bool = False
     """Whether only conditions with open comparisons run on, so that these get the budget."""
+    min_seconds: float = 1.0
+    """Seconds of measured blocks before the first verdict: a shorter campaign sees one moment of
+    the machine. It only delays a stop; the block limit and the budget end a campaign before it."""
+    blocks_before_budget: int = 0
+    """Number of blocks that run even if they exceed the budget."""
+    patient: bool = False
+    """Whether the campaign exceeds its budget, by less than half, where a forecast says that a
+    verdict is that near."""
 
 
 COVARIATES_BEFORE_TRIAL = ("load_1_minute", "temperature_c")

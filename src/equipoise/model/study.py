@@ -183,6 +183,7 @@ class StudyMeasure:
     budget_s: float | None = None
     blocks: int | None = None
     min_blocks: int | None = None
+    min_seconds: float | None = None
     precision: float | None = None
     warmup: int | None = None
     timeout_s: float | None = None
@@ -194,6 +195,8 @@ class StudyMeasure:
     """Number of layouts in which it is compared."""
     aslr: Literal["drawn", "on", "off"] | None = None
     """Whether the kernel draws the addresses in them."""
+    reaches_verdicts: bool = False
+    """Whether the study's own limits allow as many blocks as its comparisons need for verdicts."""
 
 
 Exclusion = dict[str, tuple[str, ...]]

@@ -94,10 +94,12 @@ def times(ratio: float) -> str:
     return f"×{significant(ratio)}"
 
 
-def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int) -> str:
+def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int | None) -> str:
     """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
-    by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
+    by_blocks = by_budget
+    if blocks and block_limit is not None:
+        by_blocks = elapsed_s / blocks * max(0, block_limit - blocks)
     minutes, seconds = divmod(round(min(by_budget, by_blocks)), 60)
     return f"{minutes}:{seconds:02d}"
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import find_program
-from equipoise.design.limits import GATE_BLOCKS, GATE_MIN_EFFECT, CampaignLimits
+from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
@@ -158,7 +158,7 @@ def gate_plan(
             warmup=default_warmup if limits.warmup is None else limits.warmup,
             counters=counters_among(metrics),
         ),
-        stopping=limits.stopping(Stopping(blocks=GATE_BLOCKS, leave_out_decided=True)),
+        stopping=limits.stopping(Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics, Judgement(min_effect=GATE_MIN_EFFECT)),
         seed=fresh_seed() if limits.seed is None else limits.seed,
         chosen_contrasts=contrasts,

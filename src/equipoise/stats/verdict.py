@@ -185,6 +185,15 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
     return min(_blocks_to_win(level) for level in levels)
 
 
+def decisive_block(alpha: float, comparisons: int) -> int:
+    """Return the least number of blocks that can decide one comparison while all others are open.
+
+    It is alone at level alpha/K; `earliest_block` assumes that all are decided at once.
+    """
+    check_alpha(alpha)
+    return _blocks_to_win(alpha / max(1, comparisons))
+
+
 def blocks_to_go(
     comparisons: Sequence[PairedBlocks],
     judged: Sequence[ComparisonVerdict],

@@ -102,6 +102,7 @@ def plan_and_seconds(
                 weight=truth.weight,
             )
         )
+    stopping = msgspec.structs.replace(stopping, min_seconds=0.0)
     plan = plan_of(*names, stopping=stopping, judgement=Judgement(alpha=alpha), seed=seed)
     causes = tuple(cause_of(f"cause {number}") for number in range(len(truths)))
     explains = ExperimentPlan("20260301-101500-ab12", causes, tuple(attempts))
@@ -121,7 +122,7 @@ def campaign(
     noises = noise(generator)
     draws: list[Draw] = []
     trials: list[Trial] = []
-    for block in range(1, plan.stopping.blocks + 1):
+    for block in range(1, (plan.stopping.blocks or 200) + 1):
         draw = draw_block(plan, "measured", block, judge.needed_conditions("measured", block))
         ran = tuple(
             trial_of(draw, place, seconds[condition] * math.exp(next(noises)))

@@ -151,6 +151,7 @@ class _Measure(Form, frozen=True):
     budget: Positive | None = None
     blocks: Count | None = None
     min_blocks: Count | None = None
+    min_seconds: NotNegative | None = None
     precision: Positive | None = None
     warmup: Warmup | None = None
     timeout: Positive | None = None

@@ -94,8 +94,18 @@ class Experiment:
         """Return the least number of blocks after which the gap can be called."""
         return self._gap.earliest_block()
 
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Return no forecast: what an intervention will close cannot be foreseen."""
+        return ()
+
     def _open(self) -> list[Attempt]:
-        return [each for each in self._attempts if not each.is_settled(self._min_blocks)]
+        may_settle = self._gap.has_measured_enough
+        return [
+            each
+            for each in self._attempts
+            if each.ended_because is None
+            and not (may_settle and each.has_outcome(self._min_blocks))
+        ]
 
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
@@ -156,10 +166,9 @@ class Attempt:
         """End it for the first of several reasons."""
         self.ended_because = self.ended_because or because
 
-    def is_settled(self, min_blocks: int) -> bool:
-        """Return whether it needs no further block."""
-        has_outcome = len(self.blocks) >= min_blocks and is_final(self.so_far)
-        return has_outcome or self.ended_because is not None
+    def has_outcome(self, min_blocks: int) -> bool:
+        """Return whether its outcome is known after at least this many blocks."""
+        return len(self.blocks) >= min_blocks and is_final(self.so_far)
 
 
 def _weights(attempts: list[Attempt]) -> list[float]:

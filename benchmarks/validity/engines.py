@@ -1,0 +1,132 @@
+"""``python -m benchmarks.validity.engines``: blocks to a verdict, by both engines."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.validity.machine import FloatArray
+from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
+from equipoise.stats.sequence import PairedBlocks
+
+ALPHA = 0.05
+Noise = Callable[[Generator, int], FloatArray]
+"""Log times of so many trials, shape (n,)."""
+
+
+def normal(sd: float) -> Noise:
+    """Return independent normal noise."""
+    return lambda random, trials: sd * random.standard_normal(trials)
+
+
+def student(freedom: int, sd: float) -> Noise:
+    """Return Student's t with this standard deviation."""
+    scale = sd / math.sqrt(freedom / (freedom - 2))
+    return lambda random, trials: scale * random.standard_t(freedom, trials)
+
+
+def walk(step: float, sd: float) -> Noise:
+    """Return a random walk with normal noise on top."""
+    return lambda random, trials: (
+        np.cumsum(step * random.standard_normal(trials)) + sd * random.standard_normal(trials)
+    )
+
+
+def spikes(share: float, mean: float, sd: float) -> Noise:
+    """Return normal noise with exponential delays in a share of the trials."""
+    return lambda random, trials: (
+        sd * random.standard_normal(trials)
+        + (random.random(trials) < share) * random.exponential(mean, trials)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of campaigns with a true effect, and how many blocks they may have."""
+
+    name: str
+    noise: Noise
+    effect: float
+    """Percent."""
+    most_blocks: int
+    excluded: tuple[float, ...] = (0.0,)
+    """Effects in percent that must all be excluded."""
+    one_sided: bool = False
+    """Whether each side stands for itself where the engine allows it."""
+
+
+QUESTIONS = (
+    Question("1 % at sd 2 %", normal(0.02), 1.0, 1000),
+    Question("3 % at sd 2 %", normal(0.02), 3.0, 200),
+    Question("1 % at sd 0.5 %", normal(0.005), 1.0, 100),
+    Question("3 % at sd 5 %", normal(0.05), 3.0, 700),
+    Question("10 % at sd 2 %", normal(0.02), 10.0, 60),
+    Question("50 % at sd 2 %", normal(0.02), 50.0, 60),
+    Question("1 % at sd 2 %, t3", student(3, 0.02), 1.0, 1500),
+    Question("3 % at sd 2 %, t3", student(3, 0.02), 3.0, 200),
+    Question("3 % at sd 1 %, random walk of 1 %", walk(0.01, 0.01), 3.0, 200),
+    Question("3 % at sd 2 %, 1 in 10 delayed", spikes(0.1, 0.3, 0.02), 3.0, 300),
+    Question("equivalent within 1 % at sd 2 %", normal(0.02), 0.0, 1000, (-1.0, 1.0), True),
+    Question("gate of 2 %: 5 % at sd 5 %", normal(0.05), 5.0, 700, (2.0,), True),
+)
+
+
+def blocks_needed(question: Question, engine: int, random: Generator) -> int:
+    """Return the blocks until one campaign excludes what is asked; the most if it never does."""
+    blocks = question.most_blocks
+    times = question.noise(random, 2 * blocks).reshape(blocks, 2)
+    orders = random.choice(np.array([-1, 1], dtype=np.int8), blocks)
+    first = orders == 1
+    baseline = np.where(first, times[:, 0], times[:, 1])
+    candidate = np.where(first, times[:, 1], times[:, 0]) + math.log1p(question.effect / 100.0)
+    pairs = PairedBlocks(np.exp(baseline), np.exp(candidate), orders, engine=engine)
+    level = ALPHA * (pairs.rules.equivalence_levels if question.one_sided else 1.0)
+    after = [
+        pairs.engine.blocks_to_exclude(math.log1p(effect / 100.0), level)
+        for effect in question.excluded
+    ]
+    return max(blocks if count is None else count for count in after)
+
+
+def mean_blocks(question: Question, engine: int, campaigns: int, seed: int) -> tuple[float, float]:
+    """Return the mean number of blocks and its standard error, over campaigns of their own."""
+    counts = [
+        blocks_needed(question, engine, np.random.default_rng([seed, campaign]))
+        for campaign in range(campaigns)
+    ]
+    return float(np.mean(counts)), float(np.std(counts) / math.sqrt(campaigns))
+
+
+def main() -> None:
+    """Print one row for each question; both engines see the same campaigns."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.validity.engines")
+    parser.add_argument("--campaigns", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    table = Table(title="Mean blocks until the interval leaves out what is asked")
+    for heading in ("question", "first release", "now", "now / first"):
+        table.add_column(heading, justify="left" if heading == "question" else "right")
+    for question in QUESTIONS:
+        (old, old_error), (new, new_error) = (
+            mean_blocks(question, engine, options.campaigns, options.seed)
+            for engine in (FIRST_ENGINE, LATEST_ENGINE)
+        )
+        table.add_row(
+            question.name,
+            f"{old:.1f} ± {old_error:.1f}",
+            f"{new:.1f} ± {new_error:.1f}",
+            f"{new / old:.2f}",
+        )
+    Console(width=100).print(table)
+    print(f"{options.campaigns} campaigns a row, alpha {ALPHA}, seed {options.seed}")
+
+
+if __name__ == "__main__":
+    main()
