@@ -347,8 +347,8 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def _plan(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict; it
-    adjusted by nothing.
+    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict.
+    It adjusted by nothing.
     """
     stored = from_text(text)
     match stored:
