@@ -21,7 +21,7 @@ PROSE = frozenset(
     {"summary", "hint", "schema", "scope", "estimand", "disagreement", "advice_summary", "these"}
     | {"across", "notes", "paragraphs", "title", "answer", "headings", "spread_because"}
 )
-ADDED = frozenset({"engine", "equivalence_ci"})
+ADDED = frozenset({"engine", "equivalence_ci", "adjust_by", "adjusted_by"})
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})
 MOVED = (".extra_time", ".imported", "carry_over.", ".these_ci", ".across_ci")
