@@ -24,6 +24,7 @@ PROSE = frozenset(
 ADDED = frozenset(
     {"engine", "equivalence_ci", "equivalence_level", "means_veto", "ranking"}
     | {"ratio_is_constant", "ratio_segments", "resolutions", "unchanged", "in_these_layouts"}
+    | {"adjust_by", "adjusted_by"}
 )
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})

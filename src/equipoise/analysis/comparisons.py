@@ -10,13 +10,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
+from equipoise.analysis.wording import adjustment_sentence, disagreement_sentence, verdict_sentence
 from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import CarryOver, Comparison, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
@@ -29,6 +29,7 @@ from equipoise.stats.verdict import (
     blocks_to_go,
     fits_constant_ratio,
     judge,
+    judge_unadjusted,
 )
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
@@ -151,7 +152,10 @@ def _in_these_layouts(
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
-        _comparison(plan, pairing, one, more, alpha / len(pairs))
+        _with_adjustment(
+            _comparison(plan, pairing, one, more, alpha / len(pairs)),
+            adjustment_of(plan, pairing, one, len(pairs)),
+        )
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
 
@@ -252,6 +256,43 @@ def _comparison(
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
+
+
+def adjustment_of(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
+) -> Adjustment | None:
+    """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
+
+    Parameters
+    ----------
+    judged
+        Verdict on the pairing.
+    compared
+        Number of comparisons that were judged together.
+    """
+    pairs, effect = pairing.pairs, plan.judgement.min_effect
+    adjusted = pairs.engine.adjustment()
+    if adjusted is None:
+        return None
+    place, blocks, spread_ratio = adjusted
+    without = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
+    adjustment = Adjustment(
+        covariate=plan.adjust_by[place],
+        blocks=blocks,
+        spread_ratio=spread_ratio,
+        unadjusted_ratio=without.ratio,
+        unadjusted_ratio_ci=without.ratio_ci,
+        summary="",
+    )
+    sentence = adjustment_sentence(adjustment, len(pairs), more_is_better=pairing.more_is_better)
+    return replace(adjustment, summary=sentence)
+
+
+def _with_adjustment(comparison: Comparison, adjustment: Adjustment | None) -> Comparison:
+    if adjustment is None:
+        return comparison
+    summary = f"{comparison.summary} {adjustment.summary}."
+    return replace(comparison, adjusted_by=adjustment, summary=summary)
 
 
 def scope_of(plan: Plan) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, StatisticAnswer, Verdict
+from equipoise.model.result import Adjustment, Comparison, StatisticAnswer, Verdict
 
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
@@ -38,6 +38,35 @@ _COUNTS = {
     "block_writes": ("makes", "block writes"),
 }
 """Verb and noun of the metrics that are counts."""
+
+
+def adjustment_sentence(
+    adjustment: Adjustment, blocks: int, *, more_is_better: bool = False
+) -> str:
+    """Return the sentence on what adjusting by a covariate did, and the numbers without it.
+
+    A verdict needs about as many blocks as the variance of the block differences.
+
+    Parameters
+    ----------
+    adjustment
+        What the adjustment did; its own summary is not read.
+    blocks
+        Blocks of the comparison.
+    more_is_better
+        Whether the cost that the ratio compares is the inverse of the metric.
+    """
+    saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
+    effect = f"saved about {saved:.0f} % of the blocks" if saved >= 1.0 else "saved nothing"
+    ratio, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
+    if more_is_better:
+        ratio, low, high = (None if one is None else _inverse(one) for one in (ratio, high, low))
+    bounds = " to ".join("unknown" if one is None else _signed_percent(one) for one in (low, high))
+    without = "unknown" if ratio is None else f"{_signed_percent(ratio)} ({bounds})"
+    return (
+        f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
+        f"before each trial, which {effect}; unadjusted: {without}"
+    )
 
 
 def verdict_sentence(

@@ -205,6 +205,21 @@ class Stopping(Struct, frozen=True):
     verdict is that near."""
 
 
+COVARIATES_BEFORE_TRIAL = (
+    "load_1_minute",
+    "pressure_cpu_before",
+    "pressure_memory_before",
+    "pressure_io_before",
+    "steal_before",
+    "frequency_before_hz",
+    "temperature_c",
+)
+"""Covariates that are read before a trial begins; its program can move all others."""
+
+MOST_COVARIATES = 8
+"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
+
+
 class Judgement(Struct, frozen=True):
     """How the trials are judged."""
 
@@ -216,6 +231,8 @@ class Judgement(Struct, frozen=True):
     """Judged at the stop, with the false-discovery rate at alpha among them."""
     engine: int = LATEST_ENGINE
     """Version of the rules: a campaign keeps the one that it began with."""
+    adjust_by: tuple[str, ...] = COVARIATES_BEFORE_TRIAL
+    """Covariates that costs may be adjusted by: no program can move what is read before it."""
 
 
 class Plan(Struct, frozen=True):
@@ -262,6 +279,19 @@ class Plan(Struct, frozen=True):
             for group in groups.values()
             if FEWEST_RANKED <= len(group) + 1 <= MOST_RANKED
         )
+
+    @property
+    def adjust_by(self) -> tuple[str, ...]:
+        """Covariates that the conditions find alike, so that costs may be adjusted by them.
+
+        None where a hook or a server of a condition runs before its trials: that moves what is
+        read before them.
+        """
+        moved = any(
+            one.server is not None or one.hooks.setup or one.hooks.prepare
+            for one in self.conditions
+        )
+        return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

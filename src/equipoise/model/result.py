@@ -116,6 +116,22 @@ GateOutcome = Literal["slower", "passes", "undecided"]
 ``passes``: none of it does. ``undecided``: some of it does."""
 
 
+class Adjustment(Struct, frozen=True):
+    """What adjusting costs by a covariate, read before each trial, did; the numbers without it."""
+
+    covariate: str
+    """Covariate that adjusted most blocks."""
+    blocks: int
+    """Blocks that were adjusted; none before past blocks showed that it pays."""
+    spread_ratio: float
+    """Spread of the adjusted block differences over that of the differences."""
+    unadjusted_ratio: float | None
+    """Typical ratio without an adjustment."""
+    unadjusted_ratio_ci: Interval
+    """Its interval, at the level of the comparison."""
+    summary: str
+
+
 class GateRow(Struct, frozen=True):
     """One benchmark: the candidate revision against the baseline on one metric."""
 
@@ -134,6 +150,8 @@ class GateRow(Struct, frozen=True):
     """Interval that decides: each side of it stands for itself, at ``level``."""
     equivalence_level: float | None = None
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class GateResult(Struct, frozen=True):
@@ -384,6 +402,8 @@ class Comparison(Struct, frozen=True):
     """Variance of the primary metric by level; null where trials are the only level."""
     in_these_layouts: TheseLayouts | None = None
     """Null where the verdict is not about layouts in general."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class SteadyComparison(Struct, frozen=True):

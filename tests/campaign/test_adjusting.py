@@ -1,0 +1,78 @@
+"""Only what is read before a trial adjusts a verdict, and the ledger recomputes it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import primary_comparisons
+from equipoise.campaign.blocks import QUANTA, add_block, read_block
+from equipoise.ledger.rows import _plan, to_text
+from equipoise.model.plan import Condition, Hooks, Plan
+from equipoise.model.record import Draw, Trial
+from equipoise.stats.sequence import PairedBlocks
+from tests.plans import plan_of, trial_of
+
+
+def blocks_of(plan: Plan, covariate: str) -> dict[int, tuple[Trial, ...]]:
+    """Blocks whose times follow a covariate but for a little noise."""
+    generator = np.random.default_rng(3)
+    blocks = {}
+    for number in range(1, 61):
+        order = (0, 1) if generator.random() < 0.5 else (1, 0)
+        trials = []
+        for place in range(2):
+            covariate_value = generator.normal()
+            wall = math.exp(0.03 * covariate_value + 0.01 * generator.normal())
+            trial = trial_of(Draw("measured", number, order, 0), place, wall)
+            trials.append(replace(trial, covariates={covariate: covariate_value}))
+        blocks[number] = tuple(trials)
+    return blocks
+
+
+def test_a_covariate_read_before_the_trials_adjusts_and_the_result_says_so() -> None:
+    plan = plan_of()
+    (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
+    adjusted = comparison.adjusted_by
+    assert adjusted is not None
+    assert adjusted.covariate == "load_1_minute"
+    assert adjusted.spread_ratio < 0.7
+    assert "adjusted by load_1_minute, read before each trial, which saves" in comparison.summary
+
+
+def test_a_mediator_is_never_used() -> None:
+    plan = plan_of()
+    for covariate in ("run_delay_s", "steal_s", "pressure_cpu_s", "frequency_hz"):
+        (comparison,) = primary_comparisons(plan, blocks_of(plan, covariate))
+        assert comparison.adjusted_by is None
+
+
+def test_nothing_is_adjusted_where_a_condition_prepares_its_trials() -> None:
+    plan = plan_of()
+    prepared: tuple[Condition, ...] = tuple(
+        replace(condition, hooks=Hooks(prepare="true")) for condition in plan.conditions
+    )
+    plan = replace(plan, conditions=prepared)
+    (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
+    assert comparison.adjusted_by is None
+
+
+def test_an_interim_analysis_and_the_result_adjust_alike() -> None:
+    plan = plan_of()
+    blocks = blocks_of(plan, "load_1_minute")
+    pairs = PairedBlocks(quantum=QUANTA["wall_s"], engine=plan.judgement.engine)
+    for block in blocks.values():
+        add_block(pairs, read_block(block, plan), plan.contrasts[0], plan)
+    (comparison,) = primary_comparisons(plan, blocks)
+    low, high = pairs.engine.running_interval(plan.judgement.alpha)
+    assert comparison.ratio_ci == (math.exp(low), math.exp(high))
+
+
+def test_a_plan_of_an_older_ledger_adjusts_nothing() -> None:
+    stored = to_text(plan_of())
+    assert _plan(stored).adjust_by == plan_of().adjust_by != ()
+    older = stored.replace('"adjust_by":["load_1_minute","temperature_c"]', '"unused":0')
+    assert older != stored
+    assert _plan(older).adjust_by == ()
