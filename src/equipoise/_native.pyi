@@ -35,8 +35,8 @@ class BettingSequence:
     ------
     ValueError
         There is no such engine, the lengths differ, there are more than 8 covariates, an order is
-        neither 1 nor -1, a tolerance is negative or not finite, a level does not lie between 0 and 1, or a margin is not a finite
-        number from 0 up.
+        neither 1 nor -1, a tolerance is negative or not finite, a level does not lie between 0 and
+        1, or a margin is not a finite number from 0 up.
     BufferError
         An array is of another type.
     """

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.ledger.rows import _plan, to_text
-from equipoise.model.plan import Condition, Hooks, Plan
+from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Condition, Hooks, Plan
 from equipoise.model.record import Draw, Trial
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
@@ -38,8 +39,29 @@ def test_a_covariate_read_before_the_trials_adjusts_and_the_result_says_so() -> 
     adjusted = comparison.adjusted_by
     assert adjusted is not None
     assert adjusted.covariate == "load_1_minute"
-    assert adjusted.spread_ratio < 0.7
-    assert "adjusted by load_1_minute, read before each trial, which saves" in comparison.summary
+    # Of the differences' variance the covariate explains nine tenths.
+    assert adjusted.spread_ratio < 0.45
+    assert adjusted.blocks > 50
+    assert comparison.summary.endswith(f". {adjusted.summary}.")
+    low, high = adjusted.unadjusted_ratio_ci
+    assert low is not None
+    assert high is not None
+    assert adjusted.unadjusted_ratio is not None
+    assert low <= adjusted.unadjusted_ratio <= high
+    assert comparison.ratio_ci != (low, high)
+    share = round(100 * (1 - adjusted.spread_ratio**2))
+    assert adjusted.summary.startswith(
+        f"{adjusted.blocks} of 60 blocks were adjusted by load_1_minute, read before each trial, "
+        f"which saved about {share} % of the blocks; unadjusted: "
+    )
+
+
+@pytest.mark.parametrize("covariate", COVARIATES_BEFORE_TRIAL)
+def test_each_covariate_that_is_read_before_a_trial_may_adjust(covariate: str) -> None:
+    plan = plan_of()
+    (comparison,) = primary_comparisons(plan, blocks_of(plan, covariate))
+    assert comparison.adjusted_by is not None
+    assert comparison.adjusted_by.covariate == covariate
 
 
 def test_a_mediator_is_never_used() -> None:
@@ -73,6 +95,7 @@ def test_an_interim_analysis_and_the_result_adjust_alike() -> None:
 def test_a_plan_of_an_older_ledger_adjusts_nothing() -> None:
     stored = to_text(plan_of())
     assert _plan(stored).adjust_by == plan_of().adjust_by != ()
-    older = stored.replace('"adjust_by":["load_1_minute","temperature_c"]', '"unused":0')
+    names = ",".join(f'"{name}"' for name in COVARIATES_BEFORE_TRIAL)
+    older = stored.replace(f'"adjust_by":[{names}]', '"unused":0')
     assert older != stored
     assert _plan(older).adjust_by == ()

@@ -38,7 +38,8 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
 
     By default the files of this host are read. ``clock`` returns seconds, for the cost of each
-    source, and ``now`` for the time between readings; ``most_s`` is the longest time in seconds that one source may take per trial.
+    source, and ``now`` for the time between readings; ``most_s`` is the longest time in seconds
+    that one source may take per trial.
     """
 
     def __init__(
