@@ -19,8 +19,9 @@ from rich.table import Table
 from scipy.signal import lfilter
 from scipy.stats import binom
 
-from benchmarks.validity.machine import FloatArray, IntArray
+from benchmarks.validity.machine import FloatArray
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
+from equipoise.stats.arrays import OrderArray
 from equipoise.stats.sequence import PairedBlocks
 
 ALPHA = 0.05
@@ -46,7 +47,7 @@ class Campaign:
     baseline: FloatArray
     """Shape (n,)."""
     candidate: FloatArray
-    orders: IntArray
+    orders: OrderArray
     covariates: FloatArray
     """Shape (n, 2, 1)."""
 
@@ -129,9 +130,9 @@ def saved(explained: float, campaigns: int, seed: int) -> Saved:
         counts[campaign] = [
             pairs.engine.blocks_to_exclude(0.0, ALPHA) or MOST_BLOCKS for pairs in ways
         ]
-    means = counts.mean(axis=0)
+    first_release, without, with_it = counts.mean(axis=0).tolist()
     error = float(np.std(counts[:, 2]) / math.sqrt(campaigns))
-    return Saved(explained, *means.tolist(), error)
+    return Saved(explained, first_release, without, with_it, error)
 
 
 def missed(

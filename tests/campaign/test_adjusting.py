@@ -9,9 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import primary_comparisons
+from equipoise.analysis.gate import gate_result
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.ledger.rows import _plan, to_text
-from equipoise.model.plan import COVARIATES_BEFORE_TRIAL, Condition, Hooks, Plan
+from equipoise.model.plan import (
+    BENCHMARK,
+    COVARIATES_BEFORE_TRIAL,
+    GatePlan,
+    Hooks,
+    Plan,
+    Revision,
+)
 from equipoise.model.record import Draw, Trial
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
@@ -71,14 +79,34 @@ def test_a_mediator_is_never_used() -> None:
         assert comparison.adjusted_by is None
 
 
-def test_nothing_is_adjusted_where_a_condition_prepares_its_trials() -> None:
+@pytest.mark.parametrize("option", ["setup", "prepare", "conclude"])
+def test_nothing_is_adjusted_where_a_condition_runs_something_between_trials(option: str) -> None:
     plan = plan_of()
-    prepared: tuple[Condition, ...] = tuple(
-        replace(condition, hooks=Hooks(prepare="true")) for condition in plan.conditions
-    )
-    plan = replace(plan, conditions=prepared)
+    hooks = Hooks(**{option: "true"})
+    conditions = tuple(replace(condition, hooks=hooks) for condition in plan.conditions)
+    plan = replace(plan, conditions=conditions)
     (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
     assert comparison.adjusted_by is None
+
+
+def test_nothing_is_adjusted_where_a_condition_runs_before_its_own_reading() -> None:
+    plan = plan_of()
+    plan = replace(plan, measure=replace(plan.measure, washout=True))
+    (comparison,) = primary_comparisons(plan, blocks_of(plan, "load_1_minute"))
+    assert comparison.adjusted_by is None
+
+
+def test_a_row_of_a_gate_says_what_it_was_adjusted_by() -> None:
+    plan = replace(
+        plan_of(),
+        conditions=tuple(replace(one, levels={BENCHMARK: "x"}) for one in plan_of().conditions),
+        gated=GatePlan(Revision("main", "1" * 40), Revision("HEAD", "2" * 40), ("wall_s",)),
+    )
+    result = gate_result(plan, blocks_of(plan, "load_1_minute"))
+    assert result is not None
+    adjusted = result.rows[0].adjusted_by
+    assert adjusted is not None
+    assert result.rows[0].summary.endswith(f". {adjusted.summary}.")
 
 
 def test_an_interim_analysis_and_the_result_adjust_alike() -> None:

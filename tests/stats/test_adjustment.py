@@ -116,7 +116,7 @@ def test_a_useless_covariate_costs_at_most_few_blocks() -> None:
 
 def test_the_summary_says_how_many_blocks_were_adjusted_and_what_it_did() -> None:
     adjustments = [
-        Simulated(seed, explained=0.8, effect=0.0).pairs(adjusted=True).engine.adjustment()
+        Simulated(seed, explained=0.5, effect=0.0).pairs(adjusted=True).engine.adjustment()
         for seed in range(20)
     ]
     known = [one for one in adjustments if one is not None]
@@ -125,10 +125,10 @@ def test_the_summary_says_how_many_blocks_were_adjusted_and_what_it_did() -> Non
     blocks = [blocks for _, blocks, _ in known]
     assert np.median(blocks) > 0.95 * BLOCKS
     # Where chance makes the conditions look unlike, blocks go without.
-    assert np.mean(blocks) > 0.75 * BLOCKS
+    assert np.mean(blocks) > 0.9 * BLOCKS
     # The root of 1 - R².
     spreads = [spread for _, _, spread in known]
-    assert float(np.median(spreads)) == pytest.approx(math.sqrt(0.2), rel=0.1)
+    assert float(np.median(spreads)) == pytest.approx(math.sqrt(0.5), rel=0.05)
 
 
 def test_the_unadjusted_blocks_are_those_without_a_covariate() -> None:

@@ -284,11 +284,11 @@ class Plan(Struct, frozen=True):
     def adjust_by(self) -> tuple[str, ...]:
         """Covariates that the conditions find alike, so that costs may be adjusted by them.
 
-        None where a hook or a server of a condition runs before its trials: that moves what is
-        read before them.
+        None where what belongs to a condition comes before the reading: a run of its own
+        (``--washout``), a server, or a hook, which also follows the trial before.
         """
-        moved = any(
-            one.server is not None or one.hooks.setup or one.hooks.prepare
+        moved = self.measure.washout or any(
+            one.server is not None or one.hooks.setup or one.hooks.prepare or one.hooks.conclude
             for one in self.conditions
         )
         return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
