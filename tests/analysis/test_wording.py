@@ -13,9 +13,9 @@ from equipoise.analysis.wording import (
     ranking_sentence,
     verdict_sentence,
 )
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.interval import Interval
 from equipoise.model.result import (
-    Adjustment,
     RankedCondition,
     RatioSegment,
     StatisticAnswer,

@@ -12,9 +12,9 @@ from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.gate import gate_result
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.ledger.rows import _plan, to_text
+from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.plan import (
     BENCHMARK,
-    COVARIATES_BEFORE_TRIAL,
     GatePlan,
     Hooks,
     Plan,

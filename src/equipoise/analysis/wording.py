@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
@@ -16,7 +17,6 @@ from equipoise.model.names import joined, names_of
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import metric_formatter
 from equipoise.model.result import (
-    Adjustment,
     Comparison,
     RankedCondition,
     StatisticAnswer,

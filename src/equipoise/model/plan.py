@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL, MOST_COVARIATES
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
@@ -211,21 +212,6 @@ class Stopping(Struct, frozen=True):
     patient: bool = False
     """Whether the campaign exceeds its budget, by less than half, where a forecast says that a
     verdict is that near."""
-
-
-COVARIATES_BEFORE_TRIAL = (
-    "load_1_minute",
-    "pressure_cpu_before",
-    "pressure_memory_before",
-    "pressure_io_before",
-    "steal_before",
-    "frequency_before_hz",
-    "temperature_c",
-)
-"""Covariates that are read before a trial begins; its program can move all others."""
-
-MOST_COVARIATES = 8
-"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
 
 
 class Judgement(Struct, frozen=True):

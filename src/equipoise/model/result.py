@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
@@ -115,22 +116,6 @@ class ReferenceComparison(Struct, frozen=True):
 GateOutcome = Literal["slower", "passes", "undecided"]
 """``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
 ``passes``: none of it does. ``undecided``: some of it does."""
-
-
-class Adjustment(Struct, frozen=True):
-    """What adjusting costs by a covariate, read before each trial, did; the numbers without it."""
-
-    covariate: str
-    """Covariate that adjusted most blocks."""
-    blocks: int
-    """Blocks that were adjusted; none before past blocks showed that it pays."""
-    spread_ratio: float
-    """Spread of the adjusted block differences over that of the differences."""
-    unadjusted_ratio: float | None
-    """Typical ratio without an adjustment."""
-    unadjusted_ratio_ci: Interval
-    """Its interval, at the level of the comparison."""
-    summary: str
 
 
 class GateRow(Struct, frozen=True):
