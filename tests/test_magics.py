@@ -52,8 +52,8 @@ def test_a_result_shows_itself(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("1 + 1", "needs two pieces of code"),
-        ("1 + 1 ---", "needs two pieces of code"),
+        ("", "needs code"),
+        ("1 + 1 ---", "needs code before and after each ---"),
         ("--blocks none 1 --- 2", "blocks=none is not a whole number"),
         ("--frobnicate 3 1 --- 2", "there is no option --frobnicate"),
         ("1 + --- 2", "is no code that can be timed"),

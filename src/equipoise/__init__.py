@@ -71,4 +71,4 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *globals()})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -149,9 +149,9 @@ def compare(
 ) -> Result:
     """Compare commands, or Python functions; the first is the baseline.
 
-    One command alone is described. Functions run in fresh processes, each of which runs all of
-    them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``, ``ranking``,
-    the limits and the ledger are for functions too.
+    One command or function alone is described. Functions run in fresh processes, each of which
+    runs all of them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``,
+    ``ranking``, the limits and the ledger are for functions too.
 
     Parameters
     ----------
@@ -385,6 +385,8 @@ def compare_code(
     progress: ProgressListener | None = None,
 ) -> Result:
     """Compare pieces of Python code, as `compare` compares functions; the first is the baseline.
+
+    One piece alone is described.
 
     Parameters
     ----------

@@ -10,15 +10,16 @@ from equipoise.api import Result, compare_code
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 USAGE = """\
-%compare [OPTIONS] CODE --- CODE [--- CODE ...]
+%compare [OPTIONS] CODE [--- CODE ...]
 
 %%compare [OPTIONS] [SETUP]
 CODE
 ---
 CODE
 
-Compare pieces of Python code in fresh processes; the first is the baseline. They may use the
-names of the notebook, whose values are sent along. SETUP runs for each piece by itself.
+Compare pieces of Python code in fresh processes; the first is the baseline, and one alone is
+described. They may use the names of the notebook, whose values are sent along. SETUP runs for
+each piece by itself.
 
 Options: --budget SECONDS, --blocks N, --alpha P, --min-effect PERCENT, --seed N."""
 _SEPARATOR = re.compile(r"(?:^|\s)---(?:\s|$)")
@@ -55,9 +56,9 @@ def _compared(line: str, cell: str | None, names: dict[str, object]) -> Result:
     else:
         codes, setup = _SEPARATOR_LINE.split(cell), rest
     codes = [code.strip("\n") for code in codes]
-    if len(codes) < 2 or not all(code.strip() for code in codes):
+    if not all(code.strip() for code in codes):
         raise UnusableInput(
-            "%compare needs two pieces of code with --- between them",
+            "%compare needs code before and after each ---",
             hint="%compare sorted(x) --- x.sort(), or in a cell a line of --- between the two",
         )
     return compare_code(

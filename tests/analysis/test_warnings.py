@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec.structs
+import random
 
+import msgspec.structs
+import pytest
+
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
 from equipoise.model.result import CarryOver, Comparison, RatioSegment, StatisticAnswer
-from tests.plans import plan_of
+from tests.plans import plan_of, trial_of
 
 CALM = Comparison(
     baseline="old",
@@ -191,3 +195,32 @@ def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
     )
     (warning,) = warnings_of(record(blocks=0, notices=notices), [CALM], None, {})
     assert warning.summary == "a and b left processes behind"
+
+
+@pytest.mark.parametrize(
+    ("stopped", "hint"),
+    [
+        ("interrupted", "equipoise resume r goes on"),
+        ("a condition failed", "correct the condition that failed, and measure again"),
+    ],
+)
+def test_a_short_time_has_a_hint_that_fits_how_the_campaign_ended(stopped: str, hint: str) -> None:
+    short = record(blocks=0, stopped=stopped, min_seconds=1.0)
+    told = [one for one in warnings_of(short, [CALM], None, {}) if one.code == "short_time"]
+    assert [one.hint for one in told] == [hint]
+
+
+def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:
+    # Every second block was cut, or one of the two was left out of it.
+    generator = random.Random(5)
+    blocks = {
+        number: tuple(
+            trial_of(Draw("measured", number, (0, 1), 0), place, time * generator.gauss(1.0, 0.01))
+            for place, time in enumerate((1.0, 1.2 if number < 203 else 1.0))
+        )
+        for number in range(3, 403, 2)
+    }
+    (comparison,) = primary_comparisons(plan_of("old", "new"), blocks)
+    assert [one.first_block for one in comparison.ratio_segments] == [3, 203]
+    warning, *_ = warnings_of(record(blocks=0), [comparison], None, {})
+    assert "before block 203" in warning.summary

@@ -154,6 +154,14 @@ def test_the_screen_has_the_interval_the_effective_size_and_a_worse_balance(
         "re75 from +8.2 % to +11.6 %",
     ):
         assert words in answer.out
+    for command in ("match", "balance"):
+        asked = (command, "people.csv", "--treatment", "treat", "--covariates", covariates)
+        found = document(equipoise(*asked, "--json", "-", *BALANCED[command]))
+        assert isinstance(found["warnings"], list)
+        assert [one["code"] for one in found["warnings"]] == ["worse-balance", "unbalanced"]
+
+
+BALANCED = {"match": (), "balance": ("--boot", "0")}
 
 
 @pytest.mark.parametrize(
@@ -231,12 +239,14 @@ def log(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("log")
-def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise) -> None:
+def test_observe_names_its_rows_as_its_user_does(equipoise: Equipoise, tmp_path: Path) -> None:
     answer = equipoise(
         *("observe", "ci.csv", *OBSERVED, *QUICK, "--unit", "builds"),
-        *("--placebo-outcome", "unmoved"),
+        *("--placebo-outcome", "unmoved", "--report", "page.html"),
     )
     assert answer.status == 0, answer.err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "the one among comparable builds. The interval of a placebo must reach the line" in page
     for words in (
         "Without matching, the table suggests that version 2.0 is",
         "Among comparable builds, version 2.0 is",

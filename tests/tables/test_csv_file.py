@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from equipoise.model.errors import UnusableInput
 from equipoise.tables import csv_file
 from equipoise.tables.csv_file import read_csv, to_csv
+from equipoise.tables.reading import read_columns
 
 
 def read(folder: Path, text: str, **options: Any) -> dict[str, Any]:
@@ -32,6 +35,7 @@ def read(folder: Path, text: str, **options: Any) -> dict[str, Any]:
         (("2024-02-29", "2024-03-01"), "M", ["2024-02-29", "2024-03-01"]),
         (("2024-02-30", "2024-03-01"), "O", ["2024-02-30", "2024-03-01"]),
         (("yes", "no"), "O", ["yes", "no"]),
+        (("9999-12-31T23:00-14:00",), "O", ["9999-12-31T23:00-14:00"]),
     ],
 )
 def test_a_column_is_of_the_first_kind_that_all_its_values_fit(
@@ -97,6 +101,12 @@ def test_quotes_hold_separators_and_line_ends(tmp_path: Path) -> None:
     assert read(tmp_path, 'a,b\n"x,\ny",1\n')["a"].tolist() == ["x,\ny"]
 
 
+def test_a_file_with_tabs_may_say_so_in_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "table.tsv"
+    file.write_text("a\tb\n1\tx, y\n")
+    assert read_columns(file)["b"].tolist() == ["x, y"]
+
+
 def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "table.csv.gz"
     file.write_bytes(gzip.compress(b"a,b\n1,x\n"))
@@ -141,3 +151,26 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert np.isnan(again["x"][1])
     assert again["w"].tolist() == ['a "b", c', None]
     assert again["d"].astype(str).tolist() == ["2024-01-01", "NaT"]
+
+
+CELLS = (
+    *("1", "2.5", "1e400", "NA", "", "true", "yes", "2024-01-01", "2024-13-01", "0x10", "-", " "),
+    *("2024-01-01T10:00:00.123456789Z", "0001-01-01T00:00+10:00", '"', '"x,y"', "\0", "9" * 5000),
+    *("\u00e9", "inf", "1_0", ";", "\t", "\r"),
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(CELLS), min_size=1, max_size=3), max_size=5), st.data())
+def test_any_text_is_read_as_columns_of_one_length_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], data: st.DataObject
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.csv"
+    content = "\n".join(["a,b,c"[: 2 * len(rows[0]) - 1 if rows else 5], *map(",".join, rows)])
+    cut = data.draw(st.integers(0, len(content)))
+    file.write_bytes(content[:cut].encode() + data.draw(st.binary(max_size=2)))
+    try:
+        columns = read_csv(file)
+    except UnusableInput as refused:
+        assert refused.hint
+    else:
+        assert len({len(column) for column in columns.values()}) <= 1

@@ -80,6 +80,15 @@ def test_the_missing_values_of_polars_are_missing() -> None:
     assert result.balance.variables == ("c=u", "c=v", "n", "n is missing")
 
 
+def test_truths_with_a_gap_are_numbers_in_a_formula_too() -> None:
+    frame = {"t": [1, 1, 0, 0, 0], "c": np.array([True, None, False, True, False], dtype=object)}
+    for missing in ("drop", "indicator"):
+        by_name = eq.match(frame, treatment="t", covariates="c", missing=missing)
+        by_formula = eq.match(frame, formula="t ~ c", missing=missing)
+        assert len(by_name.balance.variables) == len(by_formula.balance.variables)
+        assert by_name.pairs.control_index.tolist() == by_formula.pairs.control_index.tolist()
+
+
 def test_a_formula_has_the_same_policies() -> None:
     frame = pandas.DataFrame(TABLE)
     dropped = eq.match(frame, "y", formula="t ~ x + w", missing="drop")

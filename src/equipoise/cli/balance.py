@@ -43,7 +43,7 @@ def command(**arguments: Any) -> int:
     pairing = pairing_of(arguments)
     result = None if arguments["unmatched"] else run_match(table, pairing, arguments)
     from equipoise.cli.progress import work_bar
-    from equipoise.tables.results import balance_of, missing_document
+    from equipoise.tables.results import balance_of, table_document
 
     with work_bar("testing", quiet=output.quiet, color=output.color) as progress:
         balance = balance_of(
@@ -57,6 +57,6 @@ def command(**arguments: Any) -> int:
             progress=progress,
         )
     report = balance_document(balance, result, match_question(arguments, table))
-    document = {"schema": "equipoise.balance/1", "missing": missing_document(table.missing)}
+    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
     write_matching(arguments, output, report, balance.love_plot, document, balance)
     return 0

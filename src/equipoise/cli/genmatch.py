@@ -20,8 +20,8 @@ from equipoise.cli.matching import (
     output_options,
     pairing_of,
     pairing_options,
+    pairs_document,
     read_match_table,
-    table_document,
     table_options,
     variance_neighbors_option,
     write_matched,
@@ -203,5 +203,5 @@ def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
             for generation in search.history
         ],
         "effect": effect,
-        **table_document(result),
+        **pairs_document(result),
     }

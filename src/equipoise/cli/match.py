@@ -17,9 +17,9 @@ from equipoise.cli.matching import (
     outcome_option,
     output_options,
     pairing_of,
+    pairs_document,
     read_match_table,
     run_match,
-    table_document,
     table_options,
     variance_neighbors_option,
     write_matched,
@@ -100,7 +100,7 @@ def command(**arguments: Any) -> int:
         "schema": "equipoise.match/1",
         "estimand": arguments["estimand"],
         **numbers_of(among, _NUMBERS),
-        **table_document(result),
+        **pairs_document(result),
         **_strata_document(among),
     }
     write_matching(arguments, output, result.document(), balance.love_plot, document, balance)

@@ -282,16 +282,16 @@ def write_matching(
     write_output(report, to_json, output)
 
 
-def table_document(result: TableMatch) -> dict[str, Any]:
+def pairs_document(result: TableMatch) -> dict[str, Any]:
     """Return the rows of a match as JSON has them: pairs, dropped rows, what was missing."""
-    from equipoise.tables.results import missing_document
+    from equipoise.tables.results import table_document
 
     pairs = result.pairs
     treated, controls = pairs.effective_sizes
     columns = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
         "effective_sample_size": {"treated": treated, "control": controls},
-        "missing": missing_document(result.missing),
+        **table_document(result.table, result.among, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}
             for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)

@@ -38,7 +38,7 @@ def compare_functions(
     request: FunctionsRequest,
     options_of_commands: Mapping[str, object],
 ) -> RunRecord:
-    """Compare functions and return the record of the campaign.
+    """Compare functions, or describe one, and return the record of the campaign.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def compare_functions(
     Raises
     ------
     UnusableInput
-        Not all of ``commands`` are functions, there is only one, one of them cannot be compared, or
-        an option does not fit.
+        Not all of ``commands`` are functions, one of them cannot be compared, or an option does not
+        fit.
     ConditionFailed
         A function failed.
     KeyboardInterrupt
@@ -76,7 +76,7 @@ def compare_functions(
 def compare_pieces(
     codes: Sequence[str], setup: str, available: Mapping[str, object], request: FunctionsRequest
 ) -> RunRecord:
-    """Compare pieces of code and return the record of the campaign.
+    """Compare pieces of code, or describe one, and return the record of the campaign.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def compare_pieces(
     Raises
     ------
     UnusableInput
-        There is only one piece, or one of them cannot be compared.
+        There is no piece, or one of them cannot be compared.
     ConditionFailed
         A piece of code failed.
     KeyboardInterrupt
@@ -97,10 +97,9 @@ def compare_pieces(
 
 
 def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest) -> RunRecord:
-    if len(sides) < 2:
+    if not sides:
         raise UnusableInput(
-            "a comparison needs two functions or pieces of code",
-            hint="give the second one; to tell noise from speed, give the same one twice",
+            "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
         )
     listener = request.progress or ProgressListener()
     with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from equipoise.design.coin import fresh_seed
-from equipoise.design.limits import CampaignLimits
+from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side
 from equipoise.functions.trial_runs import Examined, calls_and_rounds
 from equipoise.model.functions import CALL_METRIC, STUDY, FunctionsPlan
@@ -25,7 +25,7 @@ def functions_plan(
     setup: str | None,
     ranking: bool = True,
 ) -> Plan:
-    """Return the plan that compares functions; the first is the baseline.
+    """Return the plan that compares functions, or describes one; the first is the baseline.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def functions_plan(
             timeout_s=timeout_of(limits),
             warmup=1 if limits.warmup is None else limits.warmup,
         ),
-        stopping=limits.stopping(Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(
+            ONE_COMMAND if len(sides) == 1 else Stopping(leave_out_decided=True)
+        ),
         judgement=limits.judgement((CALL_METRIC,)),
         seed=seed,
         ranking=ranking,

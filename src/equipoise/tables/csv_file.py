@@ -202,13 +202,20 @@ def _times(cells: Sequence[str], form: re.Pattern[str], unit: str) -> NDArray[An
     if not all(form.fullmatch(cell) for cell in cells):
         return None
     try:
-        moments = [datetime.fromisoformat(cell) for cell in cells]
-    except ValueError:
+        return np.array([_moment(cell) for cell in cells], dtype="datetime64[us]").astype(
+            f"datetime64[{unit}]"
+        )
+    except (ValueError, OverflowError):
         return None
-    plain = [
-        one if one.tzinfo is None else one.astimezone(UTC).replace(tzinfo=None) for one in moments
-    ]
-    return np.array(plain, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
+
+
+def _moment(cell: str) -> datetime:
+    """Return a moment without a time zone, in UTC if it has one.
+
+    Raise `ValueError` or `OverflowError` if the calendar has no such moment.
+    """
+    moment = datetime.fromisoformat(cell)
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _spread(values: NDArray[Any], cells: Sequence[str], missing: Any) -> NDArray[Any]:

@@ -115,6 +115,10 @@ def without_missing(
         )
     rows = np.flatnonzero(kept)
     taken = dict(columns) if kept.all() else take_rows(columns, rows)
+    for name in gaps:
+        # Truths with a gap came as objects; to a formula they would be words.
+        if all(isinstance(value, bool) for value in taken[name].tolist()):
+            taken[name] = taken[name].astype(np.bool_)
     indicators: dict[str, Floats] = {}
     for name in covariates:
         if name not in gaps or not (gap := gaps[name][rows]).any():

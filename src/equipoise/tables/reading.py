@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from equipoise.files.writing import write_whole
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
+from equipoise.model.extras import install_line, require
 from equipoise.tables.csv_file import Columns, read_csv, to_csv
 
 PARQUET_ENDINGS = (".parquet", ".pq")
-ENDINGS = (".csv", ".csv.gz", *PARQUET_ENDINGS)
+ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
 
 
@@ -157,7 +157,7 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
     except ImportError as error:
         raise UnusableInput(
             f"{path}: reading it needs pyarrow",
-            hint="pip install 'equipoise[matching]', or save it as CSV",
+            hint=f"{install_line('equipoise[matching]')}, or save it as CSV",
         ) from error
     try:
         yield loaded

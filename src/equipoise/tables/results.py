@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from equipoise.matching.balance import Balance, Matched, match_balance
 from equipoise.matching.gen_match import GenMatchResult
@@ -294,10 +295,13 @@ def question_of(
     )
 
 
-def missing_document(missing: MissingValues) -> dict[str, Any]:
-    """Return what was done about missing values as JSON has it."""
+def table_document(
+    table: MatchTable, among: MatchResult | None, balance: Balance
+) -> dict[str, Any]:
+    """Return what was missing, and what speaks against the answer, as JSON has them."""
+    from equipoise.report.builders.matching import match_warnings
+
     return {
-        "policy": missing.policy,
-        "columns": missing.columns,
-        "rows_left_out": missing.rows_left_out,
+        "missing": asdict(table.missing),
+        "warnings": [asdict(warning) for warning in match_warnings(among, balance)],
     }

@@ -27,6 +27,7 @@ from equipoise.report.document import (
     Facts,
     Figures,
     Number,
+    Origin,
     Paragraph,
     Part,
     Section,
@@ -103,6 +104,11 @@ def observation_document(
         title=f"{question.candidate} against {question.baseline}",
         parts=tuple(parts),
         numbers=(*_effect_numbers(result), *_balance_numbers(result)),
+        origin=Origin(
+            f"What does {question.candidate} change of {question.outcome}, against "
+            f"{question.baseline}? From {question.source}",
+            command,
+        ),
     )
 
 
@@ -205,6 +211,9 @@ def _tone(result: ObservationResult) -> str:
         ends, none = effect.difference_ci, 0.0
     if ends is None or ends[0] <= none <= ends[1]:
         return "undecided"
+    if result.question.unit not in ("rows", "runs"):
+        # The outcome may be an income: neither direction is bad.
+        return "equivalent"
     return "slower" if ends[0] > none else "faster"
 
 
