@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.cli.results import with_findings
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,
@@ -21,7 +20,7 @@ from equipoise.model.result import (
 )
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.builders.result import CampaignReport
-from equipoise.studies.catalogue import analysis_of
+from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document

@@ -54,6 +54,28 @@ def test_typical_ratio_medians_and_means_stand_side_by_side_where_they_disagree(
     assert not any(one.startswith("typical") for one in certainty_of(unknown))
 
 
+def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
+    three = tuple(
+        replace(
+            comparison_of("a", name, ratio, ratio_ci=(0.99, 2.4)),
+            level=0.05 / 3.0,
+            verdict="equivalent",
+            equivalence_ci=(0.995, 1.004),
+            equivalence_level=0.1 / 3.0,
+        )
+        for name, ratio in (("b", 1.2), ("c", 1.5), ("d", 1.7))
+    )
+    first, *_ = claims_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
+    assert (first.estimate, first.interval) == (
+        "×1.20",
+        "interval ×0.990 to ×2.40 (95 % over the comparisons reported)",
+    )
+    assert (
+        "equivalence interval -0.50 % to +0.40 % (90 % over the comparisons reported)"
+        in first.certainty
+    )
+
+
 def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:
     comparisons = tuple(
         comparison_of("a", name, ratio)

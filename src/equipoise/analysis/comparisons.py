@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,11 +15,13 @@ from equipoise.analysis.wording import (
     disagreement_sentence,
     lost_analyses_clause,
     verdict_sentence,
+    waiting_sentence,
 )
-from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
+from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
+from equipoise.measure.environment.covariates import RUN_DELAY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Contrast, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
@@ -34,14 +37,12 @@ from equipoise.stats.verdict import (
     fits_constant_ratio,
     judge,
 )
+from equipoise.stats.waiting import is_mostly_waiting
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
-
-CONTROLLED = 0
-"""The condition that a control runs a second time."""
 
 Blocks = dict[int, tuple[Trial, ...]]
 
@@ -60,7 +61,33 @@ class Pairing(Struct, frozen=True):
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Return every candidate on the primary metric, at the whole of alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
-    return judge_pairings(plan, pairings)
+    judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
+    return tuple(_with_waiting(one, pairing.contrast, blocks) for pairing, one in judged)
+
+
+def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
+    """Return a comparison that says so where most of the extra time is waiting for a processor."""
+    if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
+        return comparison
+    pair = (contrast.baseline, contrast.candidate)
+    quicker, slower = pair if comparison.verdict == "slower" else pair[::-1]
+    rows: list[tuple[float, float]] = []
+    for block in blocks.values():
+        by_condition = {trial.condition: trial for trial in block}
+        if quicker in by_condition and slower in by_condition:
+            less, more = map(_wall_and_waiting, (by_condition[quicker], by_condition[slower]))
+            rows.append((more[0] - less[0], more[1] - less[1]))
+    extra_s, waiting_s = np.array(rows, dtype=np.float64).reshape(-1, 2).T
+    if np.isnan(waiting_s).any() or not is_mostly_waiting(extra_s, waiting_s):
+        return comparison
+    return replace(comparison, summary=waiting_sentence(comparison.summary))
+
+
+def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
+    """Return the wall time and the run delay in seconds; NaN where one is not known."""
+    wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
+    known = wall_s is not None and waiting_s is not None and not trial.timed_out
+    return (wall_s or 0.0, waiting_s or 0.0) if known else (math.nan, math.nan)
 
 
 def other_comparisons(
@@ -116,7 +143,7 @@ def pairing_of(
         contrast,
         resolution=resolution,
         engine=plan.judgement.engine,
-        control=plan.control,
+        control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
@@ -213,9 +240,16 @@ def _comparison(
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
+    both = pairing.costs.both(contrast)
+    baseline_costs = pairing.costs.costs[both, contrast.baseline]
     is_constant = fits_constant_ratio(pairs, level=constancy_level)
-    statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    statistics = answers(
+        baseline_costs,
+        pairs.candidate,
+        min_effect=judgement.min_effect,
+        mean_ratio_ci=means.ratio_ci,
+        level=judgement.alpha,
+    )
     comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -227,7 +261,7 @@ def _comparison(
         equivalence_level=judged.equivalence_level,
         means_veto=judged.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs),
+        ratio_segments=() if is_constant else ratio_segments(pairs, pairing.costs.numbers[both]),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,
@@ -251,7 +285,12 @@ def _comparison(
         carry_over=_carry_over(plan, pairing),
         answers=statistics,
         disagreement=disagreement_sentence(
-            statistics, baseline.name, candidate.name, verdict=judged.verdict
+            statistics,
+            baseline.name,
+            candidate.name,
+            verdict=judged.verdict,
+            metric=pairing.metric,
+            more_is_better=pairing.more_is_better,
         ),
         stratum=contrast.stratum,
     )
@@ -272,7 +311,8 @@ def scope_of(plan: Plan) -> str:
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
-    if plan.measure.washout or np.isnan(costs.end_costs).any():
+    # In a process of functions their batches take turns: none runs before another.
+    if plan.functions is not None or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(
         costs.ends,

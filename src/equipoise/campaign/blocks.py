@@ -31,6 +31,8 @@ from equipoise.model.record import (
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
+CONTROLLED = 0
+"""The condition that a control runs a second time."""
 TIMED_OUT = math.inf
 """Cost of a trial that timed out, or could not do its work here: slower than every other
 (rule 1)."""
@@ -226,7 +228,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
     costs, baseline, candidate = block.costs, contrast.baseline, contrast.candidate
     if baseline not in costs or candidate not in costs:
         return
-    if plan.control is None:
+    if plan.control is None or baseline != CONTROLLED:
         pairs.append(costs[baseline], costs[candidate], block.order(baseline, candidate))
     else:
         pairs.append_pooled(

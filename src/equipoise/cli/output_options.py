@@ -41,6 +41,10 @@ class OutputOptions(Struct, frozen=True):
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
+    export_asciidoc: Path | None = None
+    export_orgmode: Path | None = None
+    time_unit: str | None = None
+    """Unit of the tables among these; by default one that fits the first mean."""
     against: ResultDocument | None = None
     """Reference result that every row is compared with."""
     allowed: tuple[str, ...] | None = None
@@ -102,7 +106,8 @@ class OutputOptions(Struct, frozen=True):
 
     def exports(self) -> list[Path]:
         """Return the report and the files in other tools' formats."""
-        named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
+        tables = (self.export_markdown, self.export_asciidoc, self.export_orgmode)
+        named = (self.export_json, self.export_csv, *tables, self.report_file)
         return [path for path in named if path is not None]
 
 

@@ -37,7 +37,7 @@ from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "
     "same height). The ring is the median, the thick bar its interval. Where there are several "
-    "modes, each has a ▾ and its share of the trials. Further left costs less."
+    "modes, each has a ▾ and its share of the trials. Further left is less."
 )
 
 ROW_HEIGHT = 112

@@ -34,8 +34,8 @@ from equipoise.stats.shift import ShiftFunction
 
 HOW_TO_READ_RATIOS = (
     "Each row is one comparison: the mark is the ratio, the bar its interval. Right of the dashed "
-    "line the candidate costs more; within the grey strip the difference is too small to matter. "
-    "The control compares the baseline with itself: a difference within its bar may be noise."
+    "line the candidate takes or has more; within the grey strip the difference is too small to "
+    "matter. The control is the baseline against itself: a difference within its bar may be noise."
 )
 HOW_TO_READ_METRICS = (
     "Each row is another metric of one comparison: the mark is the ratio, the bar its interval. "

@@ -91,6 +91,8 @@ def digest_of_commands(plan: Plan) -> bytes:
     answer the same question. An imported run is never the same as a campaign of our own.
     """
     runs = [_what_runs(condition) for condition in plan.conditions]
+    if plan.functions is not None:
+        return digest_of_text(to_text({"functions": plan.functions.digests}))
     # What another tool ran answers no question of ours, whatever its benchmarks are called.
     return digest_of_text(to_text(runs if plan.imported is None else {"imported": runs}))
 

@@ -207,9 +207,9 @@ class Strip(Struct, frozen=True):
     open_low: bool
     open_high: bool
     estimate: float | None
-    names_low: bool
-    names_high: bool
-    """Whether there is room for a word at the end of the line beside that of no difference."""
+    name_low: str
+    name_high: str
+    """Words at the ends of the line; empty where there is no room beside that of no difference."""
     description: str
 
 

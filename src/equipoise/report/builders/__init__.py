@@ -2,6 +2,7 @@
 
 result: a campaign of any kind, from the parts that the next files build.
 claims: the answer, and one claim for each comparison.
+typical: one condition that is compared with nothing.
 ranking: which condition is the fastest, and what is certain.
 conditions: tables with a row for each condition, also of a study in groups.
 primitives: rows of operating system primitives.
