@@ -34,6 +34,7 @@ ADDED = frozenset(
         "certain",
         "functions",
     }
+    | {"adjust_by", "adjusted_by"}
 )
 """Fields that the first release did not have."""
 NAMED_BY_USERS = frozenset({"environment", "levels", "stratum"})

@@ -6,14 +6,21 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import (
+    adjustment_sentence,
     constancy_sentence,
     control_sentence,
     disagreement_sentence,
     ranking_sentence,
     verdict_sentence,
 )
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.interval import Interval
-from equipoise.model.result import RankedCondition, RatioSegment, StatisticAnswer, Verdict
+from equipoise.model.result import (
+    RankedCondition,
+    RatioSegment,
+    StatisticAnswer,
+    Verdict,
+)
 from tests.documents import comparison_of
 
 
@@ -341,3 +348,30 @@ def test_statistics_disagree_only_where_they_are_certain() -> None:
     said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
     assert said == "new is slower than old by the 90th percentile"
     assert disagreement_sentence(slow_tail, "old", "new", verdict="undecided") is None
+
+
+@pytest.mark.parametrize(
+    ("spread_ratio", "interval", "more_is_better", "sentence"),
+    [
+        (
+            0.8,
+            (1.005, 1.04),
+            False,
+            "which saved about 36 % of the blocks; unadjusted: +2.00 % (+0.50 % to +4.00 %)",
+        ),
+        (
+            1.01,
+            (None, 1.04),
+            False,
+            "which saved nothing; unadjusted: +2.00 % (unknown to +4.00 %)",
+        ),
+        (1.0, (1.0, 1.25), True, "which saved nothing; unadjusted: -1.96 % (-20.0 % to +0.00 %)"),
+    ],
+)
+def test_an_adjustment_says_by_what_it_was_what_it_saved_and_the_numbers_without_it(
+    spread_ratio: float, interval: Interval, more_is_better: bool, sentence: str
+) -> None:
+    adjustment = Adjustment("steal_before", 41, spread_ratio, 1.02, interval, "")
+    said = adjustment_sentence(adjustment, 50, more_is_better=more_is_better)
+    head = "41 of 50 blocks were adjusted by steal_before, read before each trial, "
+    assert said == f"{head}{sentence}"

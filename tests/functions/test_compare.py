@@ -157,13 +157,15 @@ def test_what_was_measured_before_an_interruption_is_kept(ledger: Path) -> None:
 def test_a_function_that_fails_later_ends_the_campaign_and_is_in_the_ledger(
     ledger: Path, tmp_path: Path
 ) -> None:
-    calls = tmp_path / "calls"
+    processes, was_here = tmp_path / "processes", list[bool]()
 
     def fails_later() -> None:
-        with open(calls, "a") as stream:
-            stream.write("x")
-        if calls.stat().st_size > 3000:
-            raise ValueError("too many calls")
+        if not was_here:
+            was_here.append(True)
+            with open(processes, "a") as stream:
+                stream.write("x")
+        if processes.stat().st_size > 8:
+            raise ValueError("too many processes")
 
     with pytest.raises(eq.EquipoiseError, match="fails_later failed: call: ValueError: too many"):
         eq.compare(short, fails_later, ledger=ledger, blocks=1000, min_blocks=1000)

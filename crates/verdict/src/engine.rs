@@ -37,6 +37,8 @@ pub struct Engine {
     pub(crate) scale: ScaleRule,
     /// Those who bet.
     pub(crate) bettors: &'static [Bettor],
+    /// Whether differences are adjusted for covariates that were read before the trials.
+    pub(crate) adjusts: bool,
     /// How a verdict follows from the intervals.
     pub rules: VerdictRules,
 }
@@ -80,6 +82,7 @@ pub static FIRST: Engine = Engine {
     clip: 1.25,
     clip_of_estimate: 1.5,
     scale: ScaleRule::MedianDeviation,
+    adjusts: false,
     bettors: &[
         bettor(0.25, 0.1, 0.1),
         bettor(0.25, 0.3, 0.3),
@@ -105,6 +108,7 @@ pub static SECOND: Engine = Engine {
     clip: 1.25,
     clip_of_estimate: 1.25,
     scale: ScaleRule::Huberised,
+    adjusts: true,
     bettors: &[
         bettor(0.015, 0.0075, 0.0075),
         bettor(0.025, 0.031_25, 0.031_25),

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import (
+    adjustment_sentence,
     disagreement_sentence,
     lost_analyses_clause,
     verdict_sentence,
@@ -20,6 +21,7 @@ from equipoise.analysis.wording import (
 from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
@@ -36,6 +38,7 @@ from equipoise.stats.verdict import (
     blocks_to_go,
     fits_constant_ratio,
     judge,
+    judge_unadjusted,
 )
 from equipoise.stats.waiting import is_mostly_waiting
 
@@ -80,7 +83,10 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     extra_s, waiting_s = np.array(rows, dtype=np.float64).reshape(-1, 2).T
     if np.isnan(waiting_s).any() or not is_mostly_waiting(extra_s, waiting_s):
         return comparison
-    return replace(comparison, summary=waiting_sentence(comparison.summary))
+    adjusted = comparison.adjusted_by
+    adjustment = "" if adjusted is None else _second_sentence(adjusted)
+    claim = comparison.summary.removesuffix(adjustment)
+    return replace(comparison, summary=f"{waiting_sentence(claim)}{adjustment}")
 
 
 def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
@@ -182,7 +188,10 @@ def _in_these_layouts(
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
-        _comparison(plan, pairing, one, more, alpha / len(pairs))
+        _with_adjustment(
+            _comparison(plan, pairing, one, more, alpha / len(pairs)),
+            adjustment_of(plan, pairing, one, len(pairs)),
+        )
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
 
@@ -297,6 +306,47 @@ def _comparison(
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
+
+
+def adjustment_of(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
+) -> Adjustment | None:
+    """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
+
+    Parameters
+    ----------
+    judged
+        Verdict on the pairing.
+    compared
+        Number of comparisons that were judged together.
+    """
+    pairs, effect = pairing.pairs, plan.judgement.min_effect
+    adjusted = pairs.engine.adjustment()
+    if adjusted is None:
+        return None
+    place, blocks, spread_ratio = adjusted
+    without = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
+    adjustment = Adjustment(
+        covariate=plan.adjust_by[place],
+        blocks=blocks,
+        spread_ratio=spread_ratio,
+        unadjusted_ratio=without.ratio,
+        unadjusted_ratio_ci=without.ratio_ci,
+        summary="",
+    )
+    sentence = adjustment_sentence(adjustment, len(pairs), more_is_better=pairing.more_is_better)
+    return replace(adjustment, summary=sentence)
+
+
+def _with_adjustment(comparison: Comparison, adjustment: Adjustment | None) -> Comparison:
+    if adjustment is None:
+        return comparison
+    summary = f"{comparison.summary}{_second_sentence(adjustment)}"
+    return replace(comparison, adjusted_by=adjustment, summary=summary)
+
+
+def _second_sentence(adjustment: Adjustment) -> str:
+    return f" {adjustment.summary}."
 
 
 def scope_of(plan: Plan) -> str:

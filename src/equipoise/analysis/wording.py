@@ -9,6 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
@@ -53,6 +54,35 @@ def typical_sentence(value: TypicalValue) -> str:
         ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
         interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
     return f"{does} in a typical run ({interval})."
+
+
+def adjustment_sentence(
+    adjustment: Adjustment, blocks: int, *, more_is_better: bool = False
+) -> str:
+    """Return the sentence on what adjusting by a covariate did, and the numbers without it.
+
+    A verdict needs about as many blocks as the variance of the block differences.
+
+    Parameters
+    ----------
+    adjustment
+        What the adjustment did; its own summary is not read.
+    blocks
+        Blocks of the comparison.
+    more_is_better
+        Whether the cost that the ratio compares is the inverse of the metric.
+    """
+    saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
+    effect = f"saved about {saved:.0f} % of the blocks" if saved >= 1.0 else "saved nothing"
+    ratio, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
+    if more_is_better:
+        ratio, low, high = (None if one is None else _inverse(one) for one in (ratio, high, low))
+    bounds = " to ".join("unknown" if one is None else signed_percent(one) for one in (low, high))
+    without = "unknown" if ratio is None else f"{signed_percent(ratio)} ({bounds})"
+    return (
+        f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
+        f"before each trial, which {effect}; unadjusted: {without}"
+    )
 
 
 def verdict_sentence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
         A file cannot be written.
     """
     if output.report_file is not None:
-        write_documents(output.report_file, [document])
+        write_documents(output.report_file, [_with_this_moment(document)])
     if output.figures is not None:
         from equipoise.report.document import figures_of
 
@@ -142,3 +143,17 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
         from equipoise.report.renderers.terminal import print_document
 
         print_document(document, color=output.color)
+
+
+def _with_this_moment(document: Document) -> Document:
+    """Return a document that is computed now, with the time and the machine."""
+    from msgspec.structs import replace
+
+    from equipoise.measure.environment import snapshot
+    from equipoise.report.builders.origin import machine_of, minute_of
+
+    if document.origin is None:
+        return document
+    now = minute_of(datetime.now(UTC).isoformat())
+    origin = replace(document.origin, when=f"computed {now}", machine=machine_of(snapshot()))
+    return replace(document, origin=origin)

@@ -335,6 +335,11 @@ def _environments(
     options: CompareOptions, names: Sequence[str], commands: Sequence[_FilledCommand]
 ) -> list[dict[str, str]]:
     for_each = [text for text in options.environments if _is_for_each(text, names)]
+    if for_each and not any(map(str.strip, for_each)):
+        raise UnusableInput(
+            f"--env {for_each[0]!r} sets nothing",
+            hint="leave it out; an empty one stands for a command without, beside one with",
+        )
     templates = _one_for_each(for_each, "--env", options, commands)
     environments = [
         {} if text is None else _assignments(_fill(text, command.setting))

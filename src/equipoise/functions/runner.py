@@ -95,7 +95,9 @@ class FunctionRunner:
             report = answer.report
             covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
             wall_s = self._clock() - began
-            self._reports = tuple(self._trials(draw, answer, started_at, wall_s, covariates))
+            trials = self._trials(draw, answer, started_at, wall_s, covariates)
+            # What failed comes first and ends the campaign: the block stays incomplete.
+            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
         return self._reports[place]
 
     def _trials(

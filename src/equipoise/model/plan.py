@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL, MOST_COVARIATES
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
@@ -224,6 +225,8 @@ class Judgement(Struct, frozen=True):
     """Judged at the stop, with the false-discovery rate at alpha among them."""
     engine: int = LATEST_ENGINE
     """Version of the rules: a campaign keeps the one that it began with."""
+    adjust_by: tuple[str, ...] = COVARIATES_BEFORE_TRIAL
+    """Covariates that costs may be adjusted by: no program can move what is read before it."""
 
 
 class Plan(Struct, frozen=True):
@@ -273,6 +276,21 @@ class Plan(Struct, frozen=True):
         if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
             return ()
         return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
+
+    @property
+    def adjust_by(self) -> tuple[str, ...]:
+        """Covariates that the conditions find alike, so that costs may be adjusted by them.
+
+        None where what belongs to a condition comes before the reading: a run of its own
+        (``--washout``), a server, or a hook, which also follows the trial before; and where
+        functions share a process.
+        """
+        moved = self.measure.washout or self.functions is not None
+        moved |= any(
+            one.server is not None or any((one.hooks.setup, one.hooks.prepare, one.hooks.conclude))
+            for one in self.conditions
+        )
+        return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
@@ -135,6 +136,8 @@ class GateRow(Struct, frozen=True):
     """Interval that decides: each side of it stands for itself, at ``level``."""
     equivalence_level: float | None = None
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class GateResult(Struct, frozen=True):
@@ -390,6 +393,8 @@ class Comparison(Struct, frozen=True):
     """Variance of the primary metric by level; null where trials are the only level."""
     in_these_layouts: TheseLayouts | None = None
     """Null where the verdict is not about layouts in general."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class TypicalValue(Struct, frozen=True):

@@ -287,6 +287,26 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     return replace(judged, ratio_is_constant=is_constant)
 
 
+def judge_unadjusted(
+    blocks: PairedBlocks, judged: ComparisonVerdict, *, min_effect: float, compared: int
+) -> ComparisonVerdict:
+    """Judge a comparison as if no covariate had been read, to show it beside its verdict.
+
+    Parameters
+    ----------
+    blocks, judged
+        The comparison and its verdict, whose level counts.
+    min_effect
+        As given to ``judge``.
+    compared
+        Number of comparisons that were judged together.
+    """
+    without, margin, level = blocks.unadjusted(), margin_of(min_effect), judged.level
+    if compared == 1:
+        return judge_alone(without, margin, level)
+    return judge_again(without, margin, level, 0, {})
+
+
 def fits_constant_ratio(blocks: PairedBlocks, *, level: float) -> bool:
     """Return whether one constant ratio agrees with all blocks; wrongly not with chance level."""
     low, high = blocks.engine.running_interval(level)

@@ -73,6 +73,7 @@ def campaign_answer(document: ResultDocument) -> Answer:
     primary = primary_comparisons(document)
     claims = claims_of(document)
     title, lines = _title(document, primary, claims)
+    has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
     failures = failures_of(document)
     if failures:
         # A verdict of the blocks before stands below it, as a claim.
@@ -82,10 +83,48 @@ def campaign_answer(document: ResultDocument) -> Answer:
     return Answer(
         title=title,
         lines=lines,
-        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        claims=claims if has_room else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
         warnings=len(document.warnings) - len(failures),
     )
+
+
+def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+    """Return the one sentence of several comparisons none of which found a difference.
+
+    Empty where one did, where a direction is certain, or where a ranking has a loser.
+    """
+    beaten = any(not one.may_be_fastest for each in document.ranking for one in each.conditions)
+    if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
+        return ""
+    if all(one.verdict == "equivalent" for one in primary):
+        return f"No difference: all are the same within ±{primary[0].min_effect:g} %"
+    ends = [one.ratio_ci for one in primary]
+    bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
+    unlimited = len(primary) - len(bounds)
+    if unlimited:
+        some = "all intervals" if not bounds else f"{unlimited} of {len(primary)} intervals"
+        return f"No difference found; {some} are still unlimited"
+    most = max(bounds)
+    within = f"a factor of {most:.2g}" if most >= 2.0 else f"±{_rounded_up(100.0 * (most - 1.0))} %"
+    return f"No difference found; all within {within}"
+
+
+def _is_open(comparison: Comparison) -> bool:
+    """Return whether a comparison is equivalent, or undecided without a certain direction."""
+    low, high = comparison.ratio_ci
+    one_sided = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return comparison.verdict == "equivalent" or (
+        comparison.verdict == "undecided" and not one_sided
+    )
+
+
+def _rounded_up(percent: float) -> str:
+    """Return a percentage that nothing exceeds, with two digits: ``4.7``."""
+    if percent <= 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(percent)) - 1)
+    return f"{math.ceil(percent / step - 1e-9) * step:.3g}"
 
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:
@@ -153,6 +192,8 @@ def _title(
         return f"The gate {outcome}: {document.gate.summary}", ()
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
+    if alike := no_difference(document, primary):
+        return alike, (f"{counts}.",)
     ranking = ranking_of_all(document)
     if ranking is not None:
         return ranking.summary, (f"{counts}.",) if many else ()

@@ -17,6 +17,7 @@ from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
+from equipoise.report.builders.origin import origin_of_match
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -254,6 +255,13 @@ def _document(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),
             *_weight_numbers(search),
+        ),
+        origin=origin_of_match(
+            question.treatment,
+            question.outcome,
+            question.source,
+            question.command,
+            searches=search is not None,
         ),
     )
 

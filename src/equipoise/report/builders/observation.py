@@ -27,6 +27,7 @@ from equipoise.report.document import (
     Facts,
     Figures,
     Number,
+    Origin,
     Paragraph,
     Part,
     Section,
@@ -103,6 +104,11 @@ def observation_document(
         title=f"{question.candidate} against {question.baseline}",
         parts=tuple(parts),
         numbers=(*_effect_numbers(result), *_balance_numbers(result)),
+        origin=Origin(
+            f"What does {question.candidate} change of {question.outcome}, against "
+            f"{question.baseline}? From {question.source}",
+            command,
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
+from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
@@ -26,6 +27,7 @@ from equipoise.report.builders.claims import (
     claims_of,
     failures_of,
     imported_effect,
+    no_difference,
     primary_comparisons,
 )
 from equipoise.report.builders.conditions import (
@@ -38,6 +40,7 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     written_table,
 )
+from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
 from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
@@ -59,7 +62,9 @@ from equipoise.report.document import (
     TEXT,
     UNKNOWN,
     WRITTEN,
+    Answer,
     Bullets,
+    Claim,
     Claims,
     Column,
     Command,
@@ -90,7 +95,11 @@ _NAMES_SHOWN = 3
 _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
-_FIRST_FIGURES = frozenset({"ratios"})
+_FIRST_FIGURES = frozenset({"distributions", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)})
+"""Figures right below the answer."""
+_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
+"""Figures of one comparison each: of many comparisons they fill pages."""
+_FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
@@ -147,13 +156,13 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     head: tuple[Part, ...] = (answer, *tables) if failures else (*tables, answer)
     parts: list[Part] = [
         *head,
+        first,
         *how_to_compare(document),
         *_written_tables(document, primary),
         *_growth(document),
         *ranking_parts(document),
-        first,
         *_findings(document),
-        *([Section("Comparisons", (Claims(claims),), forms=PAGE)] if not answer.claims else []),
+        *_claims_below(document, answer, claims),
         *why_parts(document, report.flame_graph),
     ]
     if document.against is not None:
@@ -176,7 +185,17 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         title=answer.title or answer.claims[0].text,
         parts=tuple(parts),
         numbers=tuple(_numbers(document)),
+        origin=origin_of(document, _command(report)),
     )
+
+
+def _claims_below(
+    document: ResultDocument, answer: Answer, claims: Sequence[Claim]
+) -> Iterator[Section]:
+    """Build the claims that are not in the answer; folded where each says that nothing is known."""
+    if not answer.claims:
+        alike = bool(no_difference(document, primary_comparisons(document)))
+        yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
 
 
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
@@ -193,6 +212,7 @@ def _engine_note(document: ResultDocument) -> Iterator[Part]:
 def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
     many = len(primary_comparisons(report.document)) > MOST_CLAIMS
+    first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
 
     @functools.cache
     def drawn() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
@@ -201,15 +221,20 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
         first = list(report.study_figures)
         others: list[Figure] = []
         for figure in gallery(report.document, report.sequences, every_trial=every_trial):
-            (first if many and figure.name in _FIRST_FIGURES else others).append(figure)
+            (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    return Figures(lambda: drawn()[0], "At a glance"), Figures(lambda: drawn()[1])
+    not_on_paper = _FIGURES_OF_EACH if many else frozenset[str]()
+    return (
+        Figures(lambda: drawn()[0], "At a glance"),
+        Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
+    )
 
 
 def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
-    if len(primary) > MOST_CLAIMS or any(one.stratum for one in primary):
+    several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
+    if several or no_difference(document, primary):
         yield grouped_table(document, primary)
         if document.run.study != COMPARE_STUDY:
             factor = compared_factor(document, primary[0])
@@ -349,10 +374,14 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     yield Bullets(tuple(lines), "dim", forms=SCREEN)
 
 
+def _command(report: CampaignReport) -> str:
+    return report.command or command_of_document(report.document)
+
+
 def _repetition(report: CampaignReport) -> Iterator[Part]:
     """Build the command that runs the campaign again, and how it was measured."""
     document = report.document
-    command = report.command or command_of_document(document)
+    command = _command(report)
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
     yield Section(
@@ -401,7 +430,7 @@ def environment_section(environment: Mapping[str, Any]) -> Section:
             facts.extend(lines)
         else:
             title = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
-            folded.append(Section(title, (Facts(lines),), folded=True))
+            folded.append(Section(title, (Facts(lines),), folded=True, on_paper=False))
     return Section("Environment", (Facts(tuple(facts)), *folded), forms=PAGE)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.figures.theme import color_of
 from equipoise.model.functions import CALL_METRIC
@@ -27,6 +28,7 @@ from equipoise.model.result import (
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    MOST_CLAIMS,
     PAGE,
     SCREEN,
     UNKNOWN,
@@ -96,7 +98,9 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     for comparison in answered[:MOST_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
-        parts.append(_statistics(comparison))
+        # Of many comparisons the tables would fill pages.
+        on_paper = len(primary) <= MOST_CLAIMS
+        parts.append(replace(_statistics(comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
