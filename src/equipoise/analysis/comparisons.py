@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.analysis.wording import (
     adjustment_sentence,
     disagreement_sentence,
+    lost_analyses_clause,
     verdict_sentence,
     waiting_sentence,
 )
@@ -211,7 +212,9 @@ def _across_layouts(
         alpha=alpha,
     )
     return tuple(
-        _with_these_layouts(_comparison(plan, pairing, one, None, alpha / len(pairs)), these)
+        _with_these_layouts(
+            _comparison(plan, pairing, one, None, alpha / len(pairs)), these, one.lost_analyses
+        )
         for pairing, one, these in zip(pairings, judged, drawn, strict=False)
     )
 
@@ -222,12 +225,12 @@ def _layouts_of(plan: Plan, pairing: Pairing) -> list[int]:
     return [layout_of_block(plan, "measured", number) for number in numbers]
 
 
-def _with_these_layouts(across: Comparison, these: Comparison) -> Comparison:
+def _with_these_layouts(across: Comparison, these: Comparison, lost_analyses: int) -> Comparison:
     claim = TheseLayouts(these.verdict, these.ratio, these.ratio_ci, these.scope, these.summary)
     return replace(
         across,
         scope=SCOPE_ACROSS_LAYOUTS,
-        summary=f"Across layouts: {across.summary}",
+        summary=f"Across layouts: {across.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
         # Layouts may differ: that their ratio is no constant threatens nothing.
         ratio_is_constant=True,

@@ -166,6 +166,17 @@ def waiting_sentence(summary: str) -> str:
     return f"{summary.removesuffix('.')}; most of the extra time is waiting for a processor."
 
 
+def lost_analyses_clause(lost: int) -> str:
+    """Return the sentence, with a space before it, on analyses across layouts without a number."""
+    if not lost:
+        return ""
+    analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
+    return (
+        f" {analyses} across layouts gave no number, because at least half of the blocks of a "
+        "layout timed out."
+    )
+
+
 def constancy_sentence(comparison: Comparison) -> str:
     """Return one sentence on a comparison that no constant ratio fits, with its change-points."""
     first, *later = comparison.ratio_segments or (None,)

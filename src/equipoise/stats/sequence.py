@@ -89,6 +89,7 @@ class PairedBlocks:
         """The bets on these blocks."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
+        self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
     def pooled(
@@ -157,6 +158,7 @@ class PairedBlocks:
         )
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
+        self._tolerances_of_blocks.append(float(tolerances.max()))
 
     def append(
         self,
@@ -173,6 +175,7 @@ class PairedBlocks:
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
+        self._tolerances_of_blocks.append(float(tolerances[0]))
 
     def unadjusted(self) -> Self:
         """Return the same blocks, as if no covariate had been read; nothing is added to them."""
@@ -211,9 +214,9 @@ class PairedBlocks:
         return PastValues(Resolution(resolution.quantum or 0.0))
 
     @property
-    def tolerance(self) -> float:
-        """Log difference that the resolution of the metric can hide, at the costs so far."""
-        return 0.0 if self._past.is_empty else self._past.tolerance()
+    def tolerances(self) -> FloatArray:
+        """Shape (n,): log difference in each block that the resolution of the metric can hide."""
+        return np.array(self._tolerances_of_blocks)
 
     def __len__(self) -> int:
         """Return the number of blocks."""

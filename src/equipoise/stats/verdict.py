@@ -67,6 +67,8 @@ class ComparisonVerdict(Struct, frozen=True):
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
+    lost_analyses: int = 0
+    """Planned analyses across layouts that timeouts left without a number."""
 
     @property
     def ratio(self) -> float | None:
