@@ -318,7 +318,8 @@ class StatisticAnswer(Struct, frozen=True):
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
     certain: bool = False
     """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
-    on order statistics of each condition; the minimum has none."""
+    on order statistics of each condition; the minimum and the mean have none, and are never
+    certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
