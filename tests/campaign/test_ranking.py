@@ -233,6 +233,7 @@ def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked()
     assert "with --layouts" in layouts[0].summary
     for asked in (
         CompareOptions(many, ranking=True),
+        CompareOptions(("true",), ranking=True),
         CompareOptions(many[:3], layouts=2, aslr="on", ranking=True),
     ):
         with pytest.raises(UnusableInput, match="the fastest"):
