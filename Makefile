@@ -71,8 +71,12 @@ format: $(VENV)/dev ## format both languages
 build: $(VENV)/package ## build the native parts and install the package in .venv, editable
 
 .PHONY: wheel
-wheel: $(VENV)/base ## build an sdist and a wheel into dist/
+wheel: export EQUIPOISE_MANYLINUX := 2.28
+wheel: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into dist/, and test the wheel
+	rm -f dist/equipoise-*
 	$(PYTHON_IN_VENV) -m hatchling build
+	$(PYTHON_IN_VENV) -m pytest -q tests/packaging/test_manylinux.py
 
 # Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
@@ -82,6 +86,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
 	done
+	@set -e; for part in equal more beside fresh; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
@@ -135,6 +140,11 @@ $(VENV)/base: requirements.lock | tools
 # After base, so that the two never install at the same time; its lock agrees with that of base.
 $(VENV)/dev: requirements-dev.lock $(VENV)/base
 	$(INSTALL_LOCKED) -r requirements-dev.lock
+	@touch $@
+
+# What links for older systems, checks the tag of the wheel, and installs it.
+$(VENV)/wheel: requirements-wheel.lock $(VENV)/base
+	$(INSTALL_LOCKED) -r requirements-wheel.lock
 	@touch $@
 
 $(VENV)/package: $(NATIVE_SOURCES) $(VENV)/base

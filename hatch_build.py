@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sysconfig
@@ -13,7 +14,10 @@ from typing import Any
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-CARGO = "cargo build --workspace --locked --release --message-format=json-render-diagnostics"
+OPTIONS = "--workspace --locked --release --message-format=json-render-diagnostics"
+MANYLINUX = "EQUIPOISE_MANYLINUX"
+"""Version of the C library, such as ``2.28``, from which on the wheel is to run; without it, the
+wheel is for this host alone, and says so. cargo-zigbuild links against that version."""
 EXTENSION = "_native"  # the library of the crate equipoise-python
 
 
@@ -23,9 +27,11 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the crates; ``version`` is ``standard`` or ``editable``."""
         artefacts = {f"equipoise/{inside}": file for file, inside in self.build()}
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        system = sysconfig.get_platform()
+        if oldest := os.environ.get(MANYLINUX):
+            system = system.replace("linux", f"manylinux_{oldest}")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        build_data["tag"] = f"cp311-abi3-{system.replace('-', '_').replace('.', '_')}"
         if version != "editable":
             build_data["force_include"].update({str(f): to for to, f in artefacts.items()})
             return
@@ -42,11 +48,15 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
             raise SystemExit("no cargo on the path: install Rust 1.89 or later, https://rustup.rs")
         # The stable ABI needs no interpreter to build against, and so depends on none.
         environment = os.environ | {"PYO3_NO_PYTHON": "1", "PYO3_BUILD_EXTENSION_MODULE": "1"}
+        command = f"cargo build {OPTIONS}"
+        if oldest := os.environ.get(MANYLINUX):
+            target = f"{platform.machine()}-unknown-linux-gnu.{oldest}"
+            command = f"cargo zigbuild {OPTIONS} --target {target}"
         done = subprocess.run(
-            CARGO.split(), cwd=self.root, env=environment, stdout=subprocess.PIPE, check=False
+            command.split(), cwd=self.root, env=environment, stdout=subprocess.PIPE, check=False
         )
         if done.returncode != 0:
-            raise SystemExit(f"`{CARGO}` failed in {self.root}; its messages are above")
+            raise SystemExit(f"`{command}` failed in {self.root}; its messages are above")
         crates = Path(self.root, "crates").resolve()
         found: list[tuple[Path, str]] = []
         for message in map(json.loads, done.stdout.splitlines()):

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Resolves requirements.lock (dependencies and build backend) and requirements-dev.lock (those
-# and what the tests need), for every Python from 3.11 on, with hashes. $1 is uv.
+# Resolves requirements.lock (dependencies and build backend), requirements-wheel.lock (those and
+# what `make wheel` needs) and requirements-dev.lock (those of the first and what the tests need),
+# for every Python from 3.11 on, with hashes. $1 is uv.
 set -eu
 cd "$(dirname "$0")/.."
 compile() {
@@ -9,5 +10,7 @@ compile() {
 }
 uv=$1
 compile pyproject.toml --group build --output-file requirements.lock
+compile pyproject.toml --group wheel --constraint requirements.lock \
+    --output-file requirements-wheel.lock
 compile pyproject.toml --group dev --constraint requirements.lock \
     --output-file requirements-dev.lock

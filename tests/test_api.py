@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
+from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from tests.schema import validated
 
@@ -34,6 +35,38 @@ def test_the_result_is_the_ledgers(ledger: Path) -> None:
     assert eq.show(ledger=ledger) == result
     validated(result.document)
     assert result.document.run.seed == 5
+
+
+STUDY = """
+[study]
+name = "sleeps"
+[workload]
+command = ["sleep", "{seconds}"]
+[factors.seconds]
+levels = [0.001, 0.03, 0.06]
+"""
+
+
+def test_a_study_runs_as_on_the_command_line(ledger: Path, tmp_path: Path) -> None:
+    study = tmp_path / "sleeps.toml"
+    study.write_text(STUDY, encoding="utf-8")
+    result = eq.run(study, factors={"seconds": [0.001, 0.03]}, blocks=12, seed=5, ledger=ledger)
+    validated(result.document)
+    assert [one.name for one in result.document.conditions] == ["seconds=0.001", "seconds=0.03"]
+    assert (result.document.run.study, result.document.run.seed) == ("sleeps", 5)
+    assert result.verdict == "slower"
+    assert eq.show(ledger=ledger) == result
+    with pytest.raises(eq.EquipoiseError, match="no factor 'hours'"):
+        eq.run(study, factors={"hours": "1"}, ledger=ledger)
+    with pytest.raises(eq.EquipoiseError, match="there is no study 'sleps'"):
+        eq.run("sleps", ledger=ledger)
+
+
+def test_a_built_in_study_runs_by_its_name_and_has_its_findings(ledger: Path) -> None:
+    result = eq.run("tratt2019", factors={"words": 1000}, blocks=5, budget=5, ledger=ledger)
+    assert result.document.run.study == "tratt2019"
+    assert result.document.findings is not None
+    assert eq.show(ledger=ledger) == result
 
 
 def test_a_comparison_over_layouts_has_both_scopes(ledger: Path) -> None:
@@ -114,3 +147,18 @@ def test_importing_it_loads_nothing_heavy() -> None:
     code = "import equipoise, sys; print({'numpy', 'rich', 'msgspec'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (["sort words", "sort -n words"],),
+        ([["sort", "words"], ["sort", "-n", "words"]],),
+        (["true", "false"],),
+    ],
+)
+def test_a_list_of_commands_gets_the_right_call_as_a_hint(ledger: Path, given: Any) -> None:
+    with pytest.raises(UnusableInput) as refused:
+        eq.compare(*given, ledger=ledger)
+    assert "give each command by itself: equipoise.compare(*commands)" in str(refused.value.hint)
+    assert not ledger.exists()

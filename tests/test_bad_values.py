@@ -104,8 +104,7 @@ def test_options_that_make_no_plan(
 @pytest.mark.parametrize(
     ("commands", "named"),
     [
-        ((), "at least two commands"),
-        (("true",), "at least two commands"),
+        ((), "compare needs a command"),
         (("true", ""), "a command is empty"),
         (("true", "no-such-program"), "there is no program 'no-such-program'"),
         (("true", "echo 'a"), "cannot split the command"),

@@ -34,23 +34,40 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "figures": frozenset({"model", "stats", "files"}),
     "report": frozenset({"model", "files", "design", "stats", "figures", "matching", "genoud"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
+    "studies": frozenset(
+        {"model", "files", "design", "measure", "stats", "figures", "helpers", "matching"}
+    ),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
     "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
+    "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
-        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
+        {
+            "model",
+            "design",
+            "measure",
+            "ledger",
+            "figures",
+            "campaign",
+            "analysis",
+            "why",
+            "studies",
+        }
+        | {"report", "functions"}
     ),
-    FACE: frozenset({"model", "api", "genoud"}),
+    "magics": frozenset({"model", "api"}),
+    "tables": frozenset({"model", "files", "matching", "observation", "report"}),
+    FACE: frozenset({"model", "api", "genoud", "tables", "magics"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api", "genoud"}),
+    FACE: frozenset({"api", "genoud", "tables", "magics"}),
     "api": frozenset({"report"}),
+    "tables": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

@@ -32,7 +32,7 @@ def main() -> None:
         costs = []
         for _ in range(trials):
             started = time.perf_counter()
-            source.before()
+            source.before(started)
             source.after(0)
             costs.append(time.perf_counter() - started)
         source.close()

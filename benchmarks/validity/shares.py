@@ -36,6 +36,13 @@ class Share:
         """Whether so many would come in under 1 of 1000 benchmarks if the rate were ``rate``."""
         return self.count > most_by_chance(self.total, rate)
 
+    def beyond(self, rate: float, what: str) -> str:
+        """Return the sentence on a claim that ``exceeds`` shows to be broken."""
+        return (
+            f"{what} in {self.count} of {self.total} campaigns, more than {rate:.0%} and chance "
+            "allow"
+        )
+
 
 def most_by_chance(total: int, rate: float) -> int:
     """The one-sided 99.9 % binomial bound."""

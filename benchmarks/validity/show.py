@@ -13,6 +13,8 @@ from benchmarks.validity.tables import TextTable
 
 BEGIN = "<!-- validity: begin (python -m benchmarks.validity writes this) -->"
 END = "<!-- validity: end -->"
+FINDINGS_BEGIN = "<!-- findings: begin (python -m benchmarks.validity writes this) -->"
+FINDINGS_END = "<!-- findings: end -->"
 
 LEAST_WIDTH = 180
 
@@ -36,20 +38,27 @@ def on_screen(tables: Sequence[TextTable]) -> None:
 
 
 def into_document(path: Path, tables: Sequence[TextTable], heading: str) -> None:
-    """Replace what stands between the two markers of a Markdown document.
+    """Replace the tables between their two markers of a Markdown document.
 
     Raises
     ------
     NoMarkers
         If the document does not hold both, in their order.
     """
-    document = path.read_text(encoding="utf-8")
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise NoMarkers(f"{path} has no lines {BEGIN} and {END}")
-    body = "\n\n".join([heading, *(as_markdown(table) for table in tables)])
-    path.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}", encoding="utf-8")
+    _replace(path, BEGIN, END, "\n\n".join([heading, *(as_markdown(table) for table in tables)]))
+
+
+def findings_into_document(path: Path, findings: str) -> None:
+    """Replace the findings between their two markers; errors as for ``into_document``."""
+    _replace(path, FINDINGS_BEGIN, FINDINGS_END, findings)
+
+
+def _replace(path: Path, begin: str, end: str, body: str) -> None:
+    before, found_begin, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not (found_begin and found_end):
+        raise NoMarkers(f"{path} has no lines {begin} and {end}")
+    path.write_text(f"{before}{begin}\n{body}\n{end}{after}", encoding="utf-8")
 
 
 def as_markdown(text: TextTable) -> str:

@@ -1,14 +1,8 @@
-"""Many campaigns of one scenario; the same answer whatever the number of workers.
-
-Campaign k of a scenario has its own random source, made of the seed, the scenario's name and k.
-"""
+"""One simulated machine after the other, each met by Equipoise and by the other rules."""
 
 from __future__ import annotations
 
-import multiprocessing
-import zlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +17,7 @@ from benchmarks.validity.campaign import (
     warns_of_carry_over,
 )
 from benchmarks.validity.machine import BASELINE, CANDIDATE, Machine, measure
+from benchmarks.validity.pieces import in_pieces, source
 from benchmarks.validity.rules import RULES
 from benchmarks.validity.rules.rule import Decision, Rule
 from benchmarks.validity.rules.tachometer import MOST_ROUNDS
@@ -38,9 +33,6 @@ COVERED_EFFECT = 3.0
 EFFECTS = {1.0: 0.0, 3.0: MIN_EFFECT, 10.0: MIN_EFFECT}
 """True effects in percent, each with the smallest effect that matters while it is looked for.
 An effect of exactly 1 % is a border case of "at least 1 %": it is looked for with 0."""
-
-CHUNK = 25
-"""Campaigns in one piece of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +63,9 @@ def simulate(
     workers: int,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, list[Outcome]]:
-    """Outcomes of each scenario, by its name, in the order of the campaigns.
-
-    Parameters
-    ----------
-    scenarios
-        From ``SCENARIOS``.
-    seed
-        From 0 up.
-    workers
-        Processes; with 1 everything runs in this one.
-    progress
-        Is told the name of each scenario that is done.
-    """
-    starts = range(0, campaigns, CHUNK)
-    pieces = [(start, min(start + CHUNK, campaigns)) for start in starts]
-    outcomes: dict[str, list[Outcome]] = {}
-    if workers == 1:
-        for scenario in scenarios:
-            outcomes[scenario.name] = simulate_piece(scenario.name, 0, campaigns, seed)
-            progress(scenario.name)
-        return outcomes
-    # Not forked: whoever calls may have threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        asked = {
-            scenario.name: [
-                pool.submit(simulate_piece, scenario.name, start, stop, seed)
-                for start, stop in pieces
-            ]
-            for scenario in scenarios
-        }
-        for name, parts in asked.items():
-            outcomes[name] = [outcome for part in parts for outcome in part.result()]
-            progress(name)
-    return outcomes
+    """Outcomes of scenarios from ``SCENARIOS``, as for ``in_pieces``."""
+    counts = {scenario.name: campaigns for scenario in scenarios}
+    return in_pieces(counts, simulate_piece, seed=seed, workers=workers, progress=progress)
 
 
 def simulate_piece(name: str, start: int, stop: int, seed: int) -> list[Outcome]:
@@ -116,8 +76,8 @@ def simulate_piece(name: str, start: int, stop: int, seed: int) -> list[Outcome]
 
 def simulate_one(scenario: Scenario, seed: int, campaign: int) -> Outcome:
     """One machine, and what Equipoise and the other rules say of it."""
-    source = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(scenario.name.encode()), campaign))
-    noise, coin, shuffling = (np.random.default_rng(child) for child in source.spawn(3))
+    children = source(seed, scenario.name, campaign).spawn(3)
+    noise, coin, shuffling = (np.random.default_rng(child) for child in children)
     machine = scenario.draw(noise, RUNS)
     orders = draw_orders(int(coin.integers(2**63)))
 

@@ -121,8 +121,7 @@ def broken_claims(summary: Summary) -> list[str]:
         (True, summary.probability_missed, "misses of P(slower)"),
     ]
     return [
-        f"{scenario.name}: {what} in {share.count} of {share.total} campaigns, "
-        f"more than {ALPHA:.0%} and chance allow"
+        f"{scenario.name}: {share.beyond(ALPHA, what)}"
         for claimed, share, what in claims
         if claimed and share is not None and share.exceeds(ALPHA)
     ]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.validity.campaign import BLOCKS, WARMUP
+from benchmarks.validity.layouts import FOUND_EFFECT, ROUNDS, LayoutSummary
+from benchmarks.validity.pooled import PooledSummary
 from benchmarks.validity.rules import RULES
 from benchmarks.validity.shares import Share
 from benchmarks.validity.simulate import COVERED_EFFECT, EFFECTS
@@ -28,13 +30,79 @@ class TextTable:
 
 
 def tables_of(summaries: Sequence[Summary]) -> tuple[TextTable, ...]:
-    """All tables, in the order in which they are shown."""
+    """Tables of the scenarios in which Equipoise meets the other rules, in their order."""
     return (
         false_alarms(summaries),
         coverage_and_power(summaries),
         beside_others(summaries),
         not_claimed(summaries),
         legend(summaries),
+    )
+
+
+def pooled_stops(summaries: Sequence[PooledSummary]) -> TextTable:
+    """Intervals of campaigns that stopped at their verdict and were pooled."""
+    return TextTable(
+        "Pooled stops: `show --pool` over campaigns that stopped at their verdict",
+        "Percent of pools in which an interval left out the true ratio, with 95 % intervals. The "
+        "common ratio is from all blocks; it also counts as missed where none fits. The mean over "
+        "campaigns is from the blocks before which a campaign could not stop; it is claimed in "
+        "every row. Means at the stop: Student's interval of the mean of the ratios at the stop, "
+        "which is what not to do.",
+        (
+            "scenario",
+            "what it is",
+            "pools",
+            "common ratio claimed",
+            "misses the common ratio",
+            "none fits",
+            "misses the mean",
+            "means at the stop",
+        ),
+        tuple(
+            (
+                one.scenario.name,
+                one.scenario.words,
+                str(one.common_missed.total),
+                "yes" if one.scenario.claims_common_ratio else "no",
+                with_error(one.common_missed),
+                percent_of(one.none_fits),
+                with_error(one.mean_missed),
+                with_error(one.naive_missed),
+            )
+            for one in summaries
+        ),
+    )
+
+
+def across_layouts(summaries: Sequence[LayoutSummary]) -> TextTable:
+    """Claims across layouts, where layouts differ."""
+    return TextTable(
+        "Layouts that differ: the claim across layouts",
+        "Percent of campaigns, with 95 % intervals. Layouts differ by the percentage of the name "
+        f"and not on average; trials have sd 2 %; up to {ROUNDS} blocks in each layout. Claimed in "
+        "every row: called different across layouts, and misses of the interval, in at most 5 %. "
+        "The claim about the drawn layouts alone is none about others. Found: a true "
+        f"{FOUND_EFFECT:g} % on average, called slower across layouts.",
+        (
+            "scenario",
+            "campaigns",
+            "called different across layouts",
+            "misses the mean",
+            "called different in these layouts",
+            f"finds {FOUND_EFFECT:g} %",
+        ),
+        tuple(
+            (
+                one.scenario.name,
+                str(one.called.total),
+                with_error(one.called),
+                with_error(one.missed),
+                percent_of(one.called_in_these),
+                percent_of(one.found),
+            )
+            for one in summaries
+        ),
     )
 
 

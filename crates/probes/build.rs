@@ -46,15 +46,19 @@ fn compiled(library: &Path) -> bool {
     succeeded(compiler.arg("-o").arg(library).arg(SOURCE))
 }
 
+/// The linker of cargo comes first. One that links for older systems (zig) has no static C library;
+/// a static program needs none of the system that it runs on, so that of this host will do.
 fn linked(library: &Path, program: &Path) -> bool {
-    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
-    succeeded(
-        Command::new(compiler)
-            .args(LINKING)
-            .arg("-o")
-            .arg(program)
-            .arg(library),
-    )
+    let linkers = [env::var_os("RUSTC_LINKER"), Some("cc".into())];
+    linkers.into_iter().flatten().any(|compiler| {
+        succeeded(
+            Command::new(compiler)
+                .args(LINKING)
+                .arg("-o")
+                .arg(program)
+                .arg(library),
+        )
+    })
 }
 
 fn succeeded(command: &mut Command) -> bool {

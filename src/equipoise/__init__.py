@@ -1,7 +1,8 @@
 """Equipoise measures whether one thing is really faster than another, and by how much.
 
 ``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
-however long one looks.
+however long one looks. ``match``, ``match_balance``, ``gen_match`` and ``observe`` take data
+frames with the names of columns.
 """
 
 from __future__ import annotations
@@ -12,16 +13,35 @@ from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud
-    from equipoise.api import Result, compare, show
+    from equipoise.api import Result, compare, compare_code, run, show
     from equipoise.model.errors import EquipoiseError
+    from equipoise.tables.interface import gen_match, match, match_balance, observe
 
-__all__ = ["EquipoiseError", "Result", "compare", "genoud", "show"]
+__all__ = [
+    "EquipoiseError",
+    "Result",
+    "compare",
+    "compare_code",
+    "gen_match",
+    "genoud",
+    "match",
+    "match_balance",
+    "observe",
+    "run",
+    "show",
+]
 
 _HOMES = {
     "Result": "equipoise.api",
     "compare": "equipoise.api",
+    "compare_code": "equipoise.api",
+    "run": "equipoise.api",
     "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
+    "gen_match": "equipoise.tables.interface",
+    "match": "equipoise.tables.interface",
+    "match_balance": "equipoise.tables.interface",
+    "observe": "equipoise.tables.interface",
 }
 
 _ROOMS = frozenset({"genoud"})
@@ -41,3 +61,14 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"equipoise.{name}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give IPython the magics ``%compare`` and ``%%compare``: ``%load_ext equipoise``."""
+    from equipoise.magics import register
+
+    register(shell)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -26,13 +26,17 @@ class BettingSequence:
         Shape (n,), log units: differences below it cannot be told from none.
     engine
         Version of the rules of the bets: 1 (first release) or 2.
+    readings
+        What was read before the trials of each block, of c covariates: shapes (n, c), at the
+        candidate's trial minus at the baseline's; (n, c), the sum of both; (n,), the sum of the two
+        log costs. NaN where one is unknown.
 
     Raises
     ------
     ValueError
-        There is no such engine, the lengths differ, an order is neither 1 nor -1, a tolerance is
-        negative or not finite, a level does not lie between 0 and 1, or a margin is not a finite
-        number from 0 up.
+        There is no such engine, the lengths differ, there are more than 8 covariates, an order is
+        neither 1 nor -1, a tolerance is negative or not finite, a level does not lie between 0 and
+        1, or a margin is not a finite number from 0 up.
     BufferError
         An array is of another type.
     """
@@ -43,15 +47,26 @@ class BettingSequence:
         orders: NDArray[np.int8],
         tolerances: NDArray[np.float64],
         engine: int,
+        readings: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None = ...,
     ) -> BettingSequence: ...
-    def push(self, difference: float, order: int, tolerance: float) -> None:
-        """Add the next block."""
+    def push(
+        self,
+        difference: float,
+        order: int,
+        tolerance: float,
+        readings: tuple[list[float], list[float], float] | None = ...,
+    ) -> None:
+        """Add the next block; readings as for the whole."""
 
     def push_pooled(
         self,
         differences: tuple[float, float],
         orders: tuple[int, int],
         tolerances: tuple[float, float],
+        readings: tuple[
+            tuple[list[float], list[float], float] | None,
+            tuple[list[float], list[float], float] | None,
+        ] = ...,
     ) -> None:
         """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
@@ -70,6 +85,16 @@ class BettingSequence:
 
     def centre(self) -> tuple[float, float, float] | None:
         """Return the typical difference, the slot effect and the scale, in log units."""
+
+    def adjustment(self) -> tuple[int, int, float] | None:
+        """Return the covariate that adjusted most blocks, the number adjusted, and a ratio.
+
+        The ratio is the spread of adjusted differences over that of differences. ``None`` if no
+        block was adjusted.
+        """
+
+    def unadjusted(self) -> BettingSequence:
+        """Return the same blocks, as if no covariate had been read."""
 
     def slower_count(self, level: float) -> tuple[int, int, float, float]:
         """Return the blocks with a slower candidate, those that were no tie, low and high."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -12,19 +14,22 @@ from msgspec.structs import asdict
 from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
-from equipoise.campaign.plans import compare_plan
+from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
 from equipoise.figures.save import require_figures
-from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
+from equipoise.studies.catalogue import with_findings
+from equipoise.studies.preparation import StudyOptions, prepare_study
 from equipoise.why.campaigns import latest_experiment, result_of
 
 if TYPE_CHECKING:
@@ -44,7 +49,18 @@ class Result(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The first candidate against the baseline, on the primary metric."""
+        """The first candidate against the baseline, on the primary metric.
+
+        Raises
+        ------
+        UnusableInput
+            Nothing was compared.
+        """
+        if not self.document.comparisons:
+            raise UnusableInput(
+                "nothing was compared, so there is no verdict",
+                hint="give two commands; result.document.typical describes one",
+            )
         return self.document.comparisons[0]
 
     @property
@@ -92,13 +108,20 @@ class Result(Struct, frozen=True):
 
         return to_html(campaign_document(CampaignReport(self.document)))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print what IPython shows on a terminal."""
+        printer.text(str(self))
+
     def __str__(self) -> str:
-        """Return one sentence for each comparison."""
+        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        if self.document.typical is not None:
+            return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
 def compare(
-    *commands: str | Sequence[str],
+    *commands: str | Sequence[str] | Callable[..., object],
+    setup: Callable[[], object] | None = None,
     names: Sequence[str] = (),
     environments: Mapping[int, Mapping[str, str]] | None = None,
     alpha: float = 0.05,
@@ -106,13 +129,13 @@ def compare(
     blocks: int | None = None,
     min_blocks: int | None = None,
     min_seconds: float | None = None,
-    budget: float = 60.0,
+    budget: float | None = None,
     patient: bool = False,
     precision: float | None = None,
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
-    ranking: bool = True,
+    ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
@@ -124,19 +147,28 @@ def compare(
     show_env: bool = False,
     progress: ProgressListener | None = None,
 ) -> Result:
-    """Compare commands; the first is the baseline.
+    """Compare commands, or Python functions; the first is the baseline.
+
+    One command or function alone is described. Functions run in fresh processes, each of which
+    runs all of them and gives one trial of each (docs/functions.md). Only ``setup``, ``names``,
+    ``ranking``, the limits and the ledger are for functions too.
 
     Parameters
     ----------
     commands
         Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
-        runs them.
+        runs them. Or functions, which are called without an argument, or with what ``setup``
+        returns; those that are ``async`` are awaited.
+    setup
+        Function that makes the argument of functions, untimed: once in each process, or before
+        each call where a function changes its argument.
     environments
         Variables that are set for one condition, by its position from 1.
     control
         Run the baseline a second time, to check the tool.
     ranking
-        Also ask which command is the fastest, not only how each compares with the baseline.
+        Also ask which command is the fastest, not only how each compares with the baseline; by
+        default, unless there are layouts or more than 20 commands.
     metrics
         Metrics to compare; the first decides, the others are judged beside it.
     layouts
@@ -152,7 +184,7 @@ def compare(
     patient
         Exceed the budget, by less than half, where a forecast says that a verdict is near.
     budget, timeout
-        Numbers of seconds.
+        Numbers of seconds; the budget is by default 60, or 10 for one command.
     ledger
         Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
         ``.equipoise/ledger.db``.
@@ -172,11 +204,40 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    if setup is not None or any(map(callable, commands)):
+        from equipoise.functions.conducting import FunctionsRequest, compare_functions
+
+        record = compare_functions(
+            commands,
+            setup,
+            FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress),
+            {
+                "environments": environments,
+                "washout": washout,
+                "control": control,
+                "metrics": tuple(metrics) != (PRIMARY_METRIC,),
+                "ignore_failure": ignore_failure,
+                "layouts": layouts,
+                "aslr": aslr,
+            },
+        )
+        return _result_of(record, show_env=show_env)
     plan, warnings = compare_plan(
         CompareOptions(
-            commands=tuple(
-                command if isinstance(command, str) else tuple(command) for command in commands
-            ),
+            commands=_checked_commands([one for one in commands if not callable(one)]),
             names=tuple(names),
             environments=tuple(
                 f"{which}:{key}={value}"
@@ -190,31 +251,214 @@ def compare(
             ranking=ranking,
             layouts=layouts,
             aslr=aslr,
-            limits=CampaignLimits(
-                blocks=blocks,
-                min_blocks=min_blocks,
-                min_seconds=min_seconds,
-                budget=budget,
-                precision=precision,
-                alpha=alpha,
-                min_effect=min_effect,
-                timeout=timeout,
-                warmup=warmup,
-                seed=seed,
-                patient=patient,
-            ),
+            limits=limits,
         )
     )
+    with _measuring(ledger, allow_concurrent=allow_concurrent) as store:
+        run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+        record = store.read_run(run_id)
+    return _result_of(record, show_env=show_env)
+
+
+def run(
+    study: Path | str,
+    *,
+    quick: bool = False,
+    factors: Mapping[str, object] | None = None,
+    command: str | None = None,
+    alpha: float | None = None,
+    min_effect: float | None = None,
+    blocks: int | None = None,
+    min_blocks: int | None = None,
+    min_seconds: float | None = None,
+    budget: float | None = None,
+    patient: bool = False,
+    precision: float | None = None,
+    warmup: int | None = None,
+    ranking: bool | None = None,
+    timeout: float | None = None,
+    layouts: int | None = None,
+    aslr: Addresses | None = None,
+    seed: int | None = None,
+    ledger: Path | str | None = None,
+    allow_concurrent: bool = False,
+    show_env: bool = False,
+    progress: ProgressListener | None = None,
+) -> Result:
+    """Run a study: a workload under every combination of its factors' levels.
+
+    Parameters
+    ----------
+    study
+        Path of a TOML file, or the name of a built-in study (``equipoise list studies``).
+    quick
+        Run the study's quick form.
+    factors
+        The level to run of a factor, or a list of them, by its name; all others keep theirs.
+    command
+        Program to ask it of instead of the study's own workload.
+    alpha, min_effect, blocks, min_blocks, min_seconds, budget, patient, precision, warmup, \
+ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progress
+        As for ``compare``; ``None`` for the study's own, or else the usual default.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such study, factor or level, or nothing of it can run here.
+    ConditionFailed
+        A command failed.
+    KeyboardInterrupt
+        The user interrupted it; every finished trial is in the ledger.
+    """
+    place = Path(ledger or default_ledger())
+    chosen = [
+        f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
+        for name, levels in (factors or {}).items()
+    ]
+    prepared = prepare_study(
+        StudyOptions(
+            study=str(study),
+            quick=quick,
+            command=command,
+            factors=chosen,
+            layouts=layouts,
+            aslr=aslr,
+        ),
+        place,
+    )
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    with _measuring(place, allow_concurrent=allow_concurrent) as store:
+        builds = prepared.built(place) if prepared.build_lines else {}
+        plan, more = study_plan(prepared.study, prepared.grid(builds), limits, ranking=ranking)
+        warnings = (*prepared.warnings, *more)
+        with prepared.errors_at_settings(plan):
+            run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+        record = store.read_run(run_id)
+    return _result_of(record, show_env=show_env)
+
+
+@contextmanager
+def _measuring(ledger: Path | str | None, *, allow_concurrent: bool) -> Iterator[Ledger]:
+    """Hold the measurement lock of this host, with the ledger open for writing."""
     with (
         conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
-            run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
+            yield store
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
-        record = store.read_run(run_id)
+
+
+def compare_code(
+    *codes: str,
+    setup: str = "",
+    globals: Mapping[str, object] | None = None,
+    names: Sequence[str] = (),
+    alpha: float = 0.05,
+    min_effect: float = 1.0,
+    blocks: int | None = None,
+    min_blocks: int | None = None,
+    min_seconds: float | None = None,
+    budget: float | None = None,
+    patient: bool = False,
+    precision: float | None = None,
+    warmup: int = 1,
+    ranking: bool | None = None,
+    timeout: float = 600.0,
+    seed: int | None = None,
+    ledger: Path | str | None = None,
+    allow_concurrent: bool = False,
+    show_env: bool = False,
+    progress: ProgressListener | None = None,
+) -> Result:
+    """Compare pieces of Python code, as `compare` compares functions; the first is the baseline.
+
+    One piece alone is described.
+
+    Parameters
+    ----------
+    codes
+        Statements, as ``timeit`` takes them; they may ``await``.
+    setup
+        Statements that run before, untimed, for each piece by itself: once in each process, or
+        before each run of a piece where a piece changes what it works on.
+    globals
+        Values of names that the code may use, such as ``globals()``; only those that it uses are
+        sent to the fresh processes.
+
+    The other parameters are those of `compare`.
+
+    Raises
+    ------
+    UnusableInput
+        The code or the numbers make no campaign; nothing was measured.
+    ConditionFailed
+        A piece of code failed.
+    KeyboardInterrupt
+        The user interrupted it; every finished trial is in the ledger.
+    """
+    from equipoise.functions.conducting import FunctionsRequest, compare_pieces
+
+    limits = CampaignLimits(
+        blocks=blocks,
+        min_blocks=min_blocks,
+        min_seconds=min_seconds,
+        budget=budget,
+        precision=precision,
+        alpha=alpha,
+        min_effect=min_effect,
+        timeout=timeout,
+        warmup=warmup,
+        seed=seed,
+        patient=patient,
+    )
+    request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
+    record = compare_pieces(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)
+
+
+def _checked_commands(
+    commands: Sequence[str | Sequence[str]],
+) -> tuple[str | tuple[str, ...], ...]:
+    """Return commands as strings or tuples of words.
+
+    Raise `UnusableInput` if a list of commands was given in the place of a command.
+    """
+    checked = tuple(command if isinstance(command, str) else tuple(command) for command in commands)
+    for words in checked:
+        if not isinstance(words, str) and _are_commands(words, alone=len(checked) == 1):
+            raise UnusableInput(
+                f"{[*words]} looks like several commands, but a list holds the words of one",
+                hint="give each command by itself: equipoise.compare(*commands); one command may "
+                "be a string",
+            )
+    return checked
+
+
+def _are_commands(words: tuple[object, ...], *, alone: bool) -> bool:
+    """Return whether the words of one command look like commands.
+
+    Where nothing else is compared, as many programs are no program with arguments.
+    """
+    texts = [word for word in words if isinstance(word, str)]
+    if len(texts) < len(words):
+        return True
+    if texts and " " in texts[0].strip() and not Path(texts[0]).exists():
+        return True
+    return alone and len(texts) > 1 and all(map(shutil.which, texts))
 
 
 def show(
@@ -249,4 +493,5 @@ def show(
 
 def _result_of(*records: RunRecord, show_env: bool) -> Result:
     """Return the result of a campaign, and of the one that tested its causes, if any."""
-    return Result(result_of(*(records if show_env else without_hidden_values(records))))
+    document = result_of(*(records if show_env else without_hidden_values(records)))
+    return Result(with_findings(document))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import msgspec.structs
+import random
 
+import msgspec.structs
+import pytest
+
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import CampaignWarning, Draw, RunRecord, Trial
-from equipoise.model.result import CarryOver, Comparison, RatioSegment
-from tests.plans import plan_of
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.model.result import CarryOver, Comparison, RatioSegment, StatisticAnswer
+from tests.plans import plan_of, trial_of
 
 CALM = Comparison(
     baseline="old",
@@ -34,13 +38,17 @@ CALM = Comparison(
 
 
 def record(
-    blocks: int = 20, notices: tuple[CampaignWarning, ...] = (), **stopping: float
+    blocks: int = 20,
+    notices: tuple[CampaignWarning, ...] = (),
+    stopped: str = "verdict",
+    **stopping: float,
 ) -> RunRecord:
+    stopping = {"min_seconds": 0.0, **stopping}
     return RunRecord(
         id="r",
         plan=plan_of(stopping=Stopping(**stopping)),  # type: ignore[arg-type]
         started_at=0.0,
-        segments=(),
+        segments=(Segment(0.0, {}, ended_at=10.0, stopped_because=stopped),),
         draws=tuple(Draw("measured", number, (0, 1), 0) for number in range(1, blocks + 1)),
         trials=(),
         notices=notices,
@@ -80,6 +88,12 @@ def test_a_misleading_minimum_is_warned_of() -> None:
     assert codes(msgspec.structs.replace(CALM, minimum_misleads=True)) == ["minimum_misleads"]
 
 
+def test_the_minimum_contradicts_no_question_that_is_open() -> None:
+    undecided = msgspec.structs.replace(CALM, verdict="undecided", minimum_misleads=True)
+    assert codes(undecided) == ["minimum_misleads"]
+    assert codes(msgspec.structs.replace(undecided, ratio_ci=(0.99, 1.12))) == []
+
+
 def test_an_interval_that_almost_touches_none_is_told_to_be_inflated() -> None:
     touching = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
     assert codes(touching) == ["inflated"]
@@ -112,3 +126,101 @@ def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
 def test_what_was_noticed_while_it_ran_is_told_once() -> None:
     notice = CampaignWarning("left_processes", "new left processes behind", "let it wait")
     assert codes(CALM, given=record(notices=(notice, notice))) == ["left_processes"]
+
+
+TOUCHING = msgspec.structs.replace(CALM, ratio=1.05, ratio_ci=(1.002, 1.10))
+
+
+def test_only_a_stop_at_the_verdict_overstates_an_effect() -> None:
+    for stopped in ("budget", "block limit", "interrupted"):
+        assert codes(TOUCHING, given=record(stopped=stopped)) == []
+    # A candidate that left stopped at its verdict, though the campaign went on for another one.
+    left = msgspec.structs.replace(TOUCHING, blocks=12)
+    going_on = record(stopped="budget", leave_out_decided=True)
+    assert codes(left, given=going_on) == ["inflated"]
+    assert codes(TOUCHING, given=going_on) == []
+
+
+def several(*comparisons: Comparison) -> list[CampaignWarning]:
+    complete: dict[int, tuple[Trial, ...]] = dict.fromkeys(range(20), ())
+    return [*warnings_of(record(), comparisons, None, complete)]
+
+
+def test_a_warning_of_several_conditions_is_given_once_and_names_them() -> None:
+    named = [msgspec.structs.replace(TOUCHING, candidate=name) for name in ("b", "c", "d")]
+    (warning,) = several(*named)
+    assert warning.summary.startswith("the effects of b, c and d are probably overstated, since ")
+    minimum = StatisticAnswer("minimum", 0.96, "faster")
+    misled = [
+        msgspec.structs.replace(
+            one, ratio_ci=(1.08, 1.12), minimum_misleads=True, answers=(minimum,)
+        )
+        for one in named
+    ]
+    (warning,) = several(*misled[:2])
+    assert warning.summary == (
+        "the minima contradict the distributions: by the minimum b is faster than old (-4.00 %); "
+        "by the minimum c is faster than old (-4.00 %)"
+    )
+    assert len(several(*misled, *misled)) == 1
+    assert several(*misled, *misled)[0].summary.endswith("; and 3 more")
+
+
+def test_carry_over_and_changing_ratios_of_several_are_told_together() -> None:
+    carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
+    stretches = (RatioSegment(1, 1.2), RatioSegment(12, 1.0))
+    both = [
+        msgspec.structs.replace(
+            CALM,
+            candidate=name,
+            carry_over=carried,
+            ratio_is_constant=False,
+            ratio_segments=stretches,
+        )
+        for name in ("b", "c")
+    ]
+    changing, carry = several(*both)
+    assert [changing.code, carry.code] == ["no_constant_ratio", "carry_over"]
+    assert changing.summary.count("before block 12") == 2
+    assert carry.summary == (
+        "whatever runs after b takes 1.030 times what it takes after old; after c takes 1.030 "
+        "times what it takes after old: each ratio is off by about half of that"
+    )
+
+
+def test_what_was_noticed_of_several_conditions_is_told_once() -> None:
+    notices = tuple(
+        CampaignWarning("left_processes", f"{name} left processes behind", "let it wait")
+        for name in ("a", "b")
+    )
+    (warning,) = warnings_of(record(blocks=0, notices=notices), [CALM], None, {})
+    assert warning.summary == "a and b left processes behind"
+
+
+@pytest.mark.parametrize(
+    ("stopped", "hint"),
+    [
+        ("interrupted", "equipoise resume r goes on"),
+        ("a condition failed", "correct the condition that failed, and measure again"),
+    ],
+)
+def test_a_short_time_has_a_hint_that_fits_how_the_campaign_ended(stopped: str, hint: str) -> None:
+    short = record(blocks=0, stopped=stopped, min_seconds=1.0)
+    told = [one for one in warnings_of(short, [CALM], None, {}) if one.code == "short_time"]
+    assert [one.hint for one in told] == [hint]
+
+
+def test_change_points_of_a_ratio_are_numbers_of_blocks_not_of_pairs() -> None:
+    # Every second block was cut, or one of the two was left out of it.
+    generator = random.Random(5)
+    blocks = {
+        number: tuple(
+            trial_of(Draw("measured", number, (0, 1), 0), place, time * generator.gauss(1.0, 0.01))
+            for place, time in enumerate((1.0, 1.2 if number < 203 else 1.0))
+        )
+        for number in range(3, 403, 2)
+    }
+    (comparison,) = primary_comparisons(plan_of("old", "new"), blocks)
+    assert [one.first_block for one in comparison.ratio_segments] == [3, 203]
+    warning, *_ = warnings_of(record(blocks=0), [comparison], None, {})
+    assert "before block 203" in warning.summary

@@ -6,13 +6,21 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.wording import (
+    adjustment_sentence,
     constancy_sentence,
     control_sentence,
     disagreement_sentence,
+    ranking_sentence,
     verdict_sentence,
 )
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.interval import Interval
-from equipoise.model.result import RatioSegment, StatisticAnswer, Verdict
+from equipoise.model.result import (
+    RankedCondition,
+    RatioSegment,
+    StatisticAnswer,
+    Verdict,
+)
 from tests.documents import comparison_of
 
 
@@ -140,6 +148,25 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
          "new uses 5.04 times the memory of old (4.98 to 5.11)."),
         ("max_rss_bytes", "faster", 0.9, (0.88, 0.91),
          "new uses 10.0 % less memory than old (9.00 % to 12.0 %)."),
+        ("max_rss_bytes", "slower", 1.5, (0.9, 2.4),
+         "new uses 50.0 % more memory than old (-10.0 % to +140.0 %)."),
+        ("throughput_per_s", "slower", 0.78, (0.76, 0.8),
+         "new serves 22.0 % less than old (20.0 % to 24.0 %)."),
+        ("throughput_per_s", "faster", 2.3, (2.2, 2.4),
+         "new serves 2.3 times as much as old (2.2 to 2.4)."),
+        ("throughput_per_s", "equivalent", 1.0, (0.99, 1.01),
+         "new and old serve the same amount, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
+        ("iteration_s", "slower", 1.031, (1.02, 1.04),
+         "An iteration of new takes 3.10 % longer than one of old (2.00 % to 4.00 %)."),
+        ("iteration_s", "faster", 0.25, (None, None),
+         "An iteration of new takes 0.25 times as long as one of old."),
+        ("iteration_s", "equivalent", 1.0, (0.99, 1.01),
+         "An iteration of new and one of old take the same time, within 1 %; "
+         "outliers rarer than 1 in 3 may be unseen after 10 blocks."),
+        ("iteration_s", "undecided", 1.0, (None, None),
+         "new against old is undecided for iteration_s after 10 blocks; "
+         "how many more would decide it cannot be foreseen."),
         ("minor_faults", "faster", 0.9, (None, None),
          "new has 10.0 % fewer minor page faults than old."),
         ("major_faults", "slower", None, (1.5, None),
@@ -182,14 +209,99 @@ def test_a_control_that_differs_is_told_with_its_chance() -> None:
     assert "at most 5 % of campaigns" in control_sentence(excludes_one=True, alpha=0.05)
 
 
+def ranked(
+    name: str,
+    ratio: float | None,
+    *,
+    slower: str = "",
+    faster: str = "",
+    tied: str = "",
+    undecided: str = "",
+    out: bool = False,
+) -> RankedCondition:
+    """A condition of a ranking; others are named by a letter each."""
+    return RankedCondition(
+        name, ratio, not out, tuple(slower), tuple(faster), tuple(tied), tuple(undecided)
+    )
+
+
+def ranking_of(
+    *conditions: RankedCondition,
+    metric: str = "wall_s",
+    more_is_better: bool = False,
+    stratum: dict[str, str] | None = None,
+) -> str:
+    return ranking_sentence(
+        conditions,
+        "g",
+        metric,
+        more_is_better=more_is_better,
+        min_effect=1.0,
+        stratum=stratum or {},
+    )
+
+
+def test_a_winner_is_told_with_its_lead_and_with_what_cannot_be_told_from_it() -> None:
+    gzip = ranked("g", 1.0, slower="zl", out=True)
+    zstd, lz4 = ranked("z", 0.45, faster="g", undecided="l"), ranked("l", 0.46, faster="g")
+    assert ranking_of(zstd, lz4, gzip) == (
+        "z is the fastest of 3: 2.2 times as fast as g; l cannot be told from it."
+    )
+    alone = ranked("z", 0.88, faster="gl")
+    lz4 = ranked("l", 0.9, faster="g", out=True)
+    told = "z is the fastest of 3: 12.0 % less time than g."
+    assert ranking_of(alone, lz4, gzip) == told
+    assert ranking_of(alone, lz4, gzip, stratum={"rows": "9"}) == f"At rows 9: {told}"
+
+
+def test_ties_are_told_as_ties() -> None:
+    gzip = ranked("g", 1.0, slower="zl", out=True)
+    lz4 = ranked("l", 0.45, faster="g", tied="z")
+    assert ranking_of(ranked("z", 0.45, faster="g", tied="l"), lz4, gzip) == (
+        "z and l tie as the fastest of 3, within 1 %: 2.2 times as fast as g."
+    )
+    leader = ranked("z", 0.45, faster="g", tied="l", undecided="b")
+    assert ranking_of(leader, lz4, ranked("b", 0.46, faster="g"), gzip) == (
+        "z is the fastest of 4: 2.2 times as fast as g; l ties with it, within 1 %; "
+        "b cannot be told from it."
+    )
+
+
+def test_a_baseline_that_wins_leads_the_next() -> None:
+    assert ranking_of(ranked("g", 1.0, faster="bc"), ranked("b", 1.3, out=True)) == (
+        "g is the fastest of 2: b takes 30.0 % longer than g."
+    )
+
+
+def test_where_nothing_is_beaten_no_winner_is_named() -> None:
+    open_ones = ranked("g", 1.0, undecided="bc"), ranked("b", 1.1), ranked("c", None)
+    assert ranking_of(*open_ones) == "Which of 3 is the fastest is undecided: g, b or c."
+    beaten = (ranked("g", 1.0, out=True), ranked("b", 1.1, out=True))
+    assert ranking_of(*beaten) == "No condition is certainly the fastest of 2."
+
+
+def test_a_ranking_has_the_words_of_its_metric() -> None:
+    gzip, best = ranked("g", 1.0, out=True), ranked("z", 0.8, faster="g")
+    for metric, sentence in (
+        ("max_rss_bytes", "z uses the least memory of 2: 20.0 % less memory than g."),
+        ("minor_faults",
+         "z has the fewest minor page faults of 2: 20.0 % fewer minor page faults than g."),
+        ("latency_p99_s", "z has the lowest latency_p99_s of 2: 20.0 % lower than that of g."),
+    ):  # fmt: skip
+        assert ranking_of(best, gzip, metric=metric) == sentence
+    assert ranking_of(best, gzip, metric="throughput_per_s", more_is_better=True) == (
+        "z has the highest throughput_per_s of 2: 25.0 % more than g."
+    )
+
+
 STATISTICS = ("minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean")
 
 
-def answers(*says: str) -> list[StatisticAnswer]:
+def answers(*says: str, certain: bool = True) -> list[StatisticAnswer]:
     """f, s and e for what each statistic says, from the minimum up."""
     kinds = {"f": "faster", "s": "slower", "e": "equivalent"}
     return [
-        StatisticAnswer(statistic, 1.0, kinds[one])  # type: ignore[arg-type]
+        StatisticAnswer(statistic, 1.0, kinds[one], certain)  # type: ignore[arg-type]
         for statistic, one in zip(STATISTICS, "".join(says), strict=True)
     ]
 
@@ -197,12 +309,24 @@ def answers(*says: str) -> list[StatisticAnswer]:
 def test_statistics_that_name_different_winners_are_told_in_one_sentence() -> None:
     said = disagreement_sentence(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
     assert said == (
-        "new is faster than old by the minimum and the 10th to 20th percentile, slower than old by "
-        "the 40th to 90th percentile and the mean and the same by the 30th percentile"
+        "new is faster than old by the minimum and the 10th to 20th percentile and slower than old "
+        "by the 40th to 90th percentile and the mean"
     )
     said = disagreement_sentence(answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower")
     assert said is not None
-    assert "slower than old by the median and" in said
+    assert said.endswith("slower than old by the median")
+
+
+def test_statistics_that_disagree_have_the_words_of_their_metric() -> None:
+    kinds = answers("fff", "e", "sssssss")
+    told = disagreement_sentence(kinds, "old", "new", verdict="slower", metric="max_rss_bytes")
+    assert told is not None
+    assert told.startswith("max_rss_bytes of new is lower than that of old by the minimum and the ")
+    told = disagreement_sentence(
+        kinds, "old", "new", verdict="slower", metric="throughput_per_s", more_is_better=True
+    )
+    assert told is not None
+    assert told.startswith("throughput_per_s of new is higher than that of old by the minimum")
 
 
 def test_statistics_that_agree_are_not_told() -> None:
@@ -212,7 +336,42 @@ def test_statistics_that_agree_are_not_told() -> None:
 
 def test_a_winner_among_equivalents_is_told() -> None:
     said = disagreement_sentence(answers("f", "e" * 10), "old", "new", verdict="equivalent")
-    assert said == (
-        "new is faster than old by the minimum and the same by the 10th to 90th percentile and "
-        "the mean"
-    )
+    assert said == ("new is faster than old by the minimum")
+
+
+def test_statistics_disagree_only_where_they_are_certain() -> None:
+    uncertain = answers("fff", "e", "sssssss", certain=False)
+    for verdict in ("faster", "equivalent", "undecided"):
+        assert disagreement_sentence(uncertain, "old", "new", verdict=verdict) is None
+    # One certain winner contradicts a verdict, but not an open question.
+    slow_tail = answers("e" * 9, "s", "e")
+    said = disagreement_sentence(slow_tail, "old", "new", verdict="faster")
+    assert said == "new is slower than old by the 90th percentile"
+    assert disagreement_sentence(slow_tail, "old", "new", verdict="undecided") is None
+
+
+@pytest.mark.parametrize(
+    ("spread_ratio", "interval", "more_is_better", "sentence"),
+    [
+        (
+            0.8,
+            (1.005, 1.04),
+            False,
+            "which saved about 36 % of the blocks; unadjusted: +2.00 % (+0.50 % to +4.00 %)",
+        ),
+        (
+            1.01,
+            (None, 1.04),
+            False,
+            "which saved nothing; unadjusted: +2.00 % (unknown to +4.00 %)",
+        ),
+        (1.0, (1.0, 1.25), True, "which saved nothing; unadjusted: -1.96 % (-20.0 % to +0.00 %)"),
+    ],
+)
+def test_an_adjustment_says_by_what_it_was_what_it_saved_and_the_numbers_without_it(
+    spread_ratio: float, interval: Interval, more_is_better: bool, sentence: str
+) -> None:
+    adjustment = Adjustment("steal_before", 41, spread_ratio, 1.02, interval, "")
+    said = adjustment_sentence(adjustment, 50, more_is_better=more_is_better)
+    head = "41 of 50 blocks were adjusted by steal_before, read before each trial, "
+    assert said == f"{head}{sentence}"

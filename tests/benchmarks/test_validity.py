@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.validity import __main__ as command
+from benchmarks.validity import engines
 from benchmarks.validity.campaign import (
     ALPHA,
     BLOCKS,
@@ -22,14 +23,30 @@ from benchmarks.validity.campaign import (
     first_verdict,
     run,
 )
+from benchmarks.validity.findings import findings
+from benchmarks.validity.layouts import (
+    LAYOUTS,
+    LayoutSummary,
+    simulate_layouts,
+    summarise_layouts,
+)
 from benchmarks.validity.machine import FloatArray, Machine, measure
+from benchmarks.validity.pooled import POOLED, PooledSummary, simulate_pools, summarise_pools
+from benchmarks.validity.results import NAMES, Results
 from benchmarks.validity.rules import RULES, benchstat, hyperfine, pyperf, tachometer, temci
 from benchmarks.validity.scenarios import SCENARIOS, Scenario
 from benchmarks.validity.shares import Share, most_by_chance
-from benchmarks.validity.show import BEGIN, END, NoMarkers, into_document
+from benchmarks.validity.show import (
+    BEGIN,
+    END,
+    FINDINGS_BEGIN,
+    FINDINGS_END,
+    NoMarkers,
+    findings_into_document,
+    into_document,
+)
 from benchmarks.validity.simulate import RUNS, simulate
 from benchmarks.validity.summary import Summary, broken_claims, summarise
-from benchmarks.validity.tables import tables_of
 from equipoise.stats.verdict import judge
 
 CAMPAIGNS = 40
@@ -49,12 +66,60 @@ def summaries() -> dict[str, Summary]:
     return {one.name: summarise(one, outcomes[one.name]) for one in SCENARIOS}
 
 
+@pytest.fixture(scope="module")
+def pools() -> dict[str, PooledSummary]:
+    """Every scenario of pools, few pools each, always the same ones."""
+    return {
+        one.name: summarise_pools(one, simulate_pools(one.name, 0, 100 // one.campaigns, SEED))
+        for one in POOLED
+    }
+
+
+@pytest.fixture(scope="module")
+def over_layouts() -> dict[str, LayoutSummary]:
+    """Every scenario of layouts, few campaigns each, always the same ones."""
+    return {
+        one.name: summarise_layouts(one, simulate_layouts(one.name, 0, CAMPAIGNS // 2, SEED))
+        for one in LAYOUTS
+    }
+
+
+@pytest.fixture(scope="module")
+def results(
+    summaries: dict[str, Summary],
+    pools: dict[str, PooledSummary],
+    over_layouts: dict[str, LayoutSummary],
+) -> Results:
+    """All of them together."""
+    return Results(tuple(summaries.values()), tuple(pools.values()), tuple(over_layouts.values()))
+
+
 def pooled(shares: list[Share]) -> Share:
     return Share(sum(one.count for one in shares), sum(one.total for one in shares))
 
 
-def test_no_claim_is_broken_in_any_scenario(summaries: dict[str, Summary]) -> None:
-    assert [words for one in summaries.values() for words in broken_claims(one)] == []
+def test_no_claim_is_broken_in_any_scenario(results: Results) -> None:
+    assert results.broken_claims() == []
+
+
+def test_campaigns_that_stopped_are_pooled_with_the_coverage_that_is_claimed(
+    pools: dict[str, PooledSummary],
+) -> None:
+    alike = [one for one in pools.values() if one.scenario.claims_common_ratio]
+    assert not pooled([one.common_missed for one in alike]).exceeds(ALPHA)
+    assert not pooled([one.mean_missed for one in pools.values()]).exceeds(ALPHA)
+    # The mean of the ratios at the stop is what the first release reported.
+    assert pools["20 stopped campaigns"].naive_missed.exceeds(ALPHA)
+
+
+def test_the_claim_across_layouts_is_none_about_the_drawn_ones(
+    over_layouts: dict[str, LayoutSummary],
+) -> None:
+    everything = list(over_layouts.values())
+    assert not pooled([one.called for one in everything]).exceeds(ALPHA)
+    assert not pooled([one.missed for one in everything]).exceeds(ALPHA)
+    assert pooled([one.called_in_these for one in everything]).exceeds(ALPHA)
+    assert over_layouts["12 layouts, 3 %, normal"].found.count > CAMPAIGNS // 8
 
 
 def test_all_claimed_scenarios_together_have_no_more_false_alarms_than_alpha(
@@ -260,6 +325,22 @@ def test_every_rule_runs_both_conditions_equally_often_and_calls_by_direction(
     assert asked.decide(candidate, baseline).call == "faster"
 
 
+@pytest.mark.parametrize("engine", [1, 2])
+@pytest.mark.parametrize("name", ["1 % at sd 2 %", "equivalent within 1 % at sd 2 %"])
+def test_blocks_needed_are_those_of_the_whole_campaign(
+    engine: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (question,) = [one for one in engines.QUESTIONS if one.name == name]
+    needed = [
+        engines.blocks_needed(question, engine, np.random.default_rng(seed)) for seed in range(5)
+    ]
+    monkeypatch.setattr(engines, "FIRST_TRY", question.most_blocks)
+    assert needed == [
+        engines.blocks_needed(question, engine, np.random.default_rng(seed)) for seed in range(5)
+    ]
+    assert max(needed) > 2 * 32
+
+
 def test_a_share_knows_what_chance_allows() -> None:
     assert most_by_chance(2000, 0.05) == 131
     assert not Share(131, 2000).exceeds(0.05)
@@ -281,6 +362,37 @@ def test_a_claim_that_is_broken_is_said_and_one_that_is_not_made_is_not(
     assert broken_claims(replace(summaries["unequal carry-over"], any_effect=broken)) == []
 
 
+def test_a_row_with_fewer_campaigns_is_judged_by_the_bound_of_its_own_number(
+    pools: dict[str, PooledSummary], over_layouts: dict[str, LayoutSummary]
+) -> None:
+    alike, differing = pools["5 stopped campaigns"], pools["10 that differ"]
+    assert alike.common_missed.total == 20
+    few, many = Share(most_by_chance(20, ALPHA), 20), Share(most_by_chance(20, ALPHA) + 1, 20)
+    assert replace(alike, common_missed=few).broken_claims() == []
+    (words,) = replace(alike, common_missed=many).broken_claims()
+    assert words.startswith("5 stopped campaigns: intervals of the common ratio miss it in 6 of 20")
+    # Campaigns that differ have no ratio in common, but a mean.
+    assert replace(differing, common_missed=many).broken_claims() == []
+    assert len(replace(differing, mean_missed=many).broken_claims()) == 1
+    layouts = replace(over_layouts["6 layouts, 5 %, exponential"], called=many)
+    assert len(layouts.broken_claims()) == 1
+
+
+def test_the_findings_have_their_figures_from_the_tables(results: Results) -> None:
+    text = findings(results)
+    assert text.startswith("## What it shows\n\n- **Claimed: false alarms of at most 5 %")
+    assert "\n## What is not claimed\n" in text
+    single = list(results.single)
+    place = next(i for i, one in enumerate(single) if one.scenario.name == "rare slow runs")
+    verdicts = {**single[place].verdicts, "equivalent": Share(377, 1000)}
+    single[place] = replace(single[place], verdicts=verdicts)
+    layouts = [replace(one, called=Share(123, 1000)) for one in results.layouts]
+    changed = findings(Results(tuple(single), results.pooled, tuple(layouts)))
+    assert "`equivalent` is said in 37.7 %" in changed
+    assert "is wrong in 12.3 % with normal effects and in 12.3 % with exponential ones" in changed
+    assert "37.7 %" not in text and "12.3 %" not in text
+
+
 @pytest.mark.parametrize(("said", "status"), [([], 0), (["it is broken"], 1)])
 def test_the_command_fails_if_a_claim_is_broken(
     said: list[str],
@@ -290,31 +402,50 @@ def test_the_command_fails_if_a_claim_is_broken(
 ) -> None:
     arguments = ["validity", "--campaigns", "2", "--scenario", "drift", "--workers", "1"]
     monkeypatch.setattr(sys, "argv", arguments)
-    monkeypatch.setattr(command, "broken_claims", lambda _: said)
+    monkeypatch.setattr(Results, "broken_claims", lambda _: said)
     assert command.main() == status
     printed = capsys.readouterr()
     assert "2 campaigns for each scenario" in printed.out
     assert ("it is broken" in printed.err) == (status == 1)
 
 
-def test_the_tables_go_between_the_markers_of_a_document(
-    tmp_path: Path, summaries: dict[str, Summary]
+def test_tables_and_findings_go_between_the_markers_of_a_document(
+    tmp_path: Path, results: Results
 ) -> None:
     document = tmp_path / "validity.md"
-    document.write_text(f"before\n{BEGIN}\nwhat stood here\n{END}\nafter\n", encoding="utf-8")
-    into_document(document, tables_of(list(summaries.values())), "how it was made")
+    document.write_text(
+        f"before\n{FINDINGS_BEGIN}\nold\n{FINDINGS_END}\nbetween\n{BEGIN}\nold\n{END}\nafter\n",
+        encoding="utf-8",
+    )
+    into_document(document, results.tables(), "how it was made")
+    findings_into_document(document, "what it shows")
     written = document.read_text(encoding="utf-8")
-    assert written.startswith(f"before\n{BEGIN}\nhow it was made\n")
+    assert written.startswith(
+        f"before\n{FINDINGS_BEGIN}\nwhat it shows\n{FINDINGS_END}\nbetween\n"
+        f"{BEGIN}\nhow it was made\n"
+    )
     assert written.endswith(f"{END}\nafter\n")
-    assert "what stood here" not in written
-    for name in summaries:
+    assert "\nold\n" not in written
+    for name in NAMES:
         assert f"| {name} |" in written
     document.write_text("no place", encoding="utf-8")
     with pytest.raises(NoMarkers):
         into_document(document, (), "")
+    with pytest.raises(NoMarkers):
+        findings_into_document(document, "")
+
+
+def test_a_document_is_written_from_all_scenarios_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["validity", "--scenario", "drift", "--markdown", str(DOCUMENT)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "leave --scenario out" in capsys.readouterr().err
 
 
 def test_the_document_shows_every_scenario_and_every_rule() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    for name in [*(one.name for one in SCENARIOS), *(rule.name for rule in RULES)]:
+    for name in [*NAMES, *(rule.name for rule in RULES)]:
         assert f"| {name} |" in document

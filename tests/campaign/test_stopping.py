@@ -20,6 +20,7 @@ from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger.rows import _plan, to_text
 from equipoise.measure.installation import host_site
+from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw
 from equipoise.model.result import ResultDocument
@@ -214,3 +215,59 @@ def test_blocks_before_the_budget_run_however_long_they_take() -> None:
     stopping = Stopping(budget_s=0.01, blocks_before_budget=6)
     assert run_segment(replace(plan_of(), stopping=stopping), judge=judge) == "budget"
     assert judge.seen == 6
+
+
+def test_a_given_budget_comes_before_the_least_time_of_a_study(tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    path.write_text(f"{STUDY}\n[measure]\nmin_seconds = 30\n")
+    study = read_study(path)
+    grid = grid_of(study, host_site(), {})
+
+    def stopping_with(**limits: float) -> Stopping:
+        return study_plan(study, grid, CampaignLimits(**limits))[0].stopping  # type: ignore[arg-type]
+
+    assert (stopping_with().budget_s, stopping_with().min_seconds) == (60.0, 30.0)
+    short = stopping_with(budget=2.0)
+    assert (short.budget_s, short.min_seconds) == (2.0, 30.0)
+    with pytest.raises(UnusableInput, match="30 s is above the budget of 2 s"):
+        stopping_with(budget=2.0, min_seconds=30.0)
+
+
+def short_time_hint(folder: Path, stopping: Stopping, seconds: float = 0.001) -> str:
+    """Return how a campaign of short blocks could be measured for longer."""
+    stage = Stage(folder, medians=(seconds, 2.0 * seconds))
+    document = document_of(stage, plan_of(stopping=stopping, measure=Measure("/", warmup=0)))
+    assert document.run.stopped_because == ("budget" if stopping.blocks is None else "block limit")
+    assert document.comparisons[0].verdict == "slower"
+    hint = next(one.hint for one in document.warnings if one.code == "short_time")
+    assert hint.startswith(f"equipoise resume {document.run.id} ")
+    return hint.removeprefix(f"equipoise resume {document.run.id} ")
+
+
+def test_the_hint_of_a_short_time_names_the_limit_that_ended_the_campaign(tmp_path: Path) -> None:
+    hint = short_time_hint(tmp_path / "blocks", Stopping(blocks=20))
+    option, blocks, *_ = hint.split()
+    assert option == "--blocks"
+    # A block takes 3 ms.
+    assert 334 <= int(blocks.rstrip(":")) <= 400
+    hint = short_time_hint(tmp_path / "budget", Stopping(budget_s=0.5))
+    option, seconds, *_ = hint.split()
+    assert option == "--budget"
+    assert 1 <= int(seconds.rstrip(":")) <= 5
+
+
+def test_a_campaign_that_follows_the_hint_of_a_short_time_has_measured_long_enough(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path, medians=TWICE_AS_LONG)
+    run_id = stage.start(plan_of(stopping=Stopping(blocks=20)))
+    hint = next(
+        one.hint
+        for one in analyse_campaign(stage.ledger.read_run(run_id)).warnings
+        if one.code == "short_time"
+    )
+    blocks = int(hint.split("--blocks ")[1].split(":")[0])
+    stage.resume(run_id, CampaignLimits(blocks=blocks))
+    document = analyse_campaign(stage.ledger.read_run(run_id))
+    assert document.run.stopped_because == "verdict"
+    assert "short_time" not in codes(document)

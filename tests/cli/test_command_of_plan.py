@@ -34,6 +34,7 @@ def plan_from(line: list[str]) -> Plan:
         ["--shell", "default", "--output", "inherit"],
         ["--output", "out.txt", "--input", "in.txt"],
         ["-L", "size", "1,2"],
+        ["-L", "size", "1,2", "--control", "-n", "a b"],
         ["--metrics", "max_rss_bytes,wall_s", "--control"],
         ["--layouts", "3", "--aslr", "drawn"],
         ["--layouts", "6", "--blocks", "40", "--aslr", "off"],
@@ -53,7 +54,11 @@ def test_a_plan_comes_back_from_its_command(
     assert words[:2] == ["equipoise", "compare"]
     # Levels are read off parameters, which a command line that is spelled out has no more.
     conditions = tuple(replace(one, levels={}) for one in plan.conditions)
-    assert plan_from(words[2:]) == replace(plan, conditions=conditions)
+    contrasts = plan.chosen_contrasts and tuple(
+        replace(one, factor=None, stratum={}) for one in plan.chosen_contrasts
+    )
+    again = replace(plan, conditions=conditions, chosen_contrasts=contrasts)
+    assert plan_from(words[2:]) == again
 
 
 def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:

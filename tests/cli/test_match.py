@@ -252,7 +252,7 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("balance", "disc.csv", *COLUMNS, "--boot", "3"), "boot=3"),
         (("balance", "disc.csv", *COLUMNS, "--plot", "no/love.html"), "there is no folder"),
         (("balance", "disc.csv", "--treatment", "a", "--covariates", "b"), "neither 0 nor 1"),
-        (("balance", "ragged.csv", *COLUMNS), "ragged.csv: CSV parse error: Row #3: Expected 2"),
+        (("balance", "ragged.csv", *COLUMNS), "ragged.csv: line 3 has 1 cells"),
         (("balance", "twice.csv", *COLUMNS), "more than one column a"),
         (("balance", "empty.csv", *COLUMNS), "no row"),
         (("balance", "gaps.csv", "--treatment", "t", "--covariates", "x"), "missing in row 1"),

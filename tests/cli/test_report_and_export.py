@@ -128,9 +128,9 @@ def test_a_page_of_a_result_file_is_that_of_the_ledger_without_a_ledger(
     assert call(report.command, nowhere, str(result), "-o", str(pages[1])) == 0
     texts = [one.read_text(encoding="utf-8").splitlines() for one in pages]
     apart = [(one, other) for one, other in zip(*texts, strict=True) if one != other]
-    # Only the command that runs it again: a document does not hold the working folder.
-    assert len(apart) == 1
-    assert all("equipoise compare --seed 2" in one for one in apart[0])
+    # Only the command, above the answer and below: a document does not hold the working folder.
+    assert len(apart) == 2
+    assert all("equipoise compare --seed 2" in one for pair in apart for one in pair)
 
 
 def test_every_figure_of_a_result_file_becomes_a_file(ledger: Path, tmp_path: Path) -> None:

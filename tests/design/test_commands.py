@@ -10,9 +10,16 @@ from pathlib import Path
 import msgspec.structs
 import pytest
 
-from equipoise.design.commands import CompareOptions, conditions_of, parameter_list, parameter_scan
+from equipoise.design.commands import (
+    CompareOptions,
+    conditions_of,
+    contrasts_of,
+    parameter_list,
+    parameter_scan,
+    repeated_setup,
+)
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Condition, Hooks
+from equipoise.model.plan import Condition, Contrast, Hooks
 
 NOWHERE = Path("/nonexistent")
 TRUE = shutil.which("true")
@@ -27,7 +34,7 @@ def conditions(*commands: str, **asked: object) -> tuple[Condition, ...]:
 
 
 def test_a_command_is_split_as_a_shell_splits_words() -> None:
-    first, second = conditions("echo 'a b' c\\ d \"$HOME\" ; x", "true")
+    first, second = conditions("echo 'a b' c\\ d \"$HOME\" ; x", "true", shell="none")
     assert first.command == (ECHO, "a b", "c d", "$HOME", ";", "x")
     assert second.command == (TRUE,)
 
@@ -49,10 +56,10 @@ def test_more_names_than_commands_are_refused() -> None:
         conditions("true", "echo", names=("a", "b", "c"))
 
 
-@pytest.mark.parametrize("commands", [(), ("true",)])
-def test_fewer_than_two_commands_are_refused(commands: tuple[str, ...]) -> None:
-    with pytest.raises(UnusableInput, match="at least two commands"):
-        conditions(*commands)
+def test_one_command_is_a_condition_and_none_is_refused() -> None:
+    assert [one.name for one in conditions("true")] == ["true"]
+    with pytest.raises(UnusableInput, match="compare needs a command"):
+        conditions()
 
 
 @pytest.mark.parametrize("empty", ["", "   ", "''"])
@@ -112,7 +119,7 @@ def test_the_environment_of_one_condition_is_set_by_position_or_name() -> None:
     assert compared[1].environment == {"B": "x=y", "C": ""}
 
 
-@pytest.mark.parametrize("setting", ["A=1", "1:A", ":A=1", "1:=1", ""])
+@pytest.mark.parametrize("setting", ["1", "1:A", ":A=1", "1:=1", "a b=1"])
 def test_an_environment_of_another_form_is_refused(setting: str) -> None:
     with pytest.raises(UnusableInput, match="WHICH:KEY=VALUE"):
         conditions("true", "echo", environments=(setting,))
@@ -138,7 +145,94 @@ def test_parameters_fill_the_braces_and_become_levels() -> None:
 
 def test_a_command_without_the_parameter_stands_once() -> None:
     compared = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
-    assert [one.name for one in compared] == ["true", "echo 1", "echo 2"]
+    assert [one.name for one in compared] == ["true", "echo, n=1", "echo, n=2"]
+
+
+def contrasts(*commands: str, **asked: object) -> tuple[Contrast, ...] | None:
+    options = msgspec.structs.replace(CompareOptions(commands=commands), **asked)
+    return contrasts_of(options, conditions_of(options, NOWHERE))
+
+
+def test_several_commands_are_compared_at_each_value_and_called_by_their_programs() -> None:
+    values = {"n": ("5", "9")}
+    compared = conditions("echo {n}", "true -x {n}", parameters=values)
+    assert [one.name for one in compared] == ["echo, n=5", "echo, n=9", "true, n=5", "true, n=9"]
+    assert compared[3].levels == {"command": "true", "n": "9"}
+    assert contrasts("echo {n}", "true -x {n}", parameters=values) == (
+        Contrast(0, 2, "command", {"n": "5"}),
+        Contrast(1, 3, "command", {"n": "9"}),
+    )
+
+
+def test_a_first_command_without_the_parameter_is_the_baseline_at_each_value() -> None:
+    found = contrasts("true", "echo {n}", parameters={"n": ("5", "9")})
+    assert found is not None
+    assert [(one.baseline, one.candidate) for one in found] == [(0, 1), (0, 2)]
+    # The other way round the second command has no value of its own.
+    assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) is None
+
+
+def test_values_of_one_command_are_compared_with_the_first_of_them() -> None:
+    values = {"n": ("5", "9")}
+    assert contrasts("echo {n}", parameters=values) is None
+    assert [one.levels for one in conditions("echo {n}", parameters=values)] == [
+        {"n": "5"},
+        {"n": "9"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("sm", "lg"), ["sm, n=5", "sm, n=9", "lg, n=5", "lg, n=9"]),
+        (("sm",), ["sm, n=5", "sm, n=9", "echo b 5", "echo b 9"]),
+        (("{n} small", "lg"), ["5 small", "9 small", "lg, n=5", "lg, n=9"]),
+        (("a", "b", "c", "d"), ["a", "b", "c", "d"]),
+        # Of one program, the whole commands tell them apart.
+        ((), ["echo a 5", "echo a 9", "echo b 5", "echo b 9"]),
+    ],
+    ids=lambda value: " ".join(value) or "none",
+)
+def test_a_name_stands_for_all_values_of_a_command(
+    names: tuple[str, ...], found: list[str]
+) -> None:
+    values = {"n": ("5", "9")}
+    compared = conditions("echo a {n}", "echo b {n}", parameters=values, names=names)
+    assert [one.name for one in compared] == found
+
+
+@pytest.mark.parametrize("pair", ["1", "1:1", "0:1", "1:3", "a:b", "1:2:3", "-1:2"])
+def test_a_pair_that_is_none_is_refused(pair: str) -> None:
+    with pytest.raises(UnusableInput, match=f"--pair {pair} names no two of the 2 conditions"):
+        contrasts("true", "echo", pairs=(pair,))
+
+
+def test_hyperfine_s_environments_are_for_all_or_for_each_and_hold_parameters() -> None:
+    values = {"n": ("5", "9")}
+    one = conditions("true", parameters=values, environments=("A={n} B='x y:z'",))
+    assert [c.environment for c in one] == [{"A": "5", "B": "x y:z"}, {"A": "9", "B": "x y:z"}]
+    assert [c.name for c in one] == ["true, n=5", "true, n=9"]
+    each = conditions("true", "echo", environments=("A=1", ""))
+    assert [c.environment for c in each] == [{"A": "1"}, {}]
+    with pytest.raises(UnusableInput, match="2 times --env for 3 conditions"):
+        conditions("true", "echo", "echo a", environments=("A=1", "A=2"))
+    with pytest.raises(UnusableInput, match="'b' is no assignment"):
+        conditions("true", environments=("A=a b",))
+
+
+def test_a_setup_that_alone_mentions_a_parameter_runs_before_each_trial() -> None:
+    values = {"branch": ("main", "fast")}
+    switch = ("git switch {branch}",)
+    options = CompareOptions(commands=("true",), parameters=values, setup=switch)
+    assert repeated_setup(options) == "branch"
+    compared = conditions("true", parameters=values, setup=switch, prepare=("sync",))
+    assert compared[1].hooks == Hooks(prepare="(git switch fast\n) && (sync\n)")
+    assert compared[1].name == "true, branch=fast"
+    mentioned = msgspec.structs.replace(options, commands=("echo {branch}",))
+    assert repeated_setup(mentioned) is None
+    assert conditions("echo {branch}", parameters=values, setup=switch)[1].hooks == Hooks(
+        setup="git switch fast"
+    )
 
 
 def test_a_parameter_that_no_command_mentions_is_refused() -> None:

@@ -21,6 +21,11 @@ GO = Elsewhere(
     "compiles in two revisions",
     "tests/cli/test_gate_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
 )
+GOOGLE_BENCHMARK = Elsewhere(
+    "compiles in two revisions",
+    "tests/cli/test_gate_tools.py"
+    "::test_each_benchmark_of_google_benchmark_is_compared_in_its_own_processes",
+)
 BENCH = Elsewhere("minutes to an hour", "make bench")
 CLUSTER = "asks a cluster of the network"
 
@@ -41,6 +46,11 @@ ELSEWHERE = {
         "cargo asks crates.io",
         "tests/cli/test_gate_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
     ),
+    "equipoise gate --baseline main --kind google-benchmark"
+    " --build 'make bench' -- ./bench": GOOGLE_BENCHMARK,
+    "equipoise gate --baseline main --kind google-benchmark --build"
+    " 'cmake -S . -B build -DCMAKE_BUILD_TYPE=Release; cmake --build build --target bench'"
+    " -- ./build/bench --benchmark_filter='Sort|Parse' --benchmark_min_time=0.2": GOOGLE_BENCHMARK,
     "equipoise gate --baseline main --kind pytest"
     " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(

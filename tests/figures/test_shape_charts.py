@@ -27,10 +27,9 @@ def test_several_modes_are_marked_with_their_shares() -> None:
     modes = (Mode(0.049, 0.7), Mode(0.052, 0.3))
     marked = with_wall(document, modes=modes)
     rows = [row for one in tables(distributions(marked), "text") for row in one]
-    assert [(row["x"], row["words"]) for row in rows if "▾" in str(row["words"])] == [
-        (49.0, "70% ▾"),
-        (52.0, "▾ 30%"),
-    ]
+    shares = [(row["x"], row["words"]) for row in rows if "▾" in str(row["words"])]
+    # Each label is drawn twice: what is behind it, and its letters.
+    assert list(dict.fromkeys(shares)) == [(49.0, "70% ▾"), (52.0, "▾ 30%")]
 
 
 def with_wall(document: ResultDocument, **changed: Any) -> ResultDocument:

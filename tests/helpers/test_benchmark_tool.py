@@ -93,9 +93,57 @@ def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: P
     assert not any("iteration" in one for one in values.values())
 
 
-@pytest.mark.parametrize("tool", list(TOOLS))
+@pytest.mark.parametrize("tool", [name for name, one in TOOLS.items() if one.listing is None])
 def test_a_tool_that_says_nothing_reports_nothing(tool: str, tmp_path: Path) -> None:
     assert reported(tmp_path, tool, "true", CARGO_TARGET_DIR=str(tmp_path)) == {}
+
+
+def google_benchmark(folder: Path, *entries: dict[str, Any]) -> str:
+    """A program that writes these entries where Google Benchmark is told to."""
+    program = folder / "bench"
+    results = json.dumps({"context": {}, "benchmarks": entries})
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\n"
+        "assert sys.argv[-1] == '--benchmark_out_format=json'\n"
+        "print('a word of its own')\n"
+        f"open(sys.argv[-2].removeprefix('--benchmark_out='), 'w').write({results!r})\n"
+    )
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_of_google_benchmark_times_and_iterations_are_reported(tmp_path: Path) -> None:
+    times = {"real_time": 3.0, "cpu_time": 2.0, "time_unit": "us", "iterations": 7}
+    program = google_benchmark(tmp_path, {"name": "Sum/8", "run_type": "iteration", **times})
+    values = reported(tmp_path, "google-benchmark", program, "--benchmark_filter=^Sum/8$")
+    assert {name: one["value"] for name, one in values.items()} == {
+        "time_s": pytest.approx(3e-6),
+        "cpu_time_s": pytest.approx(2e-6),
+        "iterations": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    [
+        ([], "it measured nothing"),
+        ([{"error_occurred": True, "error_message": "no data"}], "S reported an error: no data"),
+        ([{"skipped": True, "skip_message": "no AVX", "real_time": 0}], "S was skipped: no AVX"),
+    ],
+)
+def test_a_google_benchmark_that_measured_nothing_has_failed(
+    entries: list[dict[str, Any]], problem: str, tmp_path: Path
+) -> None:
+    program = google_benchmark(tmp_path, *({"name": "S", **entry} for entry in entries))
+    done = run("google-benchmark", program)
+    assert done.returncode == 1
+    assert done.stderr == f"{problem}\n"
+
+
+def test_a_program_that_is_not_built_on_google_benchmark_is_told() -> None:
+    done = run("google-benchmark", "true")
+    assert done.returncode == 1
+    assert done.stderr == "true wrote no results: it is not built on Google Benchmark\n"
 
 
 def test_a_tool_that_fails_is_told_with_what_it_said_on_its_output(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ int main(void) {
     equipoise_report("latency_s", 0.25);
     equipoise_report_with_resolution("ticks_s", 0.5, 0.125);
     equipoise_report_iterations("request_s", seconds, 2);
+    equipoise_report_iterations_with_resolution("steps_s", seconds, 2, 0.5);
+    equipoise_report_timed_iterations("call_s", seconds, 2);
     return equipoise_seconds() > 0.0 ? 0 : 1;
 }
 """
@@ -33,6 +35,7 @@ public class Program {
         EquipoiseMetrics.report("latency_s", 0.25);
         EquipoiseMetrics.report("ticks_s", 0.5, 0.125);
         EquipoiseMetrics.reportIterations("request_s", new double[] {0.5, 1.5});
+        EquipoiseMetrics.reportIterations("steps_s", new double[] {0.5, 1.5}, 0.5);
     }
 }
 """
@@ -48,7 +51,14 @@ EXPECTED = {
     ("request_s", 1, 0.5),
     ("request_s", 2, 1.5),
     ("request_s", None, 1.0),
+    ("steps_s", 1, 0.5),
+    ("steps_s", 2, 1.5),
+    ("steps_s", None, 1.0),
 }
+
+
+def resolutions(samples: Sequence[Sample], metric: str) -> list[float | None]:
+    return [one.resolution for one in samples if one.metric == metric]
 
 
 def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
@@ -69,8 +79,14 @@ def test_a_c_program_reports_by_the_header(tmp_path: Path) -> None:
     )
     found = run(tmp_path, "./program")
     assert found.problem is None
-    assert values(found.samples) == EXPECTED
-    assert [one.resolution for one in found.samples if one.metric == "ticks_s"] == [0.125]
+    assert values(found.samples) > EXPECTED
+    assert resolutions(found.samples, "ticks_s") == [0.125]
+    assert resolutions(found.samples, "steps_s") == [0.5, 0.5, 0.25]
+    assert resolutions(found.samples, "request_s") == [None, None, None]
+    step, again, of_mean = resolutions(found.samples, "call_s")
+    assert step is not None
+    assert 1e-9 <= step < 1.0
+    assert (again, of_mean) == (step, step / 2)
 
 
 @pytest.mark.live("javac", "java", package="default-jdk-headless")
@@ -81,7 +97,9 @@ def test_a_java_program_reports_by_the_class(tmp_path: Path) -> None:
     found = run(tmp_path, "java", "-cp", ".", "Program")
     assert found.problem is None
     assert values(found.samples) == EXPECTED
-    assert [one.resolution for one in found.samples if one.metric == "ticks_s"] == [0.125]
+    assert resolutions(found.samples, "ticks_s") == [0.125]
+    assert resolutions(found.samples, "steps_s") == [0.5, 0.5, 0.25]
+    assert resolutions(found.samples, "request_s") == [None, None, None]
 
 
 def test_a_python_program_reports_by_the_module(

@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from equipoise.interop.formats.hyperfine import to_csv, to_json, to_markdown
+from equipoise.interop.formats.hyperfine import (
+    to_asciidoc,
+    to_csv,
+    to_json,
+    to_markdown,
+    to_orgmode,
+)
 from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow
 
 HYPERFINE_KEYS = [
@@ -207,6 +213,9 @@ def test_bytes_that_are_no_text_are_shown_as_escapes_in_every_format() -> None:
     assert rb"`ls \udcff`" in to_markdown(document).encode()
 
 
+KINDS = ("json", "csv", "markdown", "asciidoc", "orgmode")
+
+
 @pytest.mark.live
 @pytest.mark.parametrize(
     "commands",
@@ -222,7 +231,7 @@ def test_the_real_hyperfine_writes_the_same_of_the_same_times(
     tool = shutil.which("hyperfine")
     if tool is None:
         pytest.skip("hyperfine is missing: apt-get install hyperfine")
-    files = {kind: tmp_path / f"result.{kind}" for kind in ("json", "csv", "markdown")}
+    files = {kind: tmp_path / f"result.{kind}" for kind in KINDS}
     exports = [word for kind, file in files.items() for word in (f"--export-{kind}", str(file))]
     subprocess.run(
         [tool, "--shell=none", "--style=none", "--runs=3", *exports, *commands],
@@ -265,3 +274,5 @@ def test_the_real_hyperfine_writes_the_same_of_the_same_times(
             [float(cell) for cell in their_row[1:]], rel=1e-9
         )
     assert to_markdown(document) == files["markdown"].read_text()
+    assert to_asciidoc(document) == files["asciidoc"].read_text()
+    assert to_orgmode(document) == files["orgmode"].read_text()

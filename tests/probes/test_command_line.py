@@ -72,6 +72,8 @@ def test_each_row_reports_every_batch_and_their_median_or_why_there_is_none(
         assert [line["iteration"] for line in batches] == [1, 2, 3]
         assert whole["value"] == statistics.median(line["value"] for line in batches)
         assert all(line["value"] > 0 for line in batches), row.name
+        # A batch lasts many ticks of the clock.
+        assert all(0 < line["resolution"] < 0.01 * line["value"] for line in own), row.name
 
 
 def test_without_a_door_the_metrics_go_to_standard_output(run: Run) -> None:

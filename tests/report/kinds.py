@@ -10,18 +10,19 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.cli.results import with_findings
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,
     GateRow,
     ImportedResult,
+    RankedCondition,
+    Ranking,
     ResultDocument,
     SampleComparison,
 )
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.builders.result import CampaignReport
-from equipoise.studies.catalogue import analysis_of
+from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
@@ -53,8 +54,41 @@ def kinds() -> tuple[Kind, ...]:
         Kind("os against", against_another, ("1 of 5 rows changed", "Costs more: fork"), 2),
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
         Kind("gate", gated, ("The gate fails: b is slower.",), 2),
+        Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
+        Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
         Kind("import", imported, ("imported trials say nothing for certain",), 2),
     )
+
+
+COMPRESSORS = ("gzip -1", "zstd -1", "lz4", "bzip2 -1", "xz -1", "gzip -9")
+
+
+def six(text: str = "") -> CampaignReport:
+    """Six candidates of which one is the fastest."""
+    names = tuple(f"{name}{text}" for name in COMPRESSORS)
+    medians = (0.05, 0.0227, 0.0229, 0.12, 0.2, 0.07)
+    document = document_of(*names, blocks=40, medians=medians)
+    gzip, zstd, lz4, *slow = names
+    ranked = (
+        RankedCondition(zstd, 0.454, True, (), (gzip, *slow), (), (lz4,)),
+        RankedCondition(lz4, 0.458, True, (), (gzip, *slow), (), (zstd,)),
+        *(RankedCondition(one, 1.0, False, (zstd, lz4), (), (), ()) for one in (gzip, *slow)),
+    )
+    summary = (
+        f"{zstd} is the fastest of 6: 2.2 times as fast as {gzip}; {lz4} cannot be told from it."
+    )
+    return reported(replace(document, ranking=(Ranking(gzip, ranked, (), 0.05, summary),)))
+
+
+def alike(text: str = "") -> CampaignReport:
+    """A study that found no difference."""
+    names = tuple(f"{name}{text}" for name in "abcde")
+    document = document_of(*names, blocks=40, medians=(0.05,))
+    comparisons = tuple(
+        comparison_of(names[0], name, 1.001, ratio_ci=(0.9524, 1.04), verdict="undecided")
+        for name in names[1:]
+    )
+    return reported(replace(document, comparisons=comparisons))
 
 
 def compared(text: str = "") -> CampaignReport:

@@ -90,6 +90,13 @@ def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_r
         assert top >= 0
         assert right <= width
         assert bottom <= height
+        question, command, moment = browser.evaluate(
+            "[...document.querySelectorAll('.origin p')].map(one => one.textContent)"
+        )
+        assert question.endswith((" From nsw.csv", " From psid.csv"))
+        assert command.startswith("equipoise ")
+        assert moment.startswith("computed 2")
+        assert " UTC · " in moment
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
         marks = browser.evaluate(MARKS)
         assert len(marks) >= 2

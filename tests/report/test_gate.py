@@ -81,6 +81,12 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 
 
+def test_benchmarks_that_share_alpha_say_so() -> None:
+    one = replace(row("a", "passes", 0.9, 1.01), level=0.05 / 3.0, equivalence_level=0.1 / 3.0)
+    told = "-10.0 % to +1.00 % (90 % over the benchmarks reported)"
+    assert told in to_markdown(gated(one))
+
+
 def test_what_passes_is_folded_away_where_it_is_much() -> None:
     passing = [row(f"p{number}", "passes", 0.9, 1.01) for number in range(30)]
     markdown = to_markdown(gated(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:]))

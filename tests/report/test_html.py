@@ -94,9 +94,10 @@ def test_the_verdict_comes_first_then_interval_conditions_figures_warnings_and_e
         for part in (
             "slower",
             document.comparisons[0].summary,
+            "At a glance",
+            "How to read it.",
             "Conditions",
             "Figures",
-            "How to read it.",
             "Warnings",
             "Run it again",
             "Environment",

@@ -134,7 +134,7 @@ def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units()
     claim = claim_of(document)
     assert claim.text.startswith("t raises y by 30")
     assert claim.estimate.startswith("+30")
-    naively, worst, smallest, dropped = claim.remarks
+    naively, worst, smallest, dropped, effective = claim.remarks
     assert naively.startswith("Without matching, the treated rows are 30")
     assert " differs most, by " in worst
     assert worst.endswith("; before, age did, by 182.2 %.")
@@ -142,11 +142,33 @@ def test_a_match_has_effect_naive_difference_worst_covariate_and_dropped_units()
     assert dropped == (
         f"{result.n_dropped} of {int(treated.sum())} treated found no match and are left out."
     )
+    treated_size, control_size = result.effective_sizes
+    assert f"worth {treated_size:,.4g} and {control_size:,.4g} (effective" in effective
     assert "dropped" in codes_of(document)
     assert section_of(document, "How it was computed")[0] == Paragraph("Each by its nearest.")
     (command,) = section_of(document, "Do it again")
     assert isinstance(command, Command)
     assert command.line == QUESTION.command
+
+
+def test_a_covariate_that_matching_made_less_alike_is_named() -> None:
+    # Each treated unit has a control of its age, and all of these are black.
+    age = np.array([0, 1, 2, 3, 0, 1, 2, 3, 10, 11, 12, 13], dtype=float)
+    black = np.array([0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0], dtype=float)
+    treated = np.arange(12) < 4
+    result = match(None, treated, age)
+    balance = match_balance({"age": age, "black": black}, treated, result, boot=0)
+    (worsened,) = balance.worsened()
+    assert (worsened.variable, worsened.before) == ("black", 0.0)
+    document = match_document(result, balance, None, QUESTION)
+    assert codes_of(document) == ["worse-balance", "unbalanced"]
+    (warnings,) = [part for part in document.parts if isinstance(part, Warnings)]
+    assert "less alike in 1 of 2 covariates, in standard deviations: black from +0.0 % to -86." in (
+        warnings.warnings[0].summary
+    )
+    alike = match_balance({"age": age}, treated, result, boot=0)
+    assert alike.worsened() == ()
+    assert match_balance({"age": age}, treated, boot=0).worsened() == ()
 
 
 def test_a_match_without_an_outcome_answers_with_its_balance() -> None:

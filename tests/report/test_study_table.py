@@ -39,7 +39,8 @@ def study() -> ResultDocument:
         )
         for size, ratio, to_go in (("1", 1.1, None), ("2", None, 12))
     )
-    return replace(document, conditions=conditions, comparisons=comparisons)
+    run = replace(document.run, study="allocators")
+    return replace(document, run=run, conditions=conditions, comparisons=comparisons)
 
 
 def screen(capsys: pytest.CaptureFixture[str], document: ResultDocument) -> list[str]:

@@ -9,9 +9,14 @@ import pytest
 from equipoise.report.units import (
     byte_count,
     duration,
+    estimate_and_interval,
+    in_one_unit,
+    interval_text,
     percent_change,
+    ratio_interval,
     seconds_left,
     significant,
+    with_coverage,
 )
 
 
@@ -46,6 +51,26 @@ def test_bytes_are_counted_in_thousands() -> None:
 )
 def test_a_ratio_reads_as_a_change_until_it_doubles(ratio: float, words: str) -> None:
     assert percent_change(ratio) == words
+
+
+def test_ratios_that_are_read_together_have_one_unit() -> None:
+    assert in_one_unit(1.5, 2.3) == ("×1.50", "×2.30")
+    assert in_one_unit(0.5, None, 1.9) == ("-50.0 %", "unlimited", "+90.0 %")
+    assert interval_text((1.5, 2.3)) == ratio_interval((1.5, 2.3)) == "×1.50 to ×2.30"
+    assert ratio_interval((1.02, None)) == "+2.00 % to unlimited"
+    assert ratio_interval((None, None)) == "still unlimited"
+
+
+def test_an_estimate_has_the_unit_of_its_interval() -> None:
+    assert estimate_and_interval(1.9, (1.5, 2.4)) == ("×1.90", "×1.50 to ×2.40")
+    assert estimate_and_interval(1.1, (1.0, 1.2)) == ("+10.0 %", "+0.00 % to +20.0 %")
+    assert estimate_and_interval(None, (None, None)) == ("not known yet", "still unlimited")
+
+
+def test_a_level_that_several_share_is_told_as_what_holds_over_all_of_them() -> None:
+    assert with_coverage("a to b", 0.05, 0.05) == "95 % interval a to b"
+    shared = with_coverage("a to b", 0.05 / 3.0, 0.05)
+    assert shared == "interval a to b (95 % over the comparisons reported)"
 
 
 def test_significant_digits_do_not_hide_the_size() -> None:

@@ -10,7 +10,13 @@ from scipy.stats import binom
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Drift, Mode
-from equipoise.stats.describe import describe, drift, median_interval
+from equipoise.stats.describe import (
+    describe,
+    drift,
+    median_at_any_stop,
+    median_interval,
+    quantile_interval,
+)
 from equipoise.stats.means import ln_ratio_of_means, ratio_of_means
 from equipoise.stats.modes import half_sample_mode
 from tests.stats.simulated import at_least, costs_and_orders, white
@@ -54,6 +60,40 @@ def test_the_interval_of_the_median_is_the_shortest_that_the_binomial_law_allows
     assert high == count - 1 - low
     assert 2 * binom.cdf(low, count, 0.5) <= 0.05
     assert 2 * binom.cdf(low + 1, count, 0.5) > 0.05
+
+
+def excludes(low: float | None, high: float | None) -> bool:
+    return (low is not None and low > 1.0) or (high is not None and high < 1.0)
+
+
+def test_the_interval_of_the_median_holds_at_every_stop_and_that_of_one_look_does_not() -> None:
+    """Who stops as soon as an interval excludes the true median is wrong rarely, or often."""
+    campaigns, values = 400, 300
+    generator = np.random.default_rng(22)
+    samples = np.exp(generator.standard_t(3.0, (campaigns, values)) * 0.1)
+    wrong = {median_at_any_stop: 0, median_interval: 0}
+    for sample in samples:
+        looks = [np.sort(sample[:count]) for count in range(5, values + 1, 5)]
+        for interval in wrong:
+            wrong[interval] += any(excludes(*interval(look, 0.05)) for look in looks)
+    assert wrong[median_at_any_stop] <= binom.ppf(0.999, campaigns, 0.05)
+    assert wrong[median_interval] > binom.ppf(0.999, campaigns, 0.05)
+
+
+def test_the_interval_of_the_median_at_any_stop_needs_seven_values_and_narrows() -> None:
+    ordered = np.arange(1.0, 1001.0)
+    assert median_at_any_stop(ordered[:6], 0.05) == (None, None)
+    assert median_at_any_stop(ordered[:7], 0.05) == (1.0, 7.0)
+    low, high = median_at_any_stop(ordered, 0.05)
+    assert low is not None and high is not None
+    assert 430.0 < low < 450.0
+    assert low + high == 1001.0
+    one_look = median_interval(ordered, 0.05)
+    assert one_look[0] is not None and low < one_look[0]
+
+
+def test_values_without_end_leave_the_interval_of_the_median_open() -> None:
+    assert median_at_any_stop([1.0] * 5 + [math.inf] * 5, 0.05) == (1.0, None)
 
 
 def test_the_mode_is_where_the_values_crowd() -> None:
@@ -165,3 +205,27 @@ def test_four_blocks_have_a_ratio_but_no_interval() -> None:
     described = ratio_of_means(np.ones(4), np.full(4, 2.0), seed=1)
     assert described.ratio == 2.0
     assert described.ratio_ci == (None, None)
+
+
+def test_a_drift_has_the_chance_of_its_ranks_among_independent_trials() -> None:
+    generator = np.random.default_rng(31)
+    chances = [drift(generator.normal(1.0, 0.02, 18), seed=1).chance for _ in range(2000)]
+    # 18 trials are 6 + 6: their ranks are coarse, and each level is kept all the same.
+    for level in (0.01, 0.05):
+        share = float(np.mean([one is not None and one <= level for one in chances]))
+        assert share <= level + 3.0 * math.sqrt(level / 2000)
+    slowing = np.linspace(1.0, 1.2, 60) * np.exp(generator.normal(0.0, 0.01, 60))
+    chance = drift(slowing, seed=1).chance
+    assert chance is not None and chance < 1e-6
+    assert drift(np.ones(30), seed=1).chance == 1.0
+
+
+def test_the_interval_of_a_quantile_covers_it_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(32)
+    missed = 0
+    for _ in range(1000):
+        low, high = quantile_interval(np.sort(generator.exponential(1.0, 80)), 0.8, 0.05)
+        assert low is not None and high is not None
+        missed += not low <= math.log(5.0) <= high
+    assert 10 <= missed <= 50 + 3 * math.sqrt(50)
+    assert quantile_interval(np.arange(5.0), 0.9, 0.05)[1] is None

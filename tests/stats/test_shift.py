@@ -150,6 +150,32 @@ def test_every_statistic_says_what_it_would_have_said() -> None:
     assert by_statistic["mean"].ratio == pytest.approx(candidate.mean() / baseline.mean())
 
 
+def test_a_statistic_is_certain_where_its_interval_leaves_out_no_difference() -> None:
+    generator = np.random.default_rng(6)
+    baseline = generator.uniform(1.00, 1.02, 400)
+    candidate = np.where(generator.random(400) < 0.3, 0.9, 1.1) * generator.uniform(1.0, 1.01, 400)
+    by_statistic = {
+        one.statistic: one
+        for one in answers(baseline, candidate, min_effect=1.0, mean_ratio_ci=(1.01, 1.04))
+    }
+    certain = [name for name, one in by_statistic.items() if one.certain]
+    assert {"p10", "p20", "p40", "p50", "p90", "mean"} <= {*certain}
+    assert not by_statistic["minimum"].certain
+    unknown = answers(baseline, candidate, min_effect=1.0)
+    assert not unknown[-1].certain
+
+
+@pytest.mark.parametrize("tail", [2.0, 5.0])
+def test_equal_conditions_have_hardly_ever_a_certain_statistic(tail: float) -> None:
+    generator = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(400):
+        baseline, candidate = 1.0 + 0.1 * np.abs(generator.standard_t(tail, (2, 100)))
+        statistics = answers(baseline, candidate, min_effect=1.0)
+        wrong += any(one.certain for one in statistics)
+    assert wrong <= 0.05 * 400 + 3.0 * math.sqrt(0.05 * 400)
+
+
 def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
     costs = np.linspace(1.0, 2.0, 50)
     assert {one.says for one in answers(costs, 1.005 * costs, min_effect=1.0)} == {"equivalent"}

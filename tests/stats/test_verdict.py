@@ -131,7 +131,7 @@ def test_a_ratio_that_changes_half_way_is_said() -> None:
     assert judged_alone(effect_of(1.0)).ratio_is_constant
     assert not fits_constant_ratio(blocks, level=0.05)
     assert fits_constant_ratio(effect_of(1.0), level=0.05)
-    before, after = ratio_segments(blocks)
+    before, after = ratio_segments(blocks, np.arange(1, 401))
     assert (before.first_block, after.first_block) == (1, 201)
     assert before.ratio == pytest.approx(1.0, abs=0.01)
     assert after.ratio == pytest.approx(math.e, abs=0.05)
@@ -142,9 +142,9 @@ def test_change_points_of_a_ratio_count_blocks_with_timeouts_too() -> None:
     candidate = np.exp(generator.normal(0.0, 0.01, 200) + np.repeat([0.0, 0.1], 100))
     candidate[20] = math.inf
     orders = generator.choice([-1, 1], 200)
-    segments = ratio_segments(PairedBlocks(np.ones(200), candidate, orders))
+    segments = ratio_segments(PairedBlocks(np.ones(200), candidate, orders), np.arange(1, 201))
     assert [one.first_block for one in segments] == [1, 101]
-    assert ratio_segments(PairedBlocks([1.0], [math.inf], [1])) == ()
+    assert ratio_segments(PairedBlocks([1.0], [math.inf], [1]), np.ones(1, int)) == ()
 
 
 def test_immense_evidence_is_a_finite_number() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,6 +53,18 @@ def test_without_a_door_the_metric_goes_to_standard_output(run: Run) -> None:
     line = json.loads(run("spin", "--work", "1000").stdout)
     assert line["value"] > 0
     assert (line["metric"], line["unit"], line["better"]) == ("ns_per_step", "ns", "lower")
+
+
+TICK_S = time.clock_getres(time.CLOCK_MONOTONIC)
+
+
+def test_a_time_tells_the_step_of_its_clock_in_its_own_unit(run: Run) -> None:
+    spun = json.loads(run("spin", "--work", "1000").stdout)
+    assert spun["resolution"] == pytest.approx(1e9 * TICK_S / 1000)
+    lines = map(json.loads, run("malloc", "--count", "1000").stdout.splitlines())
+    steps = {line["metric"]: line.get("resolution") for line in lines if "metric" in line}
+    assert steps["work_s"] == pytest.approx(1e-9 * steps["ns_per_pair"])
+    assert steps["faults_per_pair"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 //! The monotonic clock, by which the kernel also stamps its records of events.
 
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -19,9 +20,31 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec.unsigned_abs() * SECOND_NS + now.tv_nsec.unsigned_abs()
 }
 
+/// Returns the seconds between two readings of `CLOCK_MONOTONIC` that the kernel can tell apart.
+#[must_use]
+pub fn monotonic_resolution_s() -> f64 {
+    let mut step = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: as in `monotonic_ns`.
+    let step = unsafe {
+        libc::clock_getres(libc::CLOCK_MONOTONIC, step.as_mut_ptr());
+        step.assume_init()
+    };
+    Duration::new(
+        step.tv_sec.unsigned_abs(),
+        u32::try_from(step.tv_nsec).unwrap_or(0),
+    )
+    .as_secs_f64()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_has_a_resolution_below_a_second() {
+        let step_s = monotonic_resolution_s();
+        assert!((1e-9..1.0).contains(&step_s), "{step_s}");
+    }
 
     #[test]
     fn time_does_not_run_backwards() {

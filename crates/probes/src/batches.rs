@@ -32,14 +32,23 @@ const FASTEST_GROWTH: f64 = 16.0;
 /// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.
 const MAX_TRIES: u32 = 16;
 
+/// Seconds of one operation in each batch, and how many operations a batch has.
+#[derive(Debug)]
+pub struct Batches {
+    /// Seconds of one operation.
+    pub times: Vec<f64>,
+    /// Number of operations of each batch.
+    pub operations: u64,
+}
+
 /// Measures the seconds of one operation in each batch; no time at all is an error.
-pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f64>, Problem> {
+pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batches, Problem> {
     let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
         operation.repeat(count)?;
         Ok(started.elapsed())
     })?;
-    (0..batching.batches)
+    let times = (0..batching.batches)
         .map(|_| {
             let took = operation.repeat(count)?;
             if took.is_zero() {
@@ -49,7 +58,11 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f
             }
             Ok(took.as_secs_f64() / count as f64)
         })
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Ok(Batches {
+        times,
+        operations: count,
+    })
 }
 
 /// Returns the seconds of an operation, to subtract them from those of another: the median of some
@@ -59,7 +72,8 @@ pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
         duration: Duration::from_micros(500),
         ..Batching::default()
     };
-    median(&times(operation, &batching)?).ok_or_else(|| Problem::failure("there was no batch"))
+    median(&times(operation, &batching)?.times)
+        .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
 /// Subtracts the time of an operation that is part of each of `count` operations; a negative rest is
@@ -158,12 +172,13 @@ mod tests {
             batches: 3,
             duration: Duration::from_micros(200),
         };
-        let times = times(&mut operation, &batching).expect("no operation fails");
+        let Batches { times, operations } =
+            times(&mut operation, &batching).expect("no operation fails");
         assert_eq!(times.len(), 3);
         for time in times {
             assert!((time - 5e-6).abs() < 1e-12);
         }
-        assert_eq!(counts[counts.len() - 1], counts[counts.len() - 3]);
+        assert_eq!(counts[counts.len() - 3..], [operations; 3]);
     }
 
     #[test]

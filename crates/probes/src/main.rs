@@ -15,6 +15,7 @@ mod system;
 
 use std::process::ExitCode;
 
+use equipoise_kernel::clock::monotonic_resolution_s;
 use equipoise_reporting::metrics::{Better, Report};
 use equipoise_reporting::problem::Problem;
 use equipoise_reporting::program::finish;
@@ -49,12 +50,19 @@ fn measure(request: &Request) -> Result<Report, Problem> {
         bytes,
         facts,
     } = open(request)?;
-    let times = batches::times(operation.as_mut(), &request.batching)?;
+    let batches::Batches { times, operations } =
+        batches::times(operation.as_mut(), &request.batching)?;
+    let step_s = monotonic_resolution_s() / operations as f64;
     let report = match request.probe.metric {
-        Metric::Latency => Report::default().batches("latency_s", &times, "s", Better::Lower),
+        Metric::Latency => {
+            Report::default().batches("latency_s", &times, "s", Better::Lower, |_| step_s)
+        }
         Metric::Bandwidth => {
-            let rates: Vec<f64> = times.iter().map(|time| bytes as f64 / time).collect();
-            Report::default().batches("bandwidth_bytes_per_s", &rates, "B/s", Better::Higher)
+            let bytes = bytes as f64;
+            let rates: Vec<f64> = times.iter().map(|time| bytes / time).collect();
+            // A rate is the inverse of a time: its relative step is the same.
+            let step = |rate: f64| rate * step_s / (bytes / rate);
+            Report::default().batches("bandwidth_bytes_per_s", &rates, "B/s", Better::Higher, step)
         }
     };
     Ok(facts

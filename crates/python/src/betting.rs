@@ -15,12 +15,14 @@ pub struct BettingSequence {
 #[pymethods]
 impl BettingSequence {
     #[new]
+    #[pyo3(signature = (differences, orders, tolerances, engine, readings = None))]
     fn new(
         py: Python<'_>,
         differences: &Bound<'_, PyAny>,
         orders: &Bound<'_, PyAny>,
         tolerances: &Bound<'_, PyAny>,
         engine: u32,
+        readings: Option<[Bound<'_, PyAny>; 3]>,
     ) -> PyResult<Self> {
         let engine = engine_of_version(engine)?;
         let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
@@ -34,29 +36,50 @@ impl BettingSequence {
                 tolerances.len()
             )));
         }
+        let readings = match readings {
+            None => Vec::new(),
+            Some(readings) => readings_of_blocks(py, differences.len(), &readings)?,
+        };
         let inner = py.detach(|| {
             let mut sequence = verdict::BettingSequence::new(engine);
             let blocks = differences.iter().zip(&orders).zip(&tolerances);
-            for ((&difference, &order), &tolerance) in blocks {
-                push(&mut sequence, difference, order, tolerance)?;
+            for (place, ((&difference, &order), &tolerance)) in blocks.enumerate() {
+                let known = readings.get(place).copied();
+                let known = known.unwrap_or(verdict::NO_READINGS);
+                push(&mut sequence, block(difference, order, tolerance, known)?)?;
             }
             Ok::<_, PyErr>(sequence)
         })?;
         Ok(Self { inner })
     }
 
-    fn push(&mut self, difference: f64, order: i8, tolerance: f64) -> PyResult<()> {
-        push(&mut self.inner, difference, order, tolerance)
+    #[pyo3(signature = (difference, order, tolerance, readings = None))]
+    fn push(
+        &mut self,
+        difference: f64,
+        order: i8,
+        tolerance: f64,
+        readings: Option<BlockReadings>,
+    ) -> PyResult<()> {
+        let readings = readings_of_block(readings)?;
+        push(
+            &mut self.inner,
+            block(difference, order, tolerance, readings)?,
+        )
     }
 
+    #[pyo3(signature = (differences, orders, tolerances, readings = (None, None)))]
     fn push_pooled(
         &mut self,
         differences: (f64, f64),
         orders: (i8, i8),
         tolerances: (f64, f64),
+        readings: (Option<BlockReadings>, Option<BlockReadings>),
     ) -> PyResult<()> {
-        let first = block(differences.0, orders.0, tolerances.0)?;
-        let twin = block(differences.1, orders.1, tolerances.1)?;
+        let known = readings_of_block(readings.0)?;
+        let first = block(differences.0, orders.0, tolerances.0, known)?;
+        let known = readings_of_block(readings.1)?;
+        let twin = block(differences.1, orders.1, tolerances.1, known)?;
         self.inner
             .push_pooled(first, twin)
             .map_err(|error| PyValueError::new_err(error.to_string()))
@@ -87,6 +110,16 @@ impl BettingSequence {
     fn centre(&self) -> Option<(f64, f64, f64)> {
         let centre = self.inner.centre()?;
         Some((centre.typical, centre.slot, centre.scale))
+    }
+
+    fn adjustment(&self) -> Option<(usize, usize, f64)> {
+        let summary = self.inner.adjustment()?;
+        Some((summary.covariate, summary.blocks, summary.spread_ratio))
+    }
+
+    fn unadjusted(&self, py: Python<'_>) -> Self {
+        let inner = py.detach(|| self.inner.unadjusted());
+        Self { inner }
     }
 
     fn slower_count(&self, py: Python<'_>, level: f64) -> PyResult<(usize, usize, f64, f64)> {
@@ -144,18 +177,79 @@ impl BettingSequence {
     }
 }
 
-fn push(
-    sequence: &mut verdict::BettingSequence,
-    difference: f64,
-    order: i8,
-    tolerance: f64,
-) -> PyResult<()> {
+fn push(sequence: &mut verdict::BettingSequence, block: verdict::Block) -> PyResult<()> {
     sequence
-        .push(block(difference, order, tolerance)?)
+        .push(block)
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block> {
+/// Covariates at the candidate's trial minus those at the baseline's, their sums, and the sum of
+/// the two log costs.
+type BlockReadings = (Vec<f64>, Vec<f64>, f64);
+
+fn readings_of_block(readings: Option<BlockReadings>) -> PyResult<verdict::Readings> {
+    match readings {
+        None => Ok(verdict::NO_READINGS),
+        Some((differences, sums, cost_sum)) => Ok(verdict::Readings {
+            differences: per_covariate(&differences)?,
+            sums: per_covariate(&sums)?,
+            cost_sum,
+        }),
+    }
+}
+
+/// As `readings_of_block`, for all blocks: two arrays of shape (n, c), and one of shape (n,).
+fn readings_of_blocks(
+    py: Python<'_>,
+    blocks: usize,
+    readings: &[Bound<'_, PyAny>; 3],
+) -> PyResult<Vec<verdict::Readings>> {
+    let [differences, sums, cost_sums] = readings.each_ref();
+    let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
+    let sums = PyBuffer::<f64>::get(sums)?.to_vec(py)?;
+    let cost_sums = PyBuffer::<f64>::get(cost_sums)?.to_vec(py)?;
+    let covariates = differences.len().checked_div(blocks).unwrap_or(0);
+    if cost_sums.len() != blocks
+        || differences.len() != sums.len()
+        || differences.len() != blocks * covariates
+    {
+        return Err(PyValueError::new_err(format!(
+            "{} and {} readings for {blocks} blocks: there must be as many of each",
+            differences.len(),
+            sums.len(),
+        )));
+    }
+    (0..blocks)
+        .map(|block| {
+            let row = block * covariates..(block + 1) * covariates;
+            Ok(verdict::Readings {
+                differences: per_covariate(&differences[row.clone()])?,
+                sums: per_covariate(&sums[row])?,
+                cost_sum: cost_sums[block],
+            })
+        })
+        .collect()
+}
+
+fn per_covariate(values: &[f64]) -> PyResult<verdict::PerCovariate> {
+    let mut known = verdict::NO_READINGS.differences;
+    if values.len() > known.len() {
+        return Err(PyValueError::new_err(format!(
+            "{} covariates: at most {} are adjusted for",
+            values.len(),
+            known.len()
+        )));
+    }
+    known[..values.len()].copy_from_slice(values);
+    Ok(known)
+}
+
+fn block(
+    difference: f64,
+    order: i8,
+    tolerance: f64,
+    readings: verdict::Readings,
+) -> PyResult<verdict::Block> {
     let order = match order {
         1 => verdict::Order::BaselineFirst,
         -1 => verdict::Order::CandidateFirst,
@@ -169,6 +263,7 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
         difference,
         order,
         tolerance,
+        readings,
     })
 }
 

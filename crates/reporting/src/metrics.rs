@@ -10,6 +10,8 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::time::Duration;
 
+use equipoise_kernel::clock::monotonic_resolution_s;
+
 use crate::problem::Problem;
 
 const VARIABLE: &str = "EQUIPOISE_METRICS";
@@ -38,6 +40,8 @@ struct Metric {
     better: Better,
     /// Iteration, counted from 1; none for the trial as a whole.
     iteration: Option<usize>,
+    /// Smallest step that the value can make, in its unit; none if it rests on no clock.
+    resolution: Option<f64>,
 }
 
 impl Metric {
@@ -50,8 +54,13 @@ impl Metric {
             Better::Lower => "lower",
             Better::Higher => "higher",
         };
+        // Without a value above 0 there is no step to tell.
+        let resolution = self
+            .resolution
+            .filter(|step| step.is_finite() && *step > 0.0)
+            .map_or(String::new(), |step| format!(", \"resolution\": {step:?}"));
         format!(
-            "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"}}\n",
+            "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"{resolution}}}\n",
             self.name, self.value, self.unit
         )
     }
@@ -61,19 +70,41 @@ impl Report {
     /// Adds a metric of the trial of which less is better.
     #[must_use]
     pub fn cost(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Lower, None)
+        self.with(name, value, unit, Better::Lower, None, None)
     }
 
     /// Adds a metric of the trial of which more is better.
     #[must_use]
     pub fn gain(self, name: &'static str, value: f64, unit: &'static str) -> Self {
-        self.with(name, value, unit, Better::Higher, None)
+        self.with(name, value, unit, Better::Higher, None, None)
     }
 
-    /// Adds the seconds of one unit of the work, the metric that all workloads have.
+    /// Adds a metric of the trial that is in proportion to a time, or to its inverse, as the clock
+    /// read it.
     #[must_use]
-    pub fn work(self, seconds: f64) -> Self {
-        self.cost("work_s", seconds, "s")
+    pub fn timed(
+        self,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+        better: Better,
+        elapsed: Duration,
+    ) -> Self {
+        let resolution = value * monotonic_resolution_s() / elapsed.as_secs_f64();
+        self.with(name, value, unit, better, None, Some(resolution))
+    }
+
+    /// Adds the seconds that the clock read.
+    #[must_use]
+    pub fn time(self, name: &'static str, elapsed: Duration) -> Self {
+        self.timed(name, elapsed.as_secs_f64(), "s", Better::Lower, elapsed)
+    }
+
+    /// Adds the seconds of one unit of the work, the metric that all workloads have; the clock read
+    /// `elapsed` for all of it.
+    #[must_use]
+    pub fn work(self, seconds: f64, elapsed: Duration) -> Self {
+        self.timed("work_s", seconds, "s", Better::Lower, elapsed)
     }
 
     /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric and
@@ -82,18 +113,20 @@ impl Report {
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
         let mean = total.as_secs_f64() / times.len() as f64;
+        let tick_s = monotonic_resolution_s();
+        let of_all = self.timed(name, mean, "s", Better::Lower, total);
         times
             .iter()
             .enumerate()
-            .fold(self.cost(name, mean, "s"), |report, (index, time)| {
-                let seconds = time.as_secs_f64();
-                report.with(name, seconds, "s", Better::Lower, Some(index + 1))
+            .fold(of_all, |report, (index, time)| {
+                let (seconds, iteration) = (time.as_secs_f64(), Some(index + 1));
+                report.with(name, seconds, "s", Better::Lower, iteration, Some(tick_s))
             })
-            .work(mean)
+            .work(mean, total)
     }
 
     /// Adds the values of batches of operations: each as an iteration, their median as the
-    /// trial's metric. Without a batch there is no metric.
+    /// trial's metric. `step` is the resolution of a value. Without a batch there is no metric.
     #[must_use]
     pub fn batches(
         self,
@@ -101,13 +134,17 @@ impl Report {
         values: &[f64],
         unit: &'static str,
         better: Better,
+        step: impl Fn(f64) -> f64,
     ) -> Self {
         let Some(median) = median(values) else {
             return self;
         };
         values.iter().enumerate().fold(
-            self.with(name, median, unit, better, None),
-            |report, (index, &value)| report.with(name, value, unit, better, Some(index + 1)),
+            self.with(name, median, unit, better, None, Some(step(median))),
+            |report, (index, &value)| {
+                let (iteration, step) = (Some(index + 1), Some(step(value)));
+                report.with(name, value, unit, better, iteration, step)
+            },
         )
     }
 
@@ -134,6 +171,7 @@ impl Report {
         unit: &'static str,
         better: Better,
         iteration: Option<usize>,
+        resolution: Option<f64>,
     ) -> Self {
         self.metrics.push(Metric {
             name,
@@ -141,6 +179,7 @@ impl Report {
             unit,
             better,
             iteration,
+            resolution,
         });
         self
     }
@@ -219,7 +258,7 @@ fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Better, Report};
+    use super::{Better, Report, monotonic_resolution_s};
     use std::time::Duration;
 
     #[test]
@@ -243,7 +282,8 @@ mod tests {
             (vec![4.0, 1.0, 9.0], "\"value\": 4.0,"),
             (vec![4.0, 1.0, 9.0, 2.0], "\"value\": 3.0,"),
         ] {
-            let report = Report::default().batches("latency_s", &values, "s", Better::Lower);
+            let report =
+                Report::default().batches("latency_s", &values, "s", Better::Lower, |_| 1e-12);
             let lines = report.metric_lines();
             let (first, others) = lines.split_once('\n').unwrap();
             assert!(
@@ -256,8 +296,35 @@ mod tests {
     }
 
     #[test]
+    fn a_time_tells_the_step_of_the_clock_in_its_own_unit() {
+        let tick_s = monotonic_resolution_s();
+        let elapsed = Duration::from_secs(2);
+        let report = Report::default()
+            .time("call_s", elapsed)
+            .timed("ns_per_call", 4e9, "ns", Better::Lower, elapsed)
+            .timed("calls_per_s", 0.5, "1/s", Better::Higher, elapsed)
+            .cost("calls", 1.0, "1")
+            .time("nothing_s", Duration::ZERO);
+        let steps: Vec<_> = report
+            .metrics
+            .iter()
+            .map(|metric| metric.resolution)
+            .collect();
+        let near = |step: Option<f64>, wanted: f64| (step.unwrap() / wanted - 1.0).abs() < 1e-9;
+        assert!(near(steps[0], tick_s));
+        assert!(near(steps[1], 2e9 * tick_s));
+        assert!(near(steps[2], 0.25 * tick_s));
+        let told: Vec<_> = report
+            .metric_lines()
+            .lines()
+            .map(|line| line.contains("\"resolution\": "))
+            .collect();
+        assert_eq!(told, [true, true, true, false, false]);
+    }
+
+    #[test]
     fn without_a_batch_there_is_no_metric() {
-        let report = Report::default().batches("latency_s", &[], "s", Better::Lower);
+        let report = Report::default().batches("latency_s", &[], "s", Better::Lower, |_| 1e-12);
         assert_eq!(report.metric_lines(), "");
     }
 

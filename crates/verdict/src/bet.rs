@@ -24,7 +24,7 @@ impl Bet {
             };
         }
         Self {
-            centre: block.difference - block.order.sign() * learnt.slot,
+            centre: learnt.rest_of(block),
             inverse_width: (engine.clip * learnt.scale).max(block.tolerance).recip(),
             tolerance: block.tolerance,
         }
@@ -85,6 +85,7 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adjustment::NO_READINGS;
     use crate::block::Order::BaselineFirst;
     use crate::engine::FIRST;
 
@@ -94,8 +95,15 @@ mod tests {
             difference: 0.1,
             order: BaselineFirst,
             tolerance: 0.04,
+            readings: NO_READINGS,
         };
-        let bet = |scale| Bet::new(&FIRST, &block, Learnt { scale, slot: 0.0 });
+        let bet = |scale| {
+            let learnt = Learnt {
+                scale,
+                ..Learnt::default()
+            };
+            Bet::new(&FIRST, &block, learnt)
+        };
         let coarse = bet(0.01);
         assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);
         assert!((coarse.payoff(0.05) - 0.25).abs() < 1e-12);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::adjustment::Readings;
+
 /// Which of the two conditions ran first in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -33,6 +35,8 @@ pub struct Block {
     pub order: Order,
     /// Differences below this cannot be told from none: 1.5 clock quanta, in log units.
     pub tolerance: f64,
+    /// What was read before the two trials.
+    pub readings: Readings,
 }
 
 /// A tie tolerance that is negative, infinite or no number.

@@ -25,9 +25,7 @@ impl Centre {
     /// the resolution of the clock say nothing about spread.
     pub(crate) fn of(engine: &Engine, blocks: &[Block], learnt: Learnt) -> Option<Self> {
         let known = || blocks.iter().filter(|block| !block.difference.is_nan());
-        let values: Vec<f64> = known()
-            .map(|block| block.difference - block.order.sign() * learnt.slot)
-            .collect();
+        let values: Vec<f64> = known().map(|block| learnt.rest_of(block)).collect();
         let mut scratch = values.clone();
         let middle = median(&mut scratch)?;
         let spread = scale(&values, middle, &mut scratch);
@@ -73,6 +71,7 @@ fn huber(values: &[f64], middle: f64, width: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
     use crate::engine::FIRST;
 
@@ -83,6 +82,7 @@ mod tests {
                 difference,
                 order: Order::BaselineFirst,
                 tolerance,
+                readings: NO_READINGS,
             })
             .collect();
         Centre::of(&FIRST, &blocks, Learnt::default()).map(|centre| centre.typical)

@@ -52,6 +52,7 @@ fn ever_reached(campaigns: &[&BettingSequence], side: Side, theta: f64, threshol
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adjustment::NO_READINGS;
     use crate::block::{Block, Order};
     use crate::engine::{FIRST, SECOND};
 
@@ -66,6 +67,7 @@ mod tests {
                     Order::CandidateFirst
                 },
                 tolerance: 0.0,
+                readings: NO_READINGS,
             };
             sequence.push(block).expect("the tolerance is 0");
         }

@@ -37,6 +37,8 @@ pub struct Engine {
     pub(crate) scale: ScaleRule,
     /// Those who bet.
     pub(crate) bettors: &'static [Bettor],
+    /// Whether differences are adjusted for covariates that were read before the trials.
+    pub(crate) adjusts: bool,
     /// How a verdict follows from the intervals.
     pub rules: VerdictRules,
 }
@@ -80,6 +82,7 @@ pub static FIRST: Engine = Engine {
     clip: 1.25,
     clip_of_estimate: 1.5,
     scale: ScaleRule::MedianDeviation,
+    adjusts: false,
     bettors: &[
         bettor(0.25, 0.1, 0.1),
         bettor(0.25, 0.3, 0.3),
@@ -98,20 +101,21 @@ pub static FIRST: Engine = Engine {
 };
 
 /// Engine of the second release. A bettor's stake is the piecewise linear form of the likelihood
-/// ratio tanh(δx/σ²) against one effect δ: 0.006, 0.025, 0.1, 0.29, 0.58 and 1.2
-/// scales. Chosen by simulation (benchmarks/validity).
+/// ratio tanh(δx/σ²) against one effect δ: 0.006, 0.025, 0.12, 0.34, 0.74 and 1.8
+/// scales. Chosen by simulation (docs/decisions.md, benchmarks/validity).
 pub static SECOND: Engine = Engine {
     version: 2,
     clip: 1.25,
     clip_of_estimate: 1.25,
     scale: ScaleRule::Huberised,
+    adjusts: true,
     bettors: &[
-        bettor(0.03, 0.0075, 0.0075),
-        bettor(0.04, 0.031_25, 0.031_25),
-        bettor(0.08, 0.125, 0.125),
-        bettor(0.25, 0.3625, 0.3625),
-        bettor(0.30, 0.725, 0.71),
-        bettor(0.30, 1.5, 0.96),
+        bettor(0.015, 0.0075, 0.0075),
+        bettor(0.025, 0.031_25, 0.031_25),
+        bettor(0.05, 0.15, 0.15),
+        bettor(0.32, 0.425, 0.425),
+        bettor(0.34, 0.925, 0.76),
+        bettor(0.25, 2.25, 0.95),
     ],
     rules: VerdictRules {
         equivalence_levels: 2.0,

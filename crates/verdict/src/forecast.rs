@@ -1,9 +1,10 @@
 //! How many more blocks an undecided campaign would probably take.
 
+use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::engine::Engine;
-use crate::past::Past;
+use crate::past::{Learnt, Past};
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 use equipoise_random::SplitMix64;
@@ -41,7 +42,7 @@ impl Forecast {
     /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
     /// effect is taken out and put back by the new order. That takes the campaign's own estimate
     /// for the truth, so a difference that the estimate puts below `margin` can only become
-    /// "equivalent".
+    /// "equivalent". What a covariate explains is taken out for good.
     #[must_use]
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
@@ -49,11 +50,14 @@ impl Forecast {
         for round in campaign.rounds() {
             start.see(round);
         }
+        let learnt = campaign.past().in_hindsight();
+        let past = campaign.past().without_covariates();
         let mut random = SplitMix64::new(self.seed);
         let needed = self.continuations / 2 + 1;
         let mut lengths = Vec::with_capacity(self.continuations);
         for continuation in 0..self.continuations {
-            lengths.extend(self.continue_once(campaign, centre.slot, start.clone(), &mut random));
+            let known = (&past, learnt);
+            lengths.extend(self.continue_once(campaign, known, start.clone(), &mut random));
             let left = self.continuations - continuation - 1;
             if lengths.len() + left < needed {
                 return None;
@@ -67,12 +71,12 @@ impl Forecast {
     fn continue_once(
         &self,
         campaign: &BettingSequence,
-        slot: f64,
+        (past, learnt): (&Past, Learnt),
         mut watch: Watch,
         random: &mut SplitMix64,
     ) -> Option<usize> {
         let blocks = campaign.blocks();
-        let mut past: Past = campaign.past().clone();
+        let mut past: Past = past.clone();
         for further in 1..=self.cap {
             let drawn = blocks[random.below(blocks.len())];
             let order = if random.coin() {
@@ -80,11 +84,12 @@ impl Forecast {
             } else {
                 Order::CandidateFirst
             };
-            let moved = slot * (order.sign() - drawn.order.sign());
+            let moved = learnt.slot * (order.sign() - drawn.order.sign());
             let block = Block {
-                difference: drawn.difference + moved,
+                difference: drawn.difference - learnt.explained(&drawn) + moved,
                 order,
                 tolerance: drawn.tolerance,
+                readings: NO_READINGS,
             };
             watch.see(&Round {
                 first: Bet::new(campaign.engine(), &block, past.learnt()),

@@ -10,6 +10,7 @@
 //!
 //! and the random order of the block makes that sign a fair coin, given the past.
 
+use crate::adjustment::NO_READINGS;
 use crate::bet::Bet;
 use crate::block::{Block, Order};
 use crate::engine::Engine;
@@ -79,10 +80,12 @@ impl Candidate {
             difference: remainder,
             order: Order::BaselineFirst,
             tolerance: 0.0,
+            readings: NO_READINGS,
         };
         let learnt = Learnt {
             scale: learnt_scale(engine.scale, &self.remainders, scratch),
             slot: 0.0,
+            ..Learnt::default()
         };
         let payoff = Bet::new(engine, &block, learnt).payoff(0.0);
         self.above.bet(payoff);

@@ -8,6 +8,7 @@
 //!
 //! Formulae, guarantees and sources: `docs/statistics.md`.
 
+pub mod adjustment;
 mod bet;
 pub mod block;
 pub mod centre;
@@ -23,6 +24,7 @@ pub mod sensitivity;
 pub mod sequence;
 mod wealth;
 
+pub use adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS, PerCovariate, Readings};
 pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
 pub use common::common_interval;

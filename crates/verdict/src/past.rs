@@ -1,5 +1,6 @@
 //! What a bettor may know: the scale and the slot effect, learnt from past blocks only.
 
+use crate::adjustment::{Adjustment, Covariates};
 use crate::block::Block;
 use crate::engine::{Engine, ScaleRule};
 use crate::order_statistics::{median, scale};
@@ -28,14 +29,32 @@ pub struct Learnt {
     pub scale: f64,
     /// How much more, in log units, a trial takes in the second place of its block.
     pub slot: f64,
+    /// What a covariate explains of the differences; scale and slot are of the rest.
+    pub adjustment: Option<Adjustment>,
+}
+
+impl Learnt {
+    /// What neither the covariate nor the slot explains of a block's difference.
+    pub(crate) fn rest_of(&self, block: &Block) -> f64 {
+        block.difference - self.explained(block) - block.order.sign() * self.slot
+    }
+
+    /// The part of a block's difference that the covariate explains; 0 without one.
+    pub(crate) fn explained(&self, block: &Block) -> f64 {
+        self.adjustment
+            .map_or(0.0, |adjustment| adjustment.explained(&block.readings))
+    }
 }
 
 /// The blocks so far.
 #[derive(Clone, Debug)]
 pub struct Past {
     rule: ScaleRule,
+    adjusts: bool,
     differences: Vec<f64>,
     signs: Vec<f64>,
+    covariates: Covariates,
+    adjusted: Vec<f64>,
     learnt: Learnt,
     learnt_at: usize,
     scratch: Vec<f64>,
@@ -46,8 +65,11 @@ impl Past {
     pub fn new(engine: &Engine) -> Self {
         Self {
             rule: engine.scale,
+            adjusts: engine.adjusts,
             differences: Vec::new(),
             signs: Vec::new(),
+            covariates: Covariates::default(),
+            adjusted: Vec::new(),
             learnt: Learnt::default(),
             learnt_at: 0,
             scratch: Vec::new(),
@@ -75,23 +97,47 @@ impl Past {
         self.clone().learn()
     }
 
+    /// The same past as if the differences had been what no covariate explains.
+    pub(crate) fn without_covariates(&self) -> Self {
+        let mut past = self.clone();
+        past.learn();
+        past.differences.clone_from(&past.adjusted);
+        past.covariates = Covariates::default();
+        past.adjusts = false;
+        past
+    }
+
     /// Adds a block; one in which both trials timed out teaches nothing.
     pub fn add(&mut self, block: &Block) {
         if !block.difference.is_nan() {
             self.differences.push(block.difference);
             self.signs.push(block.order.sign());
+            self.covariates.add(self.adjusts, &block.readings);
         }
     }
 
     fn learn(&mut self) -> Learnt {
-        if self.differences.len() >= BLOCKS_FOR_A_SLOT
-            && let Some(corrected) = self.corrected()
-        {
-            return corrected;
+        let adjustment = self.covariates.learn(&self.differences, &self.signs);
+        self.adjusted.clear();
+        self.adjusted.extend_from_slice(&self.differences);
+        if let Some(adjustment) = adjustment {
+            for (difference, row) in self.adjusted.iter_mut().zip(self.covariates.rows()) {
+                *difference -= adjustment.explained(row);
+            }
         }
+        let corrected = if self.adjusted.len() >= BLOCKS_FOR_A_SLOT {
+            self.corrected()
+        } else {
+            None
+        };
+        let (scale, slot) = corrected.unwrap_or_else(|| {
+            let scale = learnt_scale(self.rule, &self.adjusted, &mut self.scratch);
+            (scale, 0.0)
+        });
         Learnt {
-            scale: learnt_scale(self.rule, &self.differences, &mut self.scratch),
-            slot: 0.0,
+            scale,
+            slot,
+            adjustment,
         }
     }
 
@@ -100,23 +146,23 @@ impl Past {
     /// The slot effect is half the difference between the medians of the two orders. (The median
     /// of s·(d − median d) is drawn to 0 when the slot effect exceeds the noise, since the median
     /// of all differences then falls into the half of one order.)
-    fn corrected(&mut self) -> Option<Learnt> {
+    fn corrected(&mut self) -> Option<(f64, f64)> {
         let second = self.median_of(1.0)?;
         let first = self.median_of(-1.0)?;
         let slot = Some(0.5 * (second - first)).filter(|slot| slot.is_finite())?;
         self.residuals.clear();
-        let paired = self.differences.iter().zip(&self.signs);
+        let paired = self.adjusted.iter().zip(&self.signs);
         self.residuals
             .extend(paired.map(|(difference, sign)| difference - sign * slot));
         let middle = 0.5 * (second + first);
         let scale = spread(self.rule, &self.residuals, middle, &mut self.scratch);
         let noise = SLOT_THRESHOLD * scale / (self.differences.len() as f64).sqrt();
-        (slot.abs() > noise).then_some(Learnt { scale, slot })
+        (slot.abs() > noise).then_some((scale, slot))
     }
 
     /// The median of the differences of one order.
     fn median_of(&mut self, order: f64) -> Option<f64> {
-        let paired = self.differences.iter().zip(&self.signs);
+        let paired = self.adjusted.iter().zip(&self.signs);
         self.scratch.clear();
         self.scratch.extend(
             paired
@@ -170,6 +216,7 @@ fn root_mean_square(differences: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
     use crate::engine::{FIRST, SECOND};
 
@@ -184,6 +231,7 @@ mod tests {
                 difference,
                 order,
                 tolerance: 0.0,
+                readings: NO_READINGS,
             });
         }
         past

@@ -109,6 +109,7 @@ fn times_ln(count: f64, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adjustment::NO_READINGS;
     use crate::block::Order;
 
     fn count(differences: &[f64], level: f64) -> SlowerCount {
@@ -118,6 +119,7 @@ mod tests {
                 difference,
                 order: Order::BaselineFirst,
                 tolerance: 0.01,
+                readings: NO_READINGS,
             })
             .collect();
         SlowerCount::of(&blocks, level)

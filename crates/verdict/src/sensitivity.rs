@@ -1,5 +1,6 @@
 //! The smallest effect that a campaign of a given length tells from none.
 
+use crate::adjustment::NO_READINGS;
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::engine::Engine;
@@ -116,6 +117,7 @@ fn drawn_block(noise: &[f64], random: &mut SplitMix64) -> Block {
             Order::CandidateFirst
         },
         tolerance: 0.0,
+        readings: NO_READINGS,
     }
 }
 

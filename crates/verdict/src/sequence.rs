@@ -1,10 +1,11 @@
 //! The bets on the order coin, and what they exclude.
 
+use crate::adjustment::{AdjustmentSummary, MOST_COVARIATES, NO_READINGS};
 use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
 use crate::engine::Engine;
-use crate::past::Past;
+use crate::past::{Learnt, Past, learnt_scale};
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_sum_exp};
 
@@ -38,6 +39,8 @@ pub struct BettingSequence {
     blocks: Vec<Block>,
     twins: Vec<Block>,
     past: Past,
+    /// What a covariate explained of each block when it was bet on.
+    adjusted: Adjusted,
 }
 
 impl BettingSequence {
@@ -50,6 +53,7 @@ impl BettingSequence {
             blocks: Vec::new(),
             twins: Vec::new(),
             past: Past::new(engine),
+            adjusted: Adjusted::default(),
         }
     }
 
@@ -59,8 +63,10 @@ impl BettingSequence {
     /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
         checked(&block)?;
+        let learnt = self.past.learnt();
+        self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
-            first: Bet::new(self.engine, &block, self.past.learnt()),
+            first: Bet::new(self.engine, &block, learnt),
             second: None,
         });
         self.past.add(&block);
@@ -78,6 +84,7 @@ impl BettingSequence {
         checked(&block)?;
         checked(&twin)?;
         let learnt = self.past.learnt();
+        self.adjusted.add(learnt, &block);
         self.rounds.push(Round {
             first: Bet::new(self.engine, &block, learnt),
             second: Some(Bet::new(self.engine, &twin, learnt)),
@@ -164,6 +171,48 @@ impl BettingSequence {
         Centre::of(self.engine, &differences, self.past.in_hindsight())
     }
 
+    /// The same blocks, as if no covariate had been read.
+    #[must_use]
+    pub fn unadjusted(&self) -> Self {
+        let without = |block: &Block| Block {
+            readings: NO_READINGS,
+            ..*block
+        };
+        let mut sequence = Self::new(self.engine);
+        let mut twins = self.twins.iter();
+        for block in &self.blocks {
+            let pushed = match twins.next() {
+                Some(twin) => sequence.push_pooled(without(block), without(twin)),
+                None => sequence.push(without(block)),
+            };
+            debug_assert!(pushed.is_ok(), "the tolerances were checked before");
+        }
+        sequence
+    }
+
+    /// What the adjustment for covariates did; `None` if no block was adjusted.
+    #[must_use]
+    pub fn adjustment(&self) -> Option<AdjustmentSummary> {
+        let (covariate, blocks) = self.adjusted.most_used()?;
+        let finite = || {
+            let paired = self.blocks.iter().zip(&self.adjusted.explained);
+            paired.filter(|(block, _)| block.difference.is_finite())
+        };
+        let spread =
+            |differences: Vec<f64>| learnt_scale(self.engine.scale, &differences, &mut Vec::new());
+        let before = spread(finite().map(|(block, _)| block.difference).collect());
+        let after = spread(
+            finite()
+                .map(|(block, explained)| block.difference - explained)
+                .collect(),
+        );
+        Some(AdjustmentSummary {
+            covariate,
+            blocks,
+            spread_ratio: if before > 0.0 { after / before } else { 1.0 },
+        })
+    }
+
     fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
         let threshold = 2.0 / level;
         let mut wealth = Wealth::new(self.engine);
@@ -217,6 +266,32 @@ pub(crate) fn interval(
     )
 }
 
+/// What a covariate explained of each block when it was bet on.
+#[derive(Clone, Debug, Default)]
+struct Adjusted {
+    explained: Vec<f64>,
+    blocks: usize,
+    by_covariate: [usize; MOST_COVARIATES],
+}
+
+impl Adjusted {
+    fn add(&mut self, learnt: Learnt, block: &Block) {
+        let explained = learnt.explained(block);
+        self.explained.push(explained);
+        if let Some(adjustment) = learnt.adjustment.filter(|_| explained != 0.0) {
+            self.blocks += 1;
+            self.by_covariate[adjustment.covariate] += 1;
+        }
+    }
+
+    /// The covariate that adjusted most blocks, and the number of blocks that any adjusted.
+    fn most_used(&self) -> Option<(usize, usize)> {
+        let counts = self.by_covariate.iter().enumerate();
+        let (covariate, _) = counts.rev().max_by_key(|(_, count)| **count)?;
+        (self.blocks > 0).then_some((covariate, self.blocks))
+    }
+}
+
 fn checked(block: &Block) -> Result<(), InvalidBlock> {
     if block.tolerance.is_finite() && block.tolerance >= 0.0 {
         Ok(())
@@ -249,6 +324,7 @@ pub(crate) mod tests {
                 difference,
                 order,
                 tolerance,
+                readings: NO_READINGS,
             };
             sequence.push(block).expect("the tolerance is from 0 up");
         }
@@ -386,6 +462,7 @@ pub(crate) mod tests {
                 difference,
                 order: BaselineFirst,
                 tolerance: 0.0,
+                readings: NO_READINGS,
             };
             pooled
                 .push_pooled(block(0.1), block(-0.1))
@@ -422,6 +499,7 @@ pub(crate) mod tests {
             difference: 0.0,
             order: BaselineFirst,
             tolerance: f64::INFINITY,
+            readings: NO_READINGS,
         };
         assert!(BettingSequence::new(&FIRST).push(block).is_err());
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::arguments::Options;
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::memory::Held;
-use crate::metrics::Report;
+use crate::metrics::{Better, Report};
 use crate::problem::Problem;
 use crate::workload::Workload;
 use equipoise_random::Xorshift64;
@@ -103,8 +103,14 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     elapsed += started.elapsed();
     let seconds = elapsed.as_secs_f64();
     let report = Report::default()
-        .cost("ns_per_call", seconds * 1e9 / blocks.calls as f64, "ns")
-        .work(seconds)
+        .timed(
+            "ns_per_call",
+            seconds * 1e9 / blocks.calls as f64,
+            "ns",
+            Better::Lower,
+            elapsed,
+        )
+        .work(seconds, elapsed)
         .bytes("live_bytes", Some(live_bytes as u64))
         .bytes("held_bytes", held_bytes);
     Ok(held.add_to(report))

@@ -123,7 +123,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let report = held
         .add_to(Report::default())
         .times("search_s", &times)
-        .cost("best_search_s", shortest.as_secs_f64(), "s")
+        .time("best_search_s", *shortest)
         .cost("faults_per_search", faults as f64 / repeat as f64, "1")
         .gain("smallest_p", result.best[0], "1")
         .fact("pairs", result.pairs.to_string())

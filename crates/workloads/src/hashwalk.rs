@@ -78,7 +78,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let steps: usize = (0..walks).map(walk_once).sum();
     let elapsed = started.elapsed();
     Ok(Report::default()
-        .cost("search_s", elapsed.as_secs_f64(), "s")
+        .time("search_s", elapsed)
         .cost("steps", steps as f64, "1")
         .fact("words_from", words.source))
 }

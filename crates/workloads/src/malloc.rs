@@ -11,7 +11,7 @@ use crate::arguments::{Options, parse_number, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
-use crate::metrics::Report;
+use crate::metrics::{Better, Report};
 use crate::problem::Problem;
 use crate::step::{Step, smallest_returned};
 use crate::workload::Workload;
@@ -120,8 +120,8 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     let faults = faults as f64 / (pairs * threads as f64);
     let mut report = held.add_to(
         Report::default()
-            .cost("ns_per_pair", seconds * 1e9, "ns")
-            .work(seconds)
+            .timed("ns_per_pair", seconds * 1e9, "ns", Better::Lower, elapsed)
+            .work(seconds, elapsed)
             .cost("faults_per_pair", faults, "1"),
     );
     if let Some(calls) = traced_calls(&job, traced) {

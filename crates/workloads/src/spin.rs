@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use crate::arguments::Options;
-use crate::metrics::Report;
+use crate::metrics::{Better, Report};
 use crate::problem::Problem;
 use crate::workload::Workload;
 
@@ -34,7 +34,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     black_box(steps(black_box(SEED), work));
     let elapsed = started.elapsed();
     let nanoseconds = elapsed.as_secs_f64() * 1e9 / work as f64;
-    Ok(Report::default().cost("ns_per_step", nanoseconds, "ns"))
+    Ok(Report::default().timed("ns_per_step", nanoseconds, "ns", Better::Lower, elapsed))
 }
 
 /// The state after `work` steps. A shift, an exclusive or and a product in turn have no closed

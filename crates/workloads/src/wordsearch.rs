@@ -83,7 +83,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     if matches!(algorithm, Algorithm::Binary) {
         let started = Instant::now();
         words.list.sort_unstable();
-        report = report.cost("sort_s", started.elapsed().as_secs_f64(), "s");
+        report = report.time("sort_s", started.elapsed());
     }
     // Counted beforehand, so that the counting is not in what is timed.
     let mut steps = 0_u64;
@@ -96,7 +96,7 @@ fn run(options: &mut Options) -> Result<Report, Problem> {
     }
     let elapsed = started.elapsed();
     Ok(report
-        .cost("search_s", elapsed.as_secs_f64(), "s")
+        .time("search_s", elapsed)
         .cost("steps", (steps * searches) as f64, "1")
         .fact("words_from", words.source))
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -10,11 +11,19 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
-from equipoise.campaign.blocks import BlockCosts, block_costs, resolution_of
+from equipoise.analysis.wording import (
+    adjustment_sentence,
+    disagreement_sentence,
+    lost_analyses_clause,
+    verdict_sentence,
+    waiting_sentence,
+)
+from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
+from equipoise.measure.environment.covariates import RUN_DELAY
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Contrast, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
@@ -29,15 +38,14 @@ from equipoise.stats.verdict import (
     blocks_to_go,
     fits_constant_ratio,
     judge,
+    judge_unadjusted,
 )
+from equipoise.stats.waiting import is_mostly_waiting
 
 ESTIMAND = "typical ratio: e to the robust centre of the log ratios within blocks"
 SCOPE = "across processes, in this campaign on this host"
 SCOPE_ACROSS_LAYOUTS = "across processes and memory layouts, in this campaign on this host"
 SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
-
-CONTROLLED = 0
-"""The condition that a control runs a second time."""
 
 Blocks = dict[int, tuple[Trial, ...]]
 
@@ -56,7 +64,36 @@ class Pairing(Struct, frozen=True):
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     """Return every candidate on the primary metric, at the whole of alpha."""
     pairings = pairings_of(plan, blocks, plan.judgement.primary_metric) if blocks else ()
-    return judge_pairings(plan, pairings)
+    judged = zip(pairings, judge_pairings(plan, pairings), strict=True)
+    return tuple(_with_waiting(one, pairing.contrast, blocks) for pairing, one in judged)
+
+
+def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) -> Comparison:
+    """Return a comparison that says so where most of the extra time is waiting for a processor."""
+    if comparison.metric != PRIMARY_METRIC or comparison.verdict not in ("faster", "slower"):
+        return comparison
+    pair = (contrast.baseline, contrast.candidate)
+    quicker, slower = pair if comparison.verdict == "slower" else pair[::-1]
+    rows: list[tuple[float, float]] = []
+    for block in blocks.values():
+        by_condition = {trial.condition: trial for trial in block}
+        if quicker in by_condition and slower in by_condition:
+            less, more = map(_wall_and_waiting, (by_condition[quicker], by_condition[slower]))
+            rows.append((more[0] - less[0], more[1] - less[1]))
+    extra_s, waiting_s = np.array(rows, dtype=np.float64).reshape(-1, 2).T
+    if np.isnan(waiting_s).any() or not is_mostly_waiting(extra_s, waiting_s):
+        return comparison
+    adjusted = comparison.adjusted_by
+    adjustment = "" if adjusted is None else _second_sentence(adjusted)
+    claim = comparison.summary.removesuffix(adjustment)
+    return replace(comparison, summary=f"{waiting_sentence(claim)}{adjustment}")
+
+
+def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
+    """Return the wall time and the run delay in seconds; NaN where one is not known."""
+    wall_s, waiting_s = trial.accounting.wall_s, trial.covariates.get(RUN_DELAY)
+    known = wall_s is not None and waiting_s is not None and not trial.timed_out
+    return (wall_s or 0.0, waiting_s or 0.0) if known else (math.nan, math.nan)
 
 
 def other_comparisons(
@@ -112,7 +149,7 @@ def pairing_of(
         contrast,
         resolution=resolution,
         engine=plan.judgement.engine,
-        control=plan.control,
+        control=plan.control if contrast.baseline == CONTROLLED else None,
     )
     return Pairing(metric, contrast, costs, pairs, resolution.more_is_better)
 
@@ -151,7 +188,10 @@ def _in_these_layouts(
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
-        _comparison(plan, pairing, one, more, alpha / len(pairs))
+        _with_adjustment(
+            _comparison(plan, pairing, one, more, alpha / len(pairs)),
+            adjustment_of(plan, pairing, one, len(pairs)),
+        )
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
 
@@ -172,7 +212,9 @@ def _across_layouts(
         alpha=alpha,
     )
     return tuple(
-        _with_these_layouts(_comparison(plan, pairing, one, None, alpha / len(pairs)), these)
+        _with_these_layouts(
+            _comparison(plan, pairing, one, None, alpha / len(pairs)), these, one.lost_analyses
+        )
         for pairing, one, these in zip(pairings, judged, drawn, strict=False)
     )
 
@@ -183,12 +225,12 @@ def _layouts_of(plan: Plan, pairing: Pairing) -> list[int]:
     return [layout_of_block(plan, "measured", number) for number in numbers]
 
 
-def _with_these_layouts(across: Comparison, these: Comparison) -> Comparison:
+def _with_these_layouts(across: Comparison, these: Comparison, lost_analyses: int) -> Comparison:
     claim = TheseLayouts(these.verdict, these.ratio, these.ratio_ci, these.scope, these.summary)
     return replace(
         across,
         scope=SCOPE_ACROSS_LAYOUTS,
-        summary=f"Across layouts: {across.summary}",
+        summary=f"Across layouts: {across.summary}{lost_analyses_clause(lost_analyses)}",
         in_these_layouts=claim,
         # Layouts may differ: that their ratio is no constant threatens nothing.
         ratio_is_constant=True,
@@ -207,9 +249,16 @@ def _comparison(
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = pairing.costs.costs[pairing.costs.both(contrast), contrast.baseline]
+    both = pairing.costs.both(contrast)
+    baseline_costs = pairing.costs.costs[both, contrast.baseline]
     is_constant = fits_constant_ratio(pairs, level=constancy_level)
-    statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    statistics = answers(
+        baseline_costs,
+        pairs.candidate,
+        min_effect=judgement.min_effect,
+        mean_ratio_ci=means.ratio_ci,
+        level=judgement.alpha,
+    )
     comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -221,7 +270,7 @@ def _comparison(
         equivalence_level=judged.equivalence_level,
         means_veto=judged.means_veto,
         ratio_is_constant=is_constant,
-        ratio_segments=() if is_constant else ratio_segments(pairs),
+        ratio_segments=() if is_constant else ratio_segments(pairs, pairing.costs.numbers[both]),
         e_value=judged.e_value,
         verdict=judged.verdict,
         min_effect=judgement.min_effect,
@@ -245,13 +294,59 @@ def _comparison(
         carry_over=_carry_over(plan, pairing),
         answers=statistics,
         disagreement=disagreement_sentence(
-            statistics, baseline.name, candidate.name, verdict=judged.verdict
+            statistics,
+            baseline.name,
+            candidate.name,
+            verdict=judged.verdict,
+            metric=pairing.metric,
+            more_is_better=pairing.more_is_better,
         ),
         stratum=contrast.stratum,
     )
     names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
     summary = verdict_sentence(comparison, *names, more_is_better=pairing.more_is_better)
     return replace(comparison, summary=summary)
+
+
+def adjustment_of(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
+) -> Adjustment | None:
+    """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
+
+    Parameters
+    ----------
+    judged
+        Verdict on the pairing.
+    compared
+        Number of comparisons that were judged together.
+    """
+    pairs, effect = pairing.pairs, plan.judgement.min_effect
+    adjusted = pairs.engine.adjustment()
+    if adjusted is None:
+        return None
+    place, blocks, spread_ratio = adjusted
+    without = judge_unadjusted(pairs, judged, min_effect=effect, compared=compared)
+    adjustment = Adjustment(
+        covariate=plan.adjust_by[place],
+        blocks=blocks,
+        spread_ratio=spread_ratio,
+        unadjusted_ratio=without.ratio,
+        unadjusted_ratio_ci=without.ratio_ci,
+        summary="",
+    )
+    sentence = adjustment_sentence(adjustment, len(pairs), more_is_better=pairing.more_is_better)
+    return replace(adjustment, summary=sentence)
+
+
+def _with_adjustment(comparison: Comparison, adjustment: Adjustment | None) -> Comparison:
+    if adjustment is None:
+        return comparison
+    summary = f"{comparison.summary}{_second_sentence(adjustment)}"
+    return replace(comparison, adjusted_by=adjustment, summary=summary)
+
+
+def _second_sentence(adjustment: Adjustment) -> str:
+    return f" {adjustment.summary}."
 
 
 def scope_of(plan: Plan) -> str:
@@ -266,7 +361,8 @@ def scope_of(plan: Plan) -> str:
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
-    if plan.measure.washout or np.isnan(costs.end_costs).any():
+    # In a process of functions their batches take turns: none runs before another.
+    if plan.functions is not None or plan.measure.washout or np.isnan(costs.end_costs).any():
         return None
     return carry_over(
         costs.ends,

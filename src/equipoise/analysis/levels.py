@@ -254,8 +254,10 @@ def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice,
     names = [one.level for one in components]
     trial_s = sum(one.cost.wall_s for one in units) / len(units)
     if (
+        # The number of batches in a process of functions is not the user's.
+        plan.functions is not None
         # What a boot or a host costs is not known.
-        not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
+        or not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
         or math.isnan(trial_s)
         or not any(one.variance > 0 for one in components)
     ):

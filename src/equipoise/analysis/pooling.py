@@ -132,7 +132,7 @@ def _read(record: RunRecord) -> _Campaign:
                     one.pairs,
                     typical_ratio(one.pairs),
                     len(beginning.pairs),
-                    _effect(beginning.pairs),
+                    effect_of(beginning.pairs),
                 ),
             )
     return _Campaign(
@@ -159,7 +159,7 @@ def _certain_blocks(plan: Plan) -> int:
     return max(first, plan.stopping.min_blocks)
 
 
-def _effect(pairs: PairedBlocks) -> tuple[float, float] | None:
+def effect_of(pairs: PairedBlocks) -> tuple[float, float] | None:
     """Return a log ratio and its standard error: robust scale over root n."""
     ratio = typical_ratio(pairs)
     with np.errstate(divide="ignore", invalid="ignore"):

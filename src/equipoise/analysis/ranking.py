@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, is_more_better, pairing_of
+from equipoise.analysis.wording import ranking_sentence
 from equipoise.campaign.blocks import block_costs, resolution_of
-from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
+from equipoise.model.plan import Contrast, Plan
 from equipoise.model.result import Comparison, RankedCondition, RankedPair, Ranking, Verdict
 from equipoise.stats.ranking import (
     Pair,
@@ -44,10 +45,9 @@ def rankings(plan: Plan, blocks: Blocks, comparisons: Sequence[Comparison]) -> t
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_candidates(groups, effect, alpha)
     with_baseline = dict(zip(map(pair_of, plan.contrasts), comparisons, strict=True))
-    metric = plan.judgement.primary_metric
-    best = _superlative(metric, more_is_better=is_more_better(blocks, metric))
+    increasing = is_more_better(blocks, plan.judgement.primary_metric)
     return tuple(
-        _ranking(plan, contrasts[0], group, with_baseline, judged, best)
+        _ranking(plan, contrasts[0], group, with_baseline, judged, more_is_better=increasing)
         for contrasts, group in zip(plan.ranked_groups, groups, strict=True)
     )
 
@@ -84,9 +84,10 @@ def _ranking(
     group: RankedGroup,
     with_baseline: Mapping[Pair, Comparison],
     judged: Mapping[Pair, ComparisonVerdict],
-    best: str,
+    *,
+    more_is_better: bool,
 ) -> Ranking:
-    judgement = plan.judgement
+    judgement, metric = plan.judgement, plan.judgement.primary_metric
     verdicts = {pair: with_baseline[pair].verdict for pair in group.with_baseline}
     verdicts |= {pair: judged[pair].verdict for pair in group.among_candidates}
     ratios = {first.baseline: 0.0} | {
@@ -98,17 +99,17 @@ def _ranking(
     names = [condition.name for condition in plan.conditions]
     shown = [one.levels.get(first.factor or "", one.name) for one in plan.conditions]
 
-    def others(member: int, *kinds: Verdict) -> tuple[str, ...]:
-        """Return the members of which a member's verdict is one of these, in their order."""
-        return tuple(
-            names[other]
-            for other in order
-            if other != member and _verdict(verdicts, member, other) in kinds
-        )
+    def ranked(names: Sequence[str]) -> tuple[RankedCondition, ...]:
+        """Return the conditions of the ranking under these names."""
 
-    return Ranking(
-        baseline=names[first.baseline],
-        conditions=tuple(
+        def others(member: int, *kinds: Verdict) -> tuple[str, ...]:
+            return tuple(
+                names[other]
+                for other in order
+                if other != member and _verdict(verdicts, member, other) in kinds
+            )
+
+        return tuple(
             RankedCondition(
                 name=names[member],
                 ratio=1.0
@@ -121,7 +122,11 @@ def _ranking(
                 undecided=others(member, "undecided", "mixed"),
             )
             for member in order
-        ),
+        )
+
+    return Ranking(
+        baseline=names[first.baseline],
+        conditions=ranked(names),
         pairs=tuple(
             RankedPair(
                 baseline=names[pair[0]],
@@ -136,16 +141,13 @@ def _ranking(
             for pair in group.among_candidates
         ),
         alpha=judgement.alpha,
-        summary=_sentence(
-            [shown[one] for one in order if one in contenders],
-            len(order),
-            best,
-            where=", ".join(f"{factor} {level}" for factor, level in first.stratum.items()),
-            is_open=any(
-                _verdict(verdicts, *pair) != "equivalent"
-                for pair in itertools.combinations(contenders, 2)
-            ),
+        summary=ranking_sentence(
+            ranked(shown),
+            shown[first.baseline],
+            metric,
+            more_is_better=more_is_better,
             min_effect=judgement.min_effect,
+            stratum=first.stratum,
         ),
         stratum=first.stratum,
     )
@@ -179,33 +181,3 @@ def _ordered(ratios: Mapping[int, float], verdicts: Mapping[Pair, Verdict]) -> l
         order.append(next(unbeaten, left[0]))
         left.remove(order[-1])
     return order
-
-
-def _superlative(metric: str, *, more_is_better: bool) -> str:
-    if metric == PRIMARY_METRIC:
-        return "the fastest"
-    return f"the best by {metric}, of which {'more' if more_is_better else 'less'} is better,"
-
-
-def _sentence(
-    contenders: Sequence[str],
-    members: int,
-    best: str,
-    *,
-    where: str,
-    is_open: bool,
-    min_effect: float,
-) -> str:
-    """Return which condition is the fastest, or which may be."""
-    match contenders:
-        case []:
-            sentence = f"No condition is certainly {best} of {members}"
-        case [winner]:
-            sentence = f"{winner} is {best} of {members}"
-        case _ if is_open:
-            names = f"{', '.join(contenders[:-1])} or {contenders[-1]}"
-            sentence = f"Which of {members} is {best} is undecided: {names}"
-        case _:
-            names = f"{', '.join(contenders[:-1])} and {contenders[-1]}"
-            sentence = f"{names} tie as {best} of {members}, within {min_effect:g} %"
-    return f"At {where}: {sentence}." if where else f"{sentence}."

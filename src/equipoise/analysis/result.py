@@ -33,6 +33,7 @@ from equipoise.analysis.iterations import (
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
 from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
+from equipoise.analysis.typical import typical_value
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
@@ -55,6 +56,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
+from equipoise.stats.describe import median_at_any_stop
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics described of every condition; a workload's own metrics stand beside them."""
@@ -79,7 +81,9 @@ def _document_of(record: RunRecord) -> ResultDocument:
     ours = imported is None
     primary = primary_comparisons(plan, blocks) if ours else ()
     others, unknown = other_comparisons(plan, blocks) if ours else ((), ())
-    steady = steady_comparisons(plan, blocks, by_condition.iterations) if ours else ()
+    # The time of a call is that of the steady state already (functions.runner).
+    judged_apart = ours and plan.functions is None
+    steady = steady_comparisons(plan, blocks, by_condition.iterations) if judged_apart else ()
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
@@ -106,6 +110,8 @@ def _document_of(record: RunRecord) -> ResultDocument:
         ),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
+        functions=plan.functions,
+        typical=typical_value(plan, blocks),
     )
 
 
@@ -193,6 +199,11 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
         if metric == primary:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
             summary = replace(summary, by_level=by_level)
+            if plan.describes_one:
+                ordered = np.sort(values[known])
+                summary = replace(
+                    summary, median_ci=median_at_any_stop(ordered, plan.judgement.alpha)
+                )
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)

@@ -1,14 +1,22 @@
-"""The warnings that matter, each with what to do about it (rule 8)."""
+"""The warnings that matter, each with what to do about it (rule 8).
+
+A warning that concerns several conditions is given once, and names them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from equipoise.analysis.comparisons import Blocks
-from equipoise.analysis.wording import constancy_sentence
+from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
-from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.names import names_of
+from equipoise.model.primitives import OS_STUDY
+from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult, GateResult
 from equipoise.stats.carry_over import should_warn
 
@@ -19,6 +27,8 @@ OVERSTATED = (
     "times in one campaign of ten, more for smaller effects and heavier tails"
 )
 """What is known of an effect that has just become certain; no bound (docs/decisions.md)."""
+MOST_PARTS = 3
+"""Number of comparisons whose numbers one warning tells."""
 
 
 def warnings_of(
@@ -35,72 +45,200 @@ def warnings_of(
     blocks
         Complete blocks of the record.
     """
-    warnings = list(dict.fromkeys(record.notices))
+    return (
+        *_how_it_failed(record),
+        *_notices(record),
+        *_of_the_campaign(record, control, blocks),
+        *_of_comparisons(record, comparisons, len(blocks)),
+        *_of_its_end(record, comparisons, blocks, gate),
+    )
+
+
+def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield the reason why a campaign failed, where its ledger has only the failed trial."""
+    noted = any(one.code == FAILURE for one in record.notices)
+    if noted or not record.segments or record.segments[-1].stopped_because != FAILED:
+        return
+    failed = [one for one in record.trials if one.failure is not None and not one.timed_out]
+    if failed:
+        name = record.plan.conditions[failed[-1].condition].name
+        last_lines = [line for line in failed[-1].error_tail.strip().splitlines() if line.strip()]
+        wrote = f"; stderr: {last_lines[-1].strip()}" if last_lines else ""
+        yield CampaignWarning(
+            FAILURE,
+            f"{name} failed: {failed[-1].failure}{wrote}",
+            "correct the command, or count failed trials like others with --ignore-failure",
+        )
+
+
+def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
+    """Yield what was noticed while it ran; what was noticed of several conditions, once."""
+    names = sorted((one.name for one in record.plan.conditions), key=len, reverse=True)
+    noticed: dict[tuple[str, str, str], dict[str, None]] = {}
+    for notice in record.notices:
+        # The longest name that fits: one name may begin another.
+        name = next((one for one in names if notice.summary.startswith((f"{one} ", f"{one}:"))), "")
+        kind = (notice.code, notice.summary.removeprefix(name), notice.hint)
+        noticed.setdefault(kind, {})[name] = None
+    for (code, rest, hint), concerned in noticed.items():
+        yield CampaignWarning(code, f"{names_of([*concerned])}{rest}", hint)
+
+
+def _of_the_campaign(
+    record: RunRecord, control: ControlResult | None, blocks: Blocks
+) -> Iterator[CampaignWarning]:
+    yield from _ignored_failures(record, blocks)
     cut = cut_blocks(record, blocks)
-
-    def warn(code: str, summary: str, hint: str) -> None:
-        warnings.append(CampaignWarning(code, summary, hint))
-
     begun = sum(draw.phase == "measured" for draw in record.draws)
     if begun and cut / begun > CUT_SHARE:
-        warn(
+        yield CampaignWarning(
             "cut_blocks",
             f"{cut} of {begun} blocks were cut by interruptions and left out",
             "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
         )
     if control is not None and control.excludes_one:
-        warn(
+        yield CampaignWarning(
             "control",
             control.summary,
             "measure how often this host gives false alarms: `equipoise doctor --certify`",
         )
-    for one in comparisons:
-        if not one.ratio_is_constant:
-            warn(
-                "no_constant_ratio",
-                constancy_sentence(one),
-                "something changed while it ran: measure the stretches by themselves; the interval "
-                "shown is that after the last block",
-            )
-        carried = one.carry_over
-        if carried is not None and should_warn(carried, min_effect=one.min_effect):
-            warn(
-                "carry_over",
-                f"whatever runs after {one.candidate} takes {carried.ratio:.3f} times what "
-                f"it takes after {one.baseline}: the ratio is off by about half of that",
-                "--washout runs each condition twice in a row and counts the second",
-            )
-        if one.minimum_misleads:
-            how = f": {one.disagreement}" if one.disagreement else ""
-            warn(
-                "minimum_misleads",
-                f"the minima of {one.candidate} and {one.baseline} contradict their "
-                f"distributions{how}",
-                "do not rank by the minimum",
-            )
-        if _stopped_at_once(record) and _touches_no_difference(one):
-            warn(
-                "inflated",
-                f"the effect of {one.candidate} is probably overstated, since the campaign stopped "
-                f"as soon as it was certain: {OVERSTATED}",
-                "--precision 1 goes on until the interval is 1 % wide",
-            )
+
+
+def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWarning]:
+    """Yield how many analysed trials of each condition failed, if failures are ignored.
+
+    Of primitives, a row tells its own failure.
+    """
+    plan = record.plan
+    if not plan.measure.ignore_failure or plan.study == OS_STUDY:
+        return
+    trials = list(itertools.chain.from_iterable(blocks.values()))
+    ran = Counter(one.condition for one in trials)
+    failed: dict[int, Counter[str]] = {}
+    for trial in trials:
+        if trial.failure is not None and not trial.timed_out:
+            failed.setdefault(trial.condition, Counter())[trial.failure] += 1
+    if failed:
+        parts = [
+            f"{plan.conditions[one].name} failed in {reasons.total()} of {ran[one]} trials "
+            f"({reasons.most_common(1)[0][0]})"
+            for one, reasons in failed.items()
+        ]
+        yield CampaignWarning(
+            "ignored_failures",
+            _parts(parts),
+            "a run that fails early is no fast run: check that each does its work",
+        )
+
+
+def _of_comparisons(
+    record: RunRecord, comparisons: Sequence[Comparison], blocks: int
+) -> Iterator[CampaignWarning]:
+    """Yield each warning about comparisons, with all that it concerns."""
+    if changing := [one for one in comparisons if not one.ratio_is_constant]:
+        yield CampaignWarning(
+            "no_constant_ratio",
+            _parts(map(constancy_sentence, changing)),
+            "something changed while it ran: measure the stretches by themselves; the interval "
+            "shown is that after the last block",
+        )
+    carried = [
+        f"after {one.candidate} takes {one.carry_over.ratio:.3f} times what it takes after "
+        f"{one.baseline}"
+        for one in comparisons
+        if one.carry_over is not None and should_warn(one.carry_over, min_effect=one.min_effect)
+    ]
+    if carried:
+        subject = "the ratio is" if len(carried) == 1 else "each ratio is"
+        yield CampaignWarning(
+            "carry_over",
+            f"whatever runs {_parts(carried)}: {subject} off by about half of that",
+            "--washout runs each condition twice in a row and counts the second",
+        )
+    misled = [one for one in comparisons if one.minimum_misleads and _has_a_winner(one)]
+    if misled:
+        yield CampaignWarning(
+            "minimum_misleads",
+            f"the minima contradict the distributions: {_parts(map(_by_the_minimum, misled))}",
+            "do not rank by the minimum",
+        )
+    overstated = [
+        one.candidate
+        for one in comparisons
+        if _stopped_at_its_verdict(record, one, blocks) and _touches_no_difference(one)
+    ]
+    if overstated:
+        effects = "the effect of" if len(overstated) == 1 else "the effects of"
+        is_probably = "is probably" if len(overstated) == 1 else "are probably"
+        yield CampaignWarning(
+            "inflated",
+            f"{effects} {names_of(overstated)} {is_probably} overstated, since the campaign "
+            f"stopped as soon as it was certain: {OVERSTATED}",
+            "--precision 1 goes on until the interval is 1 % wide",
+        )
+
+
+def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
+    """Join what is said of each comparison; of many, the first and how many more there are."""
+    told = list(sentences)
+    more = len(told) - MOST_PARTS
+    return "; ".join(told[:MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _by_the_minimum(comparison: Comparison) -> str:
+    """Return the answer of the minimum on one comparison."""
+    answer = next((one for one in comparison.answers if one.statistic == "minimum"), None)
+    if answer is None or answer.ratio is None:
+        return f"those of {comparison.candidate} and {comparison.baseline}"
+    return (
+        f"by the minimum {comparison.candidate} is {answer.says} than {comparison.baseline} "
+        f"({signed_percent(answer.ratio)})"
+    )
+
+
+def _of_its_end(
+    record: RunRecord,
+    comparisons: Sequence[Comparison],
+    blocks: Blocks,
+    gate: GateResult | None,
+) -> Iterator[CampaignWarning]:
+    """Yield what follows from when the campaign ended."""
     called: list[str] = (
         [one.verdict for one in comparisons] if gate is None else [row.outcome for row in gate.rows]
     )
     measured_s = sum(map(block_seconds, blocks.values()))
     least_s = record.plan.stopping.min_seconds
     if measured_s < least_s and record.segments and any(one != "undecided" for one in called):
-        warn(
+        yield CampaignWarning(
             "short_time",
             f"all blocks together took {measured_s:.2g} s: they saw one moment of this machine, "
             "and the verdict may be another at another moment",
-            f"allow more blocks and more time, so that it measures for {least_s:g} s",
+            _how_to_measure_longer(record, len(blocks), measured_s),
         )
     near = None if gate is not None else _near_verdict(record, comparisons, len(blocks))
     if near is not None:
-        warn("verdict_near", *near)
-    return tuple(warnings)
+        yield CampaignWarning("verdict_near", *near)
+
+
+def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) -> str:
+    """Return what makes the blocks take the least time before a verdict."""
+    plan, ended_because = record.plan, record.segments[-1].stopped_because
+    least_s = plan.stopping.min_seconds
+    again = "run the gate again with" if plan.gated else f"equipoise resume {record.id}"
+    times = least_s / max(measured_s, 1e-3)
+    match ended_because:
+        case "block limit":
+            # A fraction more, since blocks differ.
+            return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {least_s:g} s"
+        case "budget":
+            spent_s = sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+            total_s = 1.1 * spent_s * (times if plan.gated else times - 1.0)
+            return (
+                f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
+            )
+        case _ if ended_because == FAILED:
+            return "correct the condition that failed, and measure again"
+    return "run the gate again, undisturbed" if plan.gated else f"{again} goes on"
 
 
 def _near_verdict(
@@ -117,20 +255,33 @@ def _near_verdict(
         return None
     decided = sum(one <= more for one in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
+    hint = f"equipoise resume {record.id}"
+    if record.plan.functions is not None:
+        hint = "compare again with a larger budget="
     return (
         f"the budget ended the campaign shortly before a verdict: about {more} more blocks "
         f"({more * block_s:.2g} s) would probably decide {what}",
-        f"equipoise resume {record.id}"
-        + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
+        hint + ("" if record.plan.stopping.patient else "; --patient exceeds the budget by itself"),
     )
 
 
-def _stopped_at_once(record: RunRecord) -> bool:
-    """Return whether the campaign stopped as soon as it was certain; a gate may go on."""
-    plan = record.plan
-    if plan.gated is not None and record.segments[-1].stopped_because != "verdict":
+def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: int) -> bool:
+    """Return whether a comparison got no more blocks because it was certain.
+
+    The campaign ended at its verdict, or the candidate left before.
+    """
+    stopping = record.plan.stopping
+    if not record.segments or stopping.precision is not None:
         return False
-    return plan.stopping.precision is None
+    left = stopping.leave_out_decided and comparison.blocks < blocks
+    return left or record.segments[-1].stopped_because == "verdict"
+
+
+def _has_a_winner(comparison: Comparison) -> bool:
+    """Return whether a comparison has an answer that the minimum can contradict."""
+    low, high = comparison.ratio_ci
+    is_certain = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return is_certain or comparison.verdict != "undecided"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

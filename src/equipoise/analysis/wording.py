@@ -1,43 +1,88 @@
 """Sentences of verdicts, in plain English.
 
-Times say *faster* and *slower*. Every other metric has its own words: a program *uses* memory and
-*has* page faults, and what a workload reports itself *is* higher or lower.
+Times say *faster* and *slower*; every other metric has the words of `equipoise.model.metrics`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from equipoise.model.adjustment import Adjustment
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
+from equipoise.model.metrics import WORDS, MetricWords, is_time
+from equipoise.model.names import joined, names_of
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, StatisticAnswer, Verdict
+from equipoise.model.quantities import metric_formatter
+from equipoise.model.result import (
+    Comparison,
+    RankedCondition,
+    StatisticAnswer,
+    TypicalValue,
+    Verdict,
+)
 
+_WALL_TIMES = (PRIMARY_METRIC, CALL_METRIC)
 _MOST_STRETCHES = 3
 """Number of changes of the ratio that a sentence tells."""
 _DESCRIPTION = "(description, without an error rate)"
 """Label of the ratio of means, for which no sequential guarantee is possible."""
 _TIMES_FROM = 2.0
 """Ratio from which on "2.3 times" reads better than a percentage."""
-_AMOUNTS = {
-    PRIMARY_METRIC: ("takes", "time"),
-    "user_s": ("uses", "user CPU time"),
-    "sys_s": ("uses", "system CPU time"),
-    "cpu_s": ("uses", "CPU time"),
-    "max_rss_bytes": ("uses", "memory"),
-    "output_bytes": ("writes", "output"),
-}
-"""Verb and noun of the metrics that are amounts."""
-_COUNTS = {
-    "minor_faults": ("has", "minor page faults"),
-    "major_faults": ("has", "major page faults"),
-    "voluntary_switches": ("makes", "voluntary context switches"),
-    "involuntary_switches": ("has", "involuntary context switches"),
-    "block_reads": ("makes", "block reads"),
-    "block_writes": ("makes", "block writes"),
-}
-"""Verb and noun of the metrics that are counts."""
+
+
+def typical_sentence(value: TypicalValue) -> str:
+    """Return the sentence of a condition that is compared with nothing, with its interval."""
+    metric = value.metric
+    show = metric_formatter(metric)
+    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    words, median = WORDS.get(metric), show(value.median)
+    if words is None:
+        does = f"{value.condition} has a {metric} of {median}"
+    else:
+        subject, _ = _subjects(words, "", value.condition)
+        of_noun = f" {words.noun}" if words.less == "fewer" else f" of {words.noun}"
+        if words.is_duration or words.noun == "amount":
+            of_noun = ""
+        does = _begun(words, f"{subject} {words.verb} {median}{of_noun}")
+    low, high = value.median_ci
+    if low is None and high is None:
+        interval = f"{runs}: too few for an interval"
+    else:
+        ends = " to ".join("unlimited" if end is None else show(end) for end in (low, high))
+        interval = f"{100 * (1 - value.level):g} % interval {ends}; {runs}"
+    return f"{does} in a typical run ({interval})."
+
+
+def adjustment_sentence(
+    adjustment: Adjustment, blocks: int, *, more_is_better: bool = False
+) -> str:
+    """Return the sentence on what adjusting by a covariate did, and the numbers without it.
+
+    A verdict needs about as many blocks as the variance of the block differences.
+
+    Parameters
+    ----------
+    adjustment
+        What the adjustment did; its own summary is not read.
+    blocks
+        Blocks of the comparison.
+    more_is_better
+        Whether the cost that the ratio compares is the inverse of the metric.
+    """
+    saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
+    effect = f"saved about {saved:.0f} % of the blocks" if saved >= 1.0 else "saved nothing"
+    ratio, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
+    if more_is_better:
+        ratio, low, high = (None if one is None else _inverse(one) for one in (ratio, high, low))
+    bounds = " to ".join("unknown" if one is None else signed_percent(one) for one in (low, high))
+    without = "unknown" if ratio is None else f"{signed_percent(ratio)} ({bounds})"
+    return (
+        f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
+        f"before each trial, which {effect}; unadjusted: {without}"
+    )
 
 
 def verdict_sentence(
@@ -55,26 +100,28 @@ def verdict_sentence(
         Whether the cost that the ratio compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
-    is_time = metric == PRIMARY_METRIC
+    is_wall_time = metric in _WALL_TIMES
     ratio = _limit(comparison, comparison.ratio)
     mean_ratio = _limit(comparison, comparison.mean_ratio)
     low, high = comparison.ratio_ci
-    if more_is_better and not is_time:
+    if more_is_better and not is_wall_time:
         ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
         low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    words = WORDS.get(metric, MetricWords("has", metric))
+    verb, noun = words.verb, words.noun
     match verdict:
-        case "slower" | "faster" if is_time:
+        case "slower" | "faster" if is_wall_time:
             sentence = f"{candidate} is {verdict} than {baseline}: it takes {_time(ratio)}"
         case "slower" | "faster":
             sentence = ratio_clause(metric, baseline, candidate, ratio, (low, high))
         case "equivalent":
             plural = "have" if verb == "has" else verb.removesuffix("s")
+            subject, other = _subjects(words, baseline, candidate)
             sentence = (
-                f"{candidate} and {baseline} {plural} the same {noun}, "
-                f"within {comparison.min_effect:g} %; {_unseen(comparison, is_time=is_time)}"
+                f"{subject} and {other} {plural} the same {noun}, "
+                f"within {comparison.min_effect:g} %; {_unseen(comparison)}"
             )
-        case "mixed" if is_time:
+        case "mixed" if is_wall_time:
             sentence = (
                 f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
                 f"but many runs together take {_time(mean_ratio)} {_DESCRIPTION}"
@@ -86,7 +133,7 @@ def verdict_sentence(
                 f"{_DESCRIPTION}"
             )
         case "undecided" if comparison.means_veto:
-            known = f"their means differ by {_signed_percent(mean_ratio)} {_DESCRIPTION}"
+            known = f"their means differ by {signed_percent(mean_ratio)} {_DESCRIPTION}"
             sentence = (
                 f"A typical run of {candidate} {verb} the same {noun} as one of {baseline}, within "
                 f"{comparison.min_effect:g} %, but many runs together may not: "
@@ -97,18 +144,37 @@ def verdict_sentence(
             sentence = (
                 f"{candidate} is {'slower' if is_slower else 'faster'} than {baseline}, "
                 f"{_extent(low, high)}"
-                if is_time
+                if is_wall_time
                 else ratio_clause(metric, baseline, candidate, ratio, (low, high))
             )
             question = _open_question(comparison.min_effect, low, high)
             sentence += f"; {question} {_outlook(comparison)}"
         case "undecided":
-            of_metric = "" if is_time else f" for {noun}"
+            about = metric if noun in ("time", "amount") else noun
+            of_metric = "" if is_wall_time else f" for {about}"
             sentence = (
                 f"{candidate} against {baseline} is undecided{of_metric} {_outlook(comparison)}"
             )
     where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
-    return f"At {where}: {sentence}." if where else f"{sentence}."
+    if where:
+        return f"At {where}: {sentence}."
+    return f"{_begun(words, sentence)}."
+
+
+def waiting_sentence(summary: str) -> str:
+    """Return a verdict's sentence with what its extra time is: waiting, and no work."""
+    return f"{summary.removesuffix('.')}; most of the extra time is waiting for a processor."
+
+
+def lost_analyses_clause(lost: int) -> str:
+    """Return the sentence, with a space before it, on analyses across layouts without a number."""
+    if not lost:
+        return ""
+    analyses = "1 planned analysis" if lost == 1 else f"{lost} planned analyses"
+    return (
+        f" {analyses} across layouts gave no number, because at least half of the blocks of a "
+        "layout timed out."
+    )
 
 
 def constancy_sentence(comparison: Comparison) -> str:
@@ -119,10 +185,10 @@ def constancy_sentence(comparison: Comparison) -> str:
     )
     if first is None or not later:
         return f"{sentence}, and no single block explains it"
-    stretches = [f"before block {later[0].first_block} {_signed_percent(first.ratio)}"]
+    stretches = [f"before block {later[0].first_block} {signed_percent(first.ratio)}"]
     for segment in later[:_MOST_STRETCHES]:
         begin = f"from block {segment.first_block} on"
-        stretches.append(f"{begin} {_signed_percent(segment.ratio)}")
+        stretches.append(f"{begin} {signed_percent(segment.ratio)}")
     if len(later) > _MOST_STRETCHES:
         stretches.append(f"with {len(later) - _MOST_STRETCHES} more changes")
     return f"{sentence}: {', '.join(stretches)}"
@@ -144,48 +210,167 @@ def ratio_clause(
     ratio_ci
         Interval of the ratio; shown if both of its ends are known.
     """
-    higher = ratio >= 1.0
-    is_finite = 0.0 < ratio < math.inf
-    as_times = is_finite and not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM
-    factor, change = f"{ratio:.3g} times", f"{_percent(ratio)} " if is_finite else ""
-    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("is", metric))
-    if metric == PRIMARY_METRIC:
-        subject = f"{candidate} takes"
-        as_factor = f"{factor} as long as {baseline}"
-        as_change = f"{change}{'longer' if higher else 'less time'} than {baseline}"
-    elif metric in _AMOUNTS or metric in _COUNTS:
-        subject = f"{candidate} {verb}"
-        as_factor = f"{factor} the {noun} of {baseline}"
-        less = "less" if metric in _AMOUNTS else "fewer"
-        as_change = f"{change}{'more' if higher else less} {noun} than {baseline}"
+    words = WORDS.get(metric)
+    if words is None:
+        subject, other = f"{metric} of {candidate} is", baseline
     else:
-        subject = f"{metric} of {candidate} is"
-        as_factor = f"{factor} that of {baseline}"
-        as_change = f"{change}{'higher' if higher else 'lower'} than that of {baseline}"
-    interval = _interval(ratio_ci, as_times=as_times) if is_finite else " (no finite ratio)"
-    return f"{subject} {as_factor if as_times else as_change}{interval}"
+        subject, other = _subjects(words, baseline, candidate)
+        subject = f"{subject} {words.verb}"
+    interval = " (no finite ratio)"
+    if 0.0 < ratio < math.inf:
+        interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
+    return f"{subject} {comparative(metric, other, ratio)}{interval}"
+
+
+def comparative(metric: str, other: str, ratio: float) -> str:
+    """Return a ratio in the words of its metric: ``5.04 times the memory of gzip``."""
+    higher = ratio >= 1.0
+    factor = f"{ratio:.3g} times"
+    change = f"{_percent(ratio)} " if 0.0 < ratio < math.inf else ""
+    words = WORDS.get(metric)
+    if words is None:
+        as_factor = f"{factor} that of {other}"
+        as_change = f"{change}{'higher' if higher else 'lower'} than that of {other}"
+        return as_factor if _reads_as_times(ratio) else as_change
+    more, noun = "more" if higher else words.less, f" {words.noun}"
+    as_factor = f"{factor} the{noun} of {other}"
+    if words.is_duration:
+        as_factor = f"{factor} as long as {other}"
+        more, noun = ("longer", "") if higher else ("less", noun)
+    elif words.noun == "amount":
+        as_factor, noun = f"{factor} as much as {other}", ""
+    return as_factor if _reads_as_times(ratio) else f"{change}{more}{noun} than {other}"
+
+
+def _reads_as_times(ratio: float) -> bool:
+    is_finite = 0.0 < ratio < math.inf
+    return is_finite and not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM
+
+
+def ranking_sentence(
+    conditions: Sequence[RankedCondition],
+    baseline: str,
+    metric: str,
+    *,
+    more_is_better: bool,
+    min_effect: float,
+    stratum: Mapping[str, str],
+) -> str:
+    """Return which condition is the fastest, by how much, and what cannot be told from it.
+
+    Parameters
+    ----------
+    conditions
+        Conditions in the order of the ranking, under the names that the sentence uses.
+    baseline
+        Name of the baseline among them.
+    """
+    verb, best = _superlative(metric, more_is_better=more_is_better)
+    of_all = f"{best} of {len(conditions)}"
+    contenders = [one for one in conditions if one.may_be_fastest]
+    names = [one.name for one in contenders]
+    leader, *others = contenders or conditions
+    tied = [one.name for one in others if one.name in leader.tied_with]
+    untold = [one.name for one in others if one.name in leader.undecided]
+    if not contenders:
+        sentence = f"No condition {verb} certainly {of_all}"
+    elif untold and len(contenders) == len(conditions):
+        question = f"Which of {len(conditions)} {verb} {best} is undecided"
+        sentence = f"{question}: {joined(names, 'or')}"
+    else:
+        extent = _lead(conditions, leader, baseline, metric, more_is_better=more_is_better)
+        within = f"within {min_effect:g} %"
+        if tied and not untold:
+            each = names_of([leader.name, *tied])
+            sentence = f"{each} tie {'as' if verb == 'is' else 'for'} {of_all}, {within}{extent}"
+        else:
+            sentence = f"{leader.name} {verb} {of_all}{extent}"
+            ties = "ties" if len(tied) == 1 else "tie"
+            sentence += f"; {names_of(tied)} {ties} with it, {within}" if tied else ""
+            sentence += f"; {names_of(untold)} cannot be told from it" if untold else ""
+    where = ", ".join(f"{factor} {level}" for factor, level in stratum.items())
+    return f"At {where}: {sentence}." if where else f"{sentence}."
+
+
+def _lead(
+    conditions: Sequence[RankedCondition],
+    leader: RankedCondition,
+    baseline: str,
+    metric: str,
+    *,
+    more_is_better: bool,
+) -> str:
+    """Return by how much a leader leads, as far as it is certain: ``: 2.2 times as fast as gzip``.
+
+    It leads the baseline; where it is the baseline itself, it leads the next condition.
+    """
+    if leader.name != baseline:
+        if baseline not in leader.faster_than or not leader.ratio:
+            return ""
+        ratio = 1.0 / leader.ratio if more_is_better else leader.ratio
+        if metric in _WALL_TIMES and _reads_as_times(ratio):
+            return f": {1.0 / ratio:.2g} times as fast as {baseline}"
+        return f": {comparative(metric, baseline, ratio)}"
+    for one in conditions:
+        if one.name in leader.faster_than and one.ratio:
+            ratio = 1.0 / one.ratio if more_is_better else one.ratio
+            return f": {ratio_clause(metric, baseline, one.name, ratio)}"
+    return ""
+
+
+def _superlative(metric: str, *, more_is_better: bool) -> tuple[str, str]:
+    """Return the verb and the noun of the best condition: ``uses``, ``the least memory``."""
+    if metric in _WALL_TIMES:
+        return "is", "the fastest"
+    words = WORDS.get(metric)
+    if words is None or words.is_duration or words.noun == "amount":
+        return "has", f"the {'highest' if more_is_better else 'lowest'} {metric}"
+    least = "fewest" if words.less == "fewer" else "least"
+    return words.verb, f"the {'most' if more_is_better else least} {words.noun}"
+
+
+def _begun(words: MetricWords, sentence: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with a name."""
+    is_part = words.part and sentence.startswith(f"an {words.part} of ")
+    return f"A{sentence[1:]}" if is_part else sentence
+
+
+def _subjects(words: MetricWords, baseline: str, candidate: str) -> tuple[str, str]:
+    """Return the candidate and the baseline as a sentence about a metric names them."""
+    if not words.part:
+        return candidate, baseline
+    return f"an {words.part} of {candidate}", f"one of {baseline}"
 
 
 def disagreement_sentence(
-    answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
+    answers: Sequence[StatisticAnswer],
+    baseline: str,
+    candidate: str,
+    *,
+    verdict: Verdict,
+    metric: str = PRIMARY_METRIC,
+    more_is_better: bool = False,
 ) -> str | None:
-    """Return one sentence where statistics name different winners; ``None`` where they do not.
+    """Return one sentence where statistics are certain of another winner than the verdict.
 
-    Where the conditions are equivalent, each statistic that names a winner disagrees.
+    Where there is no verdict, they disagree if they name two winners; where the conditions are
+    equivalent, each that names one. ``None`` where they do not disagree.
     """
-    names: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
+    names: dict[str, list[str]] = {"faster": [], "slower": []}
     for answer in answers:
-        names[answer.says].append(answer.statistic)
+        if answer.certain and answer.says != "equivalent":
+            names[answer.says].append(answer.statistic)
     kinds = [kind for kind, statistics in names.items() if statistics]
-    winners = len(kinds) - bool(names["equivalent"])
-    if winners < (1 if verdict == "equivalent" else 2):
+    agrees = not kinds if verdict == "equivalent" else all(kind == verdict for kind in kinds)
+    if agrees or (verdict in ("undecided", "mixed") and len(kinds) < 2):
         return None
-    parts = [
-        f"{'the same' if kind == 'equivalent' else f'{kind} than {baseline}'} by "
-        f"{_statistics(names[kind])}"
-        for kind in kinds
-    ]
-    return f"{candidate} is {_joined(parts)}"
+    subject, other, words = candidate, baseline, {"faster": "faster", "slower": "slower"}
+    if not is_time(metric):
+        subject, other = f"{metric} of {candidate}", f"that of {baseline}"
+        lower, higher = ("higher", "lower") if more_is_better else ("lower", "higher")
+        words = {"faster": lower, "slower": higher}
+    parts = [f"{words[kind]} than {other} by {_statistics(names[kind])}" for kind in kinds]
+    return f"{subject} is {joined(parts)}"
 
 
 def control_sentence(*, excludes_one: bool, alpha: float) -> str:
@@ -198,13 +383,13 @@ def control_sentence(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
-def _unseen(comparison: Comparison, *, is_time: bool) -> str:
+def _unseen(comparison: Comparison) -> str:
     """Return how rare a run must be that was perhaps never seen.
 
     Rule of three: runs with a share of 3/n are missed by n blocks with a chance of at most e^-3.
     """
     rarity = max(2, comparison.blocks // 3)
-    kind = "slow runs" if is_time else "outliers"
+    kind = "slow runs" if comparison.metric in _WALL_TIMES else "outliers"
     return f"{kind} rarer than 1 in {rarity} may be unseen after {comparison.blocks} blocks"
 
 
@@ -258,7 +443,8 @@ def _time(ratio: float) -> str:
     return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
 
 
-def _signed_percent(ratio: float) -> str:
+def signed_percent(ratio: float) -> str:
+    """Return what a ratio changes: ``+3.10 %``."""
     return f"{'+' if ratio >= 1.0 else '-'}{_percent(ratio)}"
 
 
@@ -272,8 +458,10 @@ def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
     low, high = ratio_ci
     if low is None or high is None or math.isinf(high):
         return ""
-    if as_times or low < 1.0 < high:
+    if as_times:
         return f" ({low:.3g} to {high:.3g})"
+    if low <= 1.0 <= high:
+        return f" ({signed_percent(low)} to {signed_percent(high)})"
     nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
     return f" ({_percent(nearer)} to {_percent(farther)})"
 
@@ -302,8 +490,4 @@ def _statistics(names: Sequence[str]) -> str:
         else:
             last = f" to {others[-1][1:]}th" if others else ""
             parts.append(f"the {first[1:]}th{last} percentile")
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return joined(parts)

@@ -31,6 +31,8 @@ from equipoise.model.record import (
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
+CONTROLLED = 0
+"""The condition that a control runs a second time."""
 TIMED_OUT = math.inf
 """Cost of a trial that timed out, or could not do its work here: slower than every other
 (rule 1)."""
@@ -193,6 +195,13 @@ class BlockRead(Struct, frozen=True):
     places: dict[int, int]
     resolution: Resolution | None
     """``None`` if no trial of the block tells any."""
+    covariates: dict[int, tuple[float, ...]]
+    """What was read before the trial of each condition; NaN where unknown."""
+
+    def read_before(self, *conditions: int) -> NDArray[np.float64] | None:
+        """Return the covariates of conditions, shape (k, c); ``None`` if there are none."""
+        read = np.array([self.covariates[one] for one in conditions])
+        return read if read.size else None
 
     def order(self, first: int, second: int) -> int:
         """Return 1 if the first condition ran before the second, else -1."""
@@ -217,8 +226,18 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
             costs[trial.condition] = cost
         else:
             _check_needless(plan, trial, metric)
-    places = {trial.condition: place for place, trial in enumerate(block)}
-    return BlockRead(costs, places, resolution_in(block, metric))
+    return BlockRead(
+        costs,
+        {trial.condition: place for place, trial in enumerate(block)},
+        resolution_in(block, metric),
+        {trial.condition: covariates_before(trial, plan.adjust_by) for trial in block},
+    )
+
+
+def covariates_before(trial: Trial, names: Sequence[str]) -> tuple[float, ...]:
+    """Return covariates that were read before a trial; NaN where one is unknown."""
+    values = (trial.covariates.get(name) for name in names)
+    return tuple(math.nan if value is None else value for value in values)
 
 
 def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
@@ -226,8 +245,13 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
     costs, baseline, candidate = block.costs, contrast.baseline, contrast.candidate
     if baseline not in costs or candidate not in costs:
         return
-    if plan.control is None:
-        pairs.append(costs[baseline], costs[candidate], block.order(baseline, candidate))
+    if plan.control is None or baseline != CONTROLLED:
+        pairs.append(
+            costs[baseline],
+            costs[candidate],
+            block.order(baseline, candidate),
+            covariates=block.read_before(baseline, candidate),
+        )
     else:
         pairs.append_pooled(
             costs[baseline],
@@ -235,6 +259,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
             costs[candidate],
             block.order(baseline, candidate),
             block.order(plan.control, candidate),
+            covariates=block.read_before(baseline, plan.control, candidate),
         )
 
 
@@ -252,6 +277,8 @@ class BlockCosts(Struct, frozen=True):
     """NaN for a condition that was left out of the block, or failed in it without a cost."""
     ends: NDArray[np.int64]
     """Conditions that ran first and last."""
+    covariates: NDArray[np.float64]
+    """What was read before each trial; NaN where unknown. Shape (n, k, c) for c covariates."""
 
     def paired(
         self,
@@ -277,6 +304,7 @@ class BlockCosts(Struct, frozen=True):
                 quantum=quantum,
                 more_is_better=more_is_better,
                 engine=engine,
+                covariates=self._covariates(both, baseline, candidate),
             )
         twin_orders = self._orders(both, control, candidate)
         twin = self.costs[both, control]
@@ -289,7 +317,15 @@ class BlockCosts(Struct, frozen=True):
             quantum=quantum,
             more_is_better=more_is_better,
             engine=engine,
+            covariates=self._covariates(both, baseline, control, candidate),
         )
+
+    def _covariates(
+        self, blocks: NDArray[np.bool_], *conditions: int
+    ) -> NDArray[np.float64] | None:
+        """Return the covariates of conditions, shape (n, k, c); ``None`` if all are unknown."""
+        read = self.covariates[blocks][:, conditions]
+        return None if np.isnan(read).all() else np.ascontiguousarray(read)
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
         """Return whether both conditions of a contrast ran in each block, shape (n,)."""
@@ -346,12 +382,16 @@ def costs_placed(
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
     places[rows, columns] = np.arange(len(trials)) - begins
     costs[rows, columns] = trial_costs
+    covariates = np.full((*shape, len(plan.adjust_by)), np.nan)
+    if plan.adjust_by:
+        covariates[rows, columns] = [covariates_before(one, plan.adjust_by) for one in trials]
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
         places=places,
         costs=costs,
         ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
+        covariates=covariates,
     )
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import InterimAnalysis, latest_analysed
+from equipoise.campaign.describing import judge_for
+from equipoise.campaign.interim import latest_analysed
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
@@ -24,7 +25,8 @@ from equipoise.campaign.segment import (
 )
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
-from equipoise.measure.environment import CovariateReader, snapshot
+from equipoise.measure.disturbances.around import begin_watch, busy_host
+from equipoise.measure.environment import CovariateReader, Host, snapshot
 from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
@@ -34,13 +36,12 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, Phase, RunRecord
+from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
 
 INTERRUPTED = "interrupted"
-FAILED = "a condition failed"
 
 
 class CampaignStore(TrialStore, Protocol):
@@ -136,7 +137,7 @@ def start(
     listener: ProgressListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
-    judge_of: JudgeFactory = InterimAnalysis,
+    judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -173,7 +174,7 @@ def resume(
     ledger: CampaignStore,
     listener: ProgressListener,
     *,
-    judge_of: JudgeFactory = InterimAnalysis,
+    judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -274,6 +275,8 @@ def _conduct(
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:
+    # A scripted runner has no host.
+    watch = begin_watch(Host()) if runner_factory is native_runner else None
     listener = segment.listener
     extended = replace(segment.plan, stopping=segment.stopping)
     listener.segment_started(
@@ -283,14 +286,19 @@ def _conduct(
     try:
         with runner_factory(segment.plan, listener.trial_running) as runner:
             reason = segment.run(runner)
-    except ConditionFailed:
+    except ConditionFailed as error:
         reason = FAILED
+        warning = CampaignWarning(FAILURE, error.what, error.hint or "")
+        ledger.record_notice(segment.run_id, warning)
         raise
     except KeyboardInterrupt:
         raise Interrupted(segment.run_id) from None
     finally:
         listener.segment_ended()
         ledger.end_segment(segment.run_id, segment.number, now(), reason)
+        busy = None if watch is None else busy_host(watch)
+        if busy is not None:
+            ledger.record_notice(segment.run_id, busy)
 
 
 def _next_block(record: RunRecord, phase: Phase) -> int:

@@ -7,21 +7,42 @@ same error in both.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from equipoise.design.coin import Addresses, fresh_seed
-from equipoise.design.commands import CompareOptions, conditions_of, with_control
+from equipoise.design.commands import (
+    CompareOptions,
+    conditions_of,
+    contrasts_of,
+    output_of_all,
+    repeated_setup,
+    with_control,
+)
 from equipoise.design.layouts import with_layouts
-from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits, check_number, metric_names
+from equipoise.design.limits import (
+    ONE_COMMAND,
+    STUDY_BLOCKS,
+    CampaignLimits,
+    check_number,
+    metric_names,
+)
 from equipoise.measure.counters import counters_among
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.plan import (
+    COMPARE_STUDY,
+    FEWEST_RANKED,
+    MOST_RANKED,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
@@ -37,7 +58,7 @@ TIMEOUT_S = 600.0
 
 
 def compare_plan(options: CompareOptions) -> PlanAndWarnings:
-    """Return the plan that compares commands, or finds the sources of chance of one.
+    """Return the plan that compares commands, describes one, or finds its sources of chance.
 
     Raises
     ------
@@ -46,25 +67,30 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     """
     metrics = metric_names(options.metrics)
     limits = options.limits
-    conditions = conditions_of(options, native_programs(), minimum=1 if options.what_varies else 2)
+    conditions = conditions_of(options, native_programs())
+    alone = len(conditions) == 1 and not options.what_varies
     plan = Plan(
-        study="compare",
+        study=COMPARE_STUDY,
         conditions=with_control(conditions) if options.control else conditions,
         measure=replace(
             _measure(limits, metrics),
             input=_input(options.input),
-            output=_output(options.output),
+            output=output_of_all(options),
             washout=options.washout,
             ignore_failure=options.ignore_failure,
+            ignored_exits=options.ignored_exits,
         ),
-        stopping=limits.stopping(Stopping(leave_out_decided=True)),
+        stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
-        ranking=options.ranking,
+        chosen_contrasts=contrasts_of(options, conditions),
+        ranking=options.ranking is not False,
     )
     if not options.what_varies:
-        return over_layouts(plan, options.layouts, options.aslr)
+        over = over_layouts(plan, options.layouts, options.aslr)
+        plan, warnings = _ranked(over, options.ranking)
+        return plan, (*warnings, *_of_setup(options))
     if options.layouts is not None:
         raise UnusableInput(
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -75,8 +101,20 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     return hold_sources_of_chance(plan)
 
 
+def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
+    """Warn where ``--setup`` runs before each trial."""
+    parameter = repeated_setup(options)
+    if parameter is not None:
+        yield CampaignWarning(
+            "setup_repeated",
+            f"--setup ran before each trial: {{{parameter}}} stands in it and in no command, and "
+            "the trials of all values alternate",
+            "build each value to a place of its own, and name that in the command, to set up once",
+        )
+
+
 def study_plan(
-    study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool = True
+    study: Study, grid: Grid, limits: CampaignLimits, *, ranking: bool | None = None
 ) -> PlanAndWarnings:
     """Return the plan of a study, whose conditions and contrasts stand in the grid.
 
@@ -85,20 +123,26 @@ def study_plan(
     Parameters
     ----------
     ranking
-        Also ask which condition is the fastest.
+        Also ask which condition is the fastest; by default, where that is possible.
 
     Raises
     ------
     UnusableInput
-        The limits contradict each other, or this host cannot draw the layouts.
+        The limits contradict each other, this host cannot draw the layouts, or a ranking is asked
+        that is not possible.
     """
     measure = study.measure
     given = limits
+    default = Stopping(leave_out_decided=True)
+    min_seconds = measure.min_seconds
+    if given.budget is not None and min_seconds is not None:
+        # It only delays a verdict: the budget ends the campaign, and the result says it was short.
+        default, min_seconds = replace(default, min_seconds=min_seconds), None
     limits = limits.filled_from(
         CampaignLimits(
             blocks=measure.blocks,
             min_blocks=measure.min_blocks,
-            min_seconds=measure.min_seconds,
+            min_seconds=min_seconds,
             budget=measure.budget_s,
             precision=measure.precision,
             alpha=measure.alpha,
@@ -107,7 +151,7 @@ def study_plan(
             warmup=measure.warmup,
         )
     )
-    stopping = limits.stopping(Stopping(leave_out_decided=True))
+    stopping = limits.stopping(default)
     if not grid.contrasts:
         stopping = replace(stopping, blocks=stopping.blocks or STUDY_BLOCKS)
     elif measure.reaches_verdicts:
@@ -125,9 +169,39 @@ def study_plan(
         seed=_seed(limits),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
-        ranking=ranking,
+        ranking=ranking is not False,
     )
-    return over_layouts(plan, measure.layouts, measure.aslr)
+    planned = over_layouts(plan, measure.layouts, measure.aslr)
+    # Of a study's many groups a ranking is no surprise, nor is its absence.
+    return _ranked(planned, ranking) if ranking else planned
+
+
+def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
+    """Say where it cannot be asked which condition is the fastest.
+
+    Raises
+    ------
+    UnusableInput
+        The user asked it.
+    """
+    plan, warnings = planned
+    members = 1 + max(map(len, plan.groups), default=0)
+    if ranking is False or members < FEWEST_RANKED:
+        return planned
+    if plan.layouts:
+        what = f"with --layouts it cannot be asked which of {members} conditions is the fastest"
+        hint = "--ranking off asks about the baseline alone; a ranking needs no --layouts"
+    elif members > MOST_RANKED:
+        what = (
+            f"which of {members} conditions is the fastest cannot be asked: "
+            f"a ranking has at most {MOST_RANKED}"
+        )
+        hint = f"compare {MOST_RANKED} at a time; --ranking off asks about the baseline alone"
+    else:
+        return planned
+    if ranking:
+        raise UnusableInput(what, hint=hint)
+    return plan, (*warnings, CampaignWarning("no_ranking", what, hint))
 
 
 def _with_room_for_verdicts(
@@ -253,23 +327,3 @@ def _input(path: str | None) -> str | None:
     if not os.access(path, os.R_OK):
         raise UnusableInput(f"--input {path} cannot be read", hint="check its permissions")
     return os.path.abspath(path)
-
-
-def _output(kind: str) -> Output:
-    match kind:
-        case "null":
-            return Output("discard")
-        case "inherit" | "count":
-            return Output(kind)
-        case "pipe":
-            raise UnusableInput(
-                "--output pipe would let the reader of the pipe into the measurement",
-                hint="--output count sends the output to a file and counts it",
-            )
-        case _:
-            folder = Path(kind).resolve().parent
-            if not folder.is_dir():
-                raise UnusableInput(
-                    f"--output {kind}: there is no folder {folder}", hint="make it first"
-                )
-            return Output("file", os.path.abspath(kind))

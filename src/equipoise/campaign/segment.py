@@ -208,7 +208,9 @@ def fails(plan: Plan, trial: Trial) -> bool:
     if trial.failure is None or trial.timed_out:
         return False
     started = trial.exit is not None or trial.accounting.wall_s is not None
-    return not (plan.measure.ignore_failure and started)
+    measure = plan.measure
+    is_ignored = not measure.ignored_exits or trial.exit in measure.ignored_exits
+    return not (measure.ignore_failure and started and is_ignored)
 
 
 def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
@@ -218,6 +220,11 @@ def check_for_failure(plan: Plan, trial: Trial, judge: Judge) -> None:
     what = f"{plan.conditions[trial.condition].name} failed: {trial.failure}"
     if NO_ROOM in what:
         raise ConditionFailed(what, hint="make room in that folder, or set TMPDIR to one with room")
+    if plan.functions is not None:
+        raise ConditionFailed(
+            what + stderr_suffix(trial.error_tail),
+            hint="correct the function, or give setup=, which makes what it works on anew",
+        )
     raise ConditionFailed(
         what + stderr_suffix(trial.error_tail),
         hint="correct the command, or count failed trials like others with --ignore-failure",

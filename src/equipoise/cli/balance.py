@@ -8,12 +8,12 @@ import click
 
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching import (
-    balance_of,
     ks_options,
     match_question,
     matching_options,
     matching_output,
     output_options,
+    pairing_of,
     read_match_table,
     run_match,
     table_options,
@@ -40,14 +40,16 @@ def command(**arguments: Any) -> int:
 
     output = matching_output(arguments)
     table = read_match_table(arguments)
-    result = None if arguments["unmatched"] else run_match(table, arguments)
+    pairing = pairing_of(arguments)
+    result = None if arguments["unmatched"] else run_match(table, pairing, arguments)
     from equipoise.cli.progress import work_bar
+    from equipoise.tables.results import balance_of, table_document
 
     with work_bar("testing", quiet=output.quiet, color=output.color) as progress:
         balance = balance_of(
             table,
             result,
-            arguments,
+            pairing,
             boot=arguments["boot"],
             ks=not arguments["no_ks"],
             # As matching draws its lots: the same table gives the same numbers again.
@@ -55,6 +57,6 @@ def command(**arguments: Any) -> int:
             progress=progress,
         )
     report = balance_document(balance, result, match_question(arguments, table))
-    document = {"schema": "equipoise.balance/1"}
+    document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
     write_matching(arguments, output, report, balance.love_plot, document, balance)
     return 0

@@ -10,20 +10,21 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.streams import say
 from equipoise.design.commands import CompareOptions, parameters_from
-from equipoise.design.limits import WHAT_VARIES_BLOCKS
+from equipoise.design.limits import ONE_COMMAND, WHAT_VARIES_BLOCKS
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
-
-DEFAULT_SHELL = "/bin/sh"
 
 
 @click.command(
     "compare",
+    cls=HyperfineCommand,
     epilog="Example: equipoise compare 'sort --parallel=1 words' 'sort --parallel=2 words'",
 )
-@click.argument("commands", nargs=-1, metavar="CMD_A CMD_B [CMD …]")
+@click.argument("commands", nargs=-1, metavar="CMD [CMD …]")
 @click.option(
     "-n", "--command-name", "names", multiple=True, metavar="NAME", help="Name a condition."
 )
@@ -32,11 +33,13 @@ DEFAULT_SHELL = "/bin/sh"
     "environments",
     multiple=True,
     metavar="WHICH:KEY=VALUE",
-    help="Set one condition's environment; WHICH is a name or a position from 1.",
+    help="Set one condition's environment; WHICH is a name or a position from 1. Without it, "
+    "'KEY=VALUE …' is for all, or for each once.",
 )
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
 @click.option("-D", "--parameter-step-size", metavar="STEP", help="The step of -P.")
+@click.option("--pair", "pairs", multiple=True, hidden=True, metavar="BASELINE:CANDIDATE")
 @click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before its first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
@@ -45,15 +48,19 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option(
     "--output",
     "output_kind",
+    multiple=True,
     metavar="null|inherit|count|FILE",
-    default="null",
-    show_default=True,
-    help="Where standard output goes.",
+    show_default="null",
+    help="Where standard output goes: for all commands, or for each once.",
 )
-@click.option("-i", "--ignore-failure", is_flag=True, help="Count trials that exit non-zero.")
 @click.option(
-    "-S", "--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh."
+    "-i",
+    "--ignore-failure",
+    is_flag=True,
+    help="Count trials that exit non-zero; -i=1,2 for these statuses alone.",
 )
+@click.option("--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh.")
+@hyperfine_options
 @options.warmup_option(default=1)
 @options.timeout_option
 @click.option(
@@ -74,7 +81,11 @@ DEFAULT_SHELL = "/bin/sh"
 )
 @options.ranking_option
 @options.layout_options
-@options.stopping_options(f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies")
+@options.stopping_options(
+    f"no limit; {WHAT_VARIES_BLOCKS} with --what-varies",
+    budget=f"60; {ONE_COMMAND.budget_s:g} for one command, and at least "
+    f"{ONE_COMMAND.blocks_before_budget} runs",
+)
 @options.patient_option
 @options.judging_options()
 @options.ledger_option
@@ -86,13 +97,16 @@ DEFAULT_SHELL = "/bin/sh"
 @options.concurrent_option
 @options.output_options
 def command(**arguments: Any) -> int:
-    """Is one command faster than another? The first is the baseline.
+    """Is one command faster than another? The first is the baseline; one alone is described.
 
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command that is decided, and cannot be the fastest, gets no
     more trials. A command is split into words and run without a shell.
     """
+    arguments, notes = in_our_names(arguments)
     output = OutputOptions.from_options(arguments)
+    for note in () if output.quiet else notes:
+        say(note)
     plan, warnings = compare_plan(compare_options(arguments))
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
@@ -108,13 +122,14 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
     UnusableInput
         Two options exclude each other, or a parameter cannot be read.
     """
+    arguments, _ = in_our_names(arguments)
     if arguments["what_varies"] and arguments["why"]:
         raise UnusableInput(
             "--what-varies examines one command, --why the gap between two",
             hint="leave out one of the two",
         )
     same = (
-        *("commands", "names", "environments", "setup", "prepare", "conclude", "cleanup"),
+        *("commands", "names", "environments", "pairs", "setup", "prepare", "conclude", "cleanup"),
         *("metrics", "ignore_failure", "washout", "control", "what_varies", "layouts", "aslr"),
     )
     return CompareOptions(
@@ -124,9 +139,10 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
             arguments["parameter_scan"],
             arguments["parameter_step_size"],
         ),
-        shell=DEFAULT_SHELL if arguments["shell"] == "default" else arguments["shell"],
+        shell=arguments["shell"],
         input=arguments["input_file"],
-        output=arguments["output_kind"],
-        ranking=arguments["ranking"] == "on",
+        outputs=arguments["output_kind"],
+        ignored_exits=arguments["ignored_exits"] or (),
+        ranking=arguments["ranking"],
         limits=options.limits_of(arguments),
     )

@@ -64,7 +64,8 @@ MARK = "<!-- equipoise gate -->"
 @click.option(
     "--kind",
     type=click.Choice(list(TOOLS)),
-    help="CMD runs the benchmarks of this tool; without CMD, all of them.",
+    metavar="TOOL",
+    help="CMD runs benchmarks of cargo, go, pytest or google-benchmark; only the last needs CMD.",
 )
 @click.option(
     "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
@@ -80,7 +81,7 @@ MARK = "<!-- equipoise gate -->"
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
-    show_default="1; 0 with --kind, which runs each once to see what it reports",
+    show_default="1; 0 with cargo, go and pytest, which run once to see what they report",
 )
 @options.timeout_option
 @options.stopping_options()
@@ -200,16 +201,18 @@ def _command_line(request: GateRequest) -> Iterator[str]:
 def _suite(arguments: dict[str, Any]) -> Suite:
     """Return the benchmarks, which the user may name in one way only."""
     words, benches, file, kind = (arguments[key] for key in ("words", "benches", "suite", "kind"))
-    if sum(map(bool, (words or kind, benches, file))) != 1:
+    words = words or (() if kind is None else TOOLS[kind].command)
+    # Of a kind with a command of its own the command is the one thing.
+    if sum(map(bool, (words, benches, file))) != 1:
+        own = "" if kind is None else f"--kind {kind} "
         raise UnusableInput(
             "a gate needs one thing to run: a command behind --, --bench, --suite or --kind",
-            hint="as in: equipoise gate --baseline main --build make -- ./bench",
+            hint=f"as in: equipoise gate --baseline main {own}--build make -- ./bench",
         )
     if benches:
         return Suite(benchmarks_named(benches))
     if file is not None:
         return read_suite(file)
-    words = words or TOOLS[kind].command
     if not words[0] or any("\0" in word for word in words):
         raise UnusableInput("the command behind -- is empty", hint="write the program to be run")
     return Suite((Benchmark(shlex.join(words), tuple(words)),))

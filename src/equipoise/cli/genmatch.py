@@ -11,28 +11,28 @@ import click
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching import (
     count_option,
-    difference_before,
     ks_options,
     match_question,
+    matched_option,
     matching_output,
     numbers_of,
     outcome_option,
     output_options,
-    pairing,
+    pairing_of,
     pairing_options,
     pairs_document,
     read_match_table,
     table_options,
     variance_neighbors_option,
+    write_matched,
     write_matching,
 )
 from equipoise.cli.options import file_option
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
-    from equipoise.matching.match import MatchResult
+    from equipoise.tables.results import TableMatch
 
 
 _FITNESS = (
@@ -54,6 +54,7 @@ _COURSE = (
 )
 _EFFECT = (
     "estimate",
+    "interval",
     "se",
     "se_standard",
     "t",
@@ -116,6 +117,7 @@ _EFFECT = (
     help="Your own certificate, by which the scheduler checks you.",
 )
 @file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert.")
+@matched_option
 @output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
@@ -123,28 +125,19 @@ def command(**arguments: Any) -> int:
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.matching.gen_match import gen_match
-    from equipoise.matching.match import match
-    from equipoise.report.builders.matching import search_document
+    from equipoise.tables.matching import match_by_weights, run_search
+    from equipoise.tables.results import table_match
 
     output = matching_output(arguments)
-    table = read_match_table(arguments)
-    treated = table.covariates.treated.astype(float)
-    matrix = _frame(table.covariates)
-    options = {
-        **pairing(arguments, table.covariates.names),
-        "common_support": arguments["common_support"],
-        "weights": table.weights,
-    }
+    table, pairing = read_match_table(arguments), pairing_of(arguments)
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
     from equipoise.cli.progress import search_bar
 
     bar = search_bar(criterion, quiet=output.quiet, color=output.color)
     with _executor(arguments) as executor, bar as progress:
-        search = gen_match(
-            treated,
-            matrix,
-            _frame(table.balance),
+        search = run_search(
+            table,
+            pairing,
             population=arguments["population"],
             generations=arguments["generations"],
             wait_generations=arguments["wait"],
@@ -155,23 +148,18 @@ def command(**arguments: Any) -> int:
             ks=not arguments["no_ks"],
             executor=executor,
             progress=progress,
-            **options,
         )
-    effect = None
+    among = search.matches
     if table.outcome is not None:
-        options["seed"] = search.seed
-        effect = match(
-            table.outcome,
-            treated,
-            matrix,
-            metric=search.to_metric(),
-            variance_neighbors=arguments["variance_neighbors"],
-            **options,
-        )
+        neighbors = arguments["variance_neighbors"]
+        among = match_by_weights(table, pairing, search, variance_neighbors=neighbors)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
     question = match_question(arguments, table, search.seed)
-    report = search_document(search, effect, balance, difference_before(table), question)
-    write_matching(arguments, output, report, search.plot, _document(search, effect), balance)
+    result = table_match(table, among, balance, pairing, question, search=search)
+    write_matched(result, arguments["matched"])
+    write_matching(
+        arguments, output, result.document(), search.plot, _document(result, search), balance
+    )
     return 0
 
 
@@ -196,13 +184,8 @@ def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
         yield client
 
 
-def _frame(covariates: Any) -> Any:
-    """Return a frame, so that errors and figures name the columns."""
-    pandas = require("pandas", "searches")
-    return pandas.DataFrame(covariates.matrix, columns=list(covariates.names))
-
-
-def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
+def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
+    effect = None if result.estimate is None else numbers_of(result.among, _EFFECT)
     return {
         "schema": "equipoise.genmatch/1",
         "estimand": search.matches.estimand,
@@ -219,6 +202,6 @@ def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, A
             }
             for generation in search.history
         ],
-        "effect": None if effect is None else numbers_of(effect, _EFFECT),
-        **pairs_document(search.matches),
+        "effect": effect,
+        **pairs_document(result),
     }

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
+from click.core import ParameterSource
 
+from equipoise.analysis.result import iso_time
 from equipoise.cli import options
+from equipoise.cli.output_files import check_folder, write_json
 from equipoise.design.site import what_is_missing
+from equipoise.interop.reading import as_unicode
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.report.builders.result import runs_table
-from equipoise.report.document import Column, Part, Table
+from equipoise.report.document import Column, Paragraph, Part, Table
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import built_in_studies
 from equipoise.studies.kinds import KINDS
@@ -54,19 +59,52 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 @click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
 @options.ledger_option
+@options.json_option("the list as a JSON array")
 @options.color_option
 def command(**arguments: Any) -> int:
-    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
+    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes.
+
+    Where nothing has been measured yet, there is no campaign to list, and that is no error.
+    """
+    json_file = arguments["json_file"]
+    if json_file not in (None, "-"):
+        check_folder(Path(json_file))
     if arguments["what"] == "runs":
-        table = _campaigns(arguments["ledger"], every=arguments["every"])
+        part, entries = _campaigns(arguments["ledger"], every=arguments["every"])
     else:
-        headings, rows = TABLES[arguments["what"]]
-        table = Table(tuple(Column(heading, "words") for heading in headings), tuple(rows()))
-    print_parts([table], color=arguments["color"])
+        part, entries = _named(arguments["what"])
+    write_json(json_file, lambda: msgspec.json.format(msgspec.json.encode(entries)) + b"\n")
+    if json_file != "-":
+        print_parts([part], color=arguments["color"])
     return 0
 
 
-def _campaigns(ledger_path: Path, *, every: bool) -> Part:
+def _named(kind: str) -> tuple[Part, list[dict[str, str]]]:
+    """Return what has a name, as a table and as entries."""
+    headings, list_rows = TABLES[kind]
+    rows = tuple(list_rows())
+    keys = ("name", "summary", "available")
+    table = Table(tuple(Column(heading, "words") for heading in headings), rows)
+    return table, [dict(zip(keys, row, strict=False)) for row in rows]
+
+
+def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, Any]]]:
+    """Return the campaigns of a ledger, as a table and as entries."""
+    source = click.get_current_context().get_parameter_source("ledger")
+    # A ledger that is named must be there; so must the working folder.
+    if source is ParameterSource.DEFAULT and not ledger_path.absolute().exists():
+        hint = "equipoise compare measures the first one"
+        return Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"), []
     with open_for_reading(ledger_path) as ledger:
-        runs = ledger.runs()
-    return runs_table([run for run in runs if every or run.study != CERTIFICATE_STUDY])
+        runs = [run for run in ledger.runs() if every or run.study != CERTIFICATE_STUDY]
+    return runs_table(runs), [
+        {
+            "id": run.id,
+            "study": run.study,
+            "conditions": [as_unicode(name) for name in run.commands],
+            "started": iso_time(run.started_at),
+            "trials": run.trials,
+            "stopped_because": run.stopped_because,
+        }
+        for run in runs
+    ]

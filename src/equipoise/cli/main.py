@@ -28,7 +28,7 @@ from equipoise.model.errors import (
 # The one-line helps stand here so that --help imports no command (design.md §6).
 GROUPS = {
     "Measure": {
-        "compare": "Is one command faster than another? The first is the baseline.",
+        "compare": "Is one command faster than another? One alone is described.",
         "run": "Run a study: your file or a built-in one.",
         "os": "What the primitives of this operating system cost, in a table.",
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",

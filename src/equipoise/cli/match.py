@@ -9,28 +9,30 @@ import click
 
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching import (
-    balance_of,
-    difference_before,
     match_question,
+    matched_option,
     matching_options,
     matching_output,
     numbers_of,
     outcome_option,
     output_options,
+    pairing_of,
     pairs_document,
     read_match_table,
     run_match,
     table_options,
     variance_neighbors_option,
+    write_matched,
     write_matching,
 )
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.matching.stratified import MatchByResult
+    from equipoise.matching.match import MatchResult
 
 _NUMBERS = (
     "estimate",
+    "interval",
     "se",
     "se_standard",
     "se_conditional",
@@ -63,6 +65,7 @@ _NUMBERS = (
     default="population",
     show_default=True,
 )
+@matched_option
 @output_options("Draw the standardized differences before and after")
 def command(**arguments: Any) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
@@ -70,7 +73,7 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.report.builders.matching import match_document
+    from equipoise.tables.results import balance_of, table_match
 
     output = matching_output(arguments)
     bias_adjust = arguments["bias_adjust"]
@@ -81,29 +84,35 @@ def command(**arguments: Any) -> int:
             "--bias-adjust and --by do not go together", hint="leave one of them out"
         )
     table = read_match_table(arguments)
-    result = run_match(
+    pairing = pairing_of(arguments)
+    among = run_match(
         table,
+        pairing,
         arguments,
         **({"bias_adjust": True} if bias_adjust else {}),
         variance_neighbors=arguments["variance_neighbors"],
         variance=arguments["variance"],
     )
-    balance = balance_of(table, result, arguments, boot=0)
-    question = match_question(arguments, table)
-    report = match_document(result, balance, difference_before(table), question)
+    balance = balance_of(table, among, pairing, boot=0)
+    result = table_match(table, among, balance, pairing, match_question(arguments, table))
+    write_matched(result, arguments["matched"])
     document = {
         "schema": "equipoise.match/1",
         "estimand": arguments["estimand"],
-        **numbers_of(result, _NUMBERS),
+        **numbers_of(among, _NUMBERS),
         **pairs_document(result),
-        **(_strata_document(result) if arguments["by"] else {}),
+        **_strata_document(among),
     }
-    write_matching(arguments, output, report, balance.love_plot, document, balance)
+    write_matching(arguments, output, result.document(), balance.love_plot, document, balance)
     return 0
 
 
-def _strata_document(result: MatchByResult) -> dict[str, Any]:
-    """Return the strata and their factors as JSON has them."""
+def _strata_document(result: MatchResult) -> dict[str, Any]:
+    """Return the strata and their factors as JSON has them; empty without strata."""
+    from equipoise.matching.stratified import MatchByResult
+
+    if not isinstance(result, MatchByResult):
+        return {}
     strata = [asdict(stratum) for stratum in result.strata]
     for stratum in strata:
         stratum["values"] = [

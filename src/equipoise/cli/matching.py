@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
@@ -20,14 +19,13 @@ from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from altair import LayerChart
-    from numpy.typing import NDArray
 
     from equipoise.matching.balance import Balance, SmallestP
-    from equipoise.matching.frames import Covariates
     from equipoise.matching.match import MatchResult
-    from equipoise.matching.units import Floats
-    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.builders.matching import MatchQuestion
     from equipoise.report.document import Document
+    from equipoise.tables.problem import MatchTable, Pairing
+    from equipoise.tables.results import TableMatch
 
 
 class _FiniteRange(click.FloatRange):
@@ -88,18 +86,30 @@ def output_options(plot_help: str) -> options.Option:
 
 table_options = options.options_of(
     click.argument("file", type=click.Path(path_type=Path)),
-    click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
-    options.names_option("--covariates", metavar="A,B,C", help="What to compare."),
+    click.option(
+        "--treatment",
+        metavar="COLUMN[=TREATED:CONTROL]",
+        help="Who was treated: 0 or 1, yes or no, or two of the values of the column.",
+    ),
+    options.names_option(
+        "--covariates", metavar="A,B,C", help="What to compare: numbers, yes and no, or words."
+    ),
     click.option(
         "--formula",
         metavar="FORMULA",
         help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
     ),
     click.option("--weights", metavar="COLUMN", help="How much each row counts before matching."),
+    options.missing_option,
 )
 """FILE and the options that name its columns."""
 outcome_option = click.option(
     "--outcome", metavar="COLUMN", help="What the treatment may have changed."
+)
+matched_option = options.file_option(
+    "--matched",
+    metavar="FILE.csv|.parquet",
+    help="Write the matched data set: the rows in pairs, with their weights.",
 )
 variance_neighbors_option = click.option(
     "--variance-neighbors",
@@ -114,7 +124,7 @@ pairing_options = options.options_of(
         "--estimand", type=click.Choice(["ATT", "ATC", "ATE"]), default="ATT", show_default=True
     ),
     count_option("--m", 1, "Controls for each treated.", low=1),
-    options.names_option("--exact", help="Covariates that must be equal."),
+    options.names_option("--exact", help="Columns that must be equal in pairs."),
     click.option(
         "--caliper",
         metavar="SD[,SD…]",
@@ -147,20 +157,19 @@ matching_options = options.options_of(
 """The options of a match by fixed weights."""
 
 
-class MatchTable(Struct, frozen=True):
-    """The columns of the file that the options name."""
-
-    covariates: Covariates
-    outcome: Floats | None
-    weights: Floats | None
-    by: dict[str, NDArray[Any]] | None
-    balance: Covariates
-    """Covariates to balance: those of ``--balance``, else the same."""
-
-
 def matching_output(arguments: dict[str, Any]) -> OutputOptions:
     """Return where the outputs go; check first that the files can be written."""
     output = OutputOptions.from_options(arguments, source=arguments["file"])
+    matched = arguments.get("matched")
+    if matched is not None:
+        from equipoise.tables.reading import check_writable
+
+        check_folder(matched)
+        check_writable(matched)
+        if matched.resolve() == arguments["file"].resolve():
+            raise UnusableInput(
+                f"--matched {matched} is the table itself", hint="name another file for it"
+            )
     if arguments["plot_file"] is not None:
         check_folder(arguments["plot_file"])
         require_figures()
@@ -169,156 +178,76 @@ def matching_output(arguments: dict[str, Any]) -> OutputOptions:
 
 def read_match_table(arguments: dict[str, Any]) -> MatchTable:
     """Read the columns that the options name."""
-    formula, treatment, names = (
-        arguments[option] for option in ("formula", "treatment", "covariates")
+    from equipoise.tables.problem import MatchColumns, read_problem
+    from equipoise.tables.reading import read_file
+
+    columns = MatchColumns(
+        treatment=arguments["treatment"],
+        covariates=arguments["covariates"] or (),
+        formula=arguments["formula"],
+        outcome=arguments.get("outcome"),
+        weights=arguments["weights"],
+        by=arguments.get("by") or (),
+        exact=arguments["exact"] or (),
+        balance=arguments.get("balance"),
+        missing=arguments["missing"],
     )
-    if formula and (treatment or names):
-        raise UnusableInput(
-            "--formula names treatment and covariates itself",
-            hint="leave out --treatment and --covariates, or --formula",
-        )
-    if not formula and not (treatment and names):
-        missing = "--covariates" if treatment else "--treatment"
-        raise UnusableInput(
-            f"{missing} is missing", hint="give --treatment and --covariates, or --formula"
-        )
-    from equipoise.cli.table_file import read_table
-    from equipoise.matching.frames import columns_of, covariates_of, numbers_of
-
-    table = read_table(arguments["file"])
-
-    def column(name: str) -> Any:
-        if name not in table.column_names:
-            raise UnusableInput(
-                f"{arguments['file']}: no column {name}",
-                hint=f"there are {', '.join(table.column_names)}",
-            )
-        return (columns_of(table.select([name])) or {})[name]
-
-    if treatment in (names or ()):
-        raise UnusableInput(
-            f"{treatment} is the treatment and a covariate",
-            hint="leave it out of --covariates: nobody is like the others in it",
-        )
-    if formula:
-        covariates = covariates_of(formula, table)
-    else:
-        covariates = covariates_of(
-            {name: column(name) for name in names}, {treatment: column(treatment)}
-        )
-    outcome, weights = (
-        numbers_of(column(arguments[option]), arguments[option]) if arguments.get(option) else None
-        for option in ("outcome", "weights")
-    )
-    by = {name: column(name) for name in arguments["by"]} if arguments.get("by") else None
-    balance = covariates
-    if arguments.get("balance"):
-        treated = formula.partition("~")[0] if formula else treatment
-        balance = covariates_of(f"{treated} ~ {arguments['balance']}", table)
-    return MatchTable(covariates, outcome, weights, by, balance)
+    file: Path = arguments["file"]
+    return read_problem(read_file(file, columns.names_in_csv), columns, str(file))
 
 
-def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the arguments of ``match`` and ``gen_match`` for columns of these names."""
-    exact, caliper = arguments["exact"], arguments["caliper"]
-    unknown = [name for name in exact or () if name not in names]
-    if unknown:
-        raise UnusableInput(
-            f"--exact: {', '.join(unknown)} is not matched on",
-            hint=f"matched on are {', '.join(names)}",
-        )
-    if caliper is not None and len(caliper) not in (1, len(names)):
-        raise UnusableInput(
-            f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
-            hint=f"give one, or one each for {', '.join(names)}",
-        )
-    if caliper is not None:
-        caliper = caliper[0] if len(caliper) == 1 else list(caliper)
-    same = ("estimand", "m", "r_compatible", "threads", "seed")
-    return {
+def pairing_of(arguments: Mapping[str, Any]) -> Pairing:
+    """Return who may be matched with whom."""
+    from equipoise.tables.problem import Pairing
+
+    same = ("estimand", "m", "caliper", "common_support", "r_compatible", "threads", "seed")
+    return Pairing(
         **{name: arguments[name] for name in same},
-        "exact": [name in exact for name in names] if exact else None,
-        "caliper": caliper,
-        "replace": not arguments["no_replace"],
-        "ties": not arguments["no_ties"] and not arguments["no_replace"],
-    }
+        exact=arguments["exact"] or (),
+        replace=not arguments["no_replace"],
+        ties=not arguments["no_ties"],
+    )
 
 
-def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
-    """Match as the options say; ``more`` goes to ``match`` as it is."""
-    if arguments["by"] and arguments["common_support"]:
-        raise UnusableInput(
-            "--by and --common-support do not go together",
-            hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
-        )
-    covariates = table.covariates
-    matrix, names = covariates.matrix, covariates.names
-    if arguments["propensity"]:
-        from equipoise.matching.propensity import score_of
-
-        matrix, names = score_of(covariates).score[:, None], ("propensity",)
-    settings = {
-        **pairing(arguments, names),
-        "metric": arguments["metric"],
-        "weights": table.weights,
-        **more,
-    }
-    units = (table.outcome, covariates.treated.astype(float), matrix)
+def run_match(
+    table: MatchTable, pairing: Pairing, arguments: Mapping[str, Any], **more: Any
+) -> MatchResult:
+    """Match as the options say, with a bar; ``more`` goes to ``match`` as it is."""
     from equipoise.cli.progress import work_bar
+    from equipoise.tables.matching import run_match
 
     with work_bar("matching", quiet=arguments["quiet"], color=arguments["color"]) as progress:
-        if table.by is not None:
-            from equipoise.matching.stratified import match_by
-
-            return match_by(*units, table.by, progress=progress, **settings)
-        from equipoise.matching.match import match
-
-        return match(
-            *units, progress=progress, common_support=arguments["common_support"], **settings
+        return run_match(
+            table,
+            pairing,
+            metric=arguments["metric"],
+            propensity=arguments["propensity"],
+            progress=progress,
+            **more,
         )
-
-
-def balance_of(
-    table: MatchTable, result: MatchResult | None, arguments: dict[str, Any], **more: Any
-) -> Balance:
-    """Return the balance of the table's covariates; ``more`` goes to ``match_balance`` as it is."""
-    from equipoise.matching.balance import match_balance
-
-    covariates = table.covariates
-    return match_balance(
-        dict(zip(covariates.names, covariates.matrix.T, strict=True)),
-        covariates.treated,
-        result,
-        weights=table.weights,
-        estimand=arguments["estimand"],
-        r_compatible=arguments["r_compatible"],
-        **more,
-    )
 
 
 def match_question(
     arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
 ) -> MatchQuestion:
     """Return what the command asks of the table, and the command that repeats it."""
-    from equipoise.report.builders.matching import MatchQuestion, method_sentences
+    from equipoise.tables.results import question_of
 
-    treatment = arguments["treatment"] or arguments["formula"].partition("~")[0].strip()
-    return MatchQuestion(
+    return question_of(
+        table,
+        arguments,
         source=str(arguments["file"]),
-        treatment=treatment,
         outcome=arguments.get("outcome"),
-        method=tuple(method_sentences(arguments, table.covariates.names)),
         command=command_line(seed),
     )
 
 
-def difference_before(table: MatchTable) -> Difference | None:
-    """Return the difference of the outcome before matching; ``None`` without an outcome."""
-    if table.outcome is None:
-        return None
-    from equipoise.report.builders.matching import naive_difference
+def write_matched(result: TableMatch, file: Path | None) -> None:
+    """Write the matched data set, if a file for it is named."""
+    if file is not None:
+        from equipoise.tables.reading import write_columns
 
-    return naive_difference(table.outcome, table.covariates.treated, table.weights)
+        write_columns(file, result.matched_columns())
 
 
 def write_matching(
@@ -353,21 +282,27 @@ def write_matching(
     write_output(report, to_json, output)
 
 
-def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, float | None]:
-    """Return fields of a match as JSON has them: what is unknown or infinite is null."""
-    return {name: _json(getattr(result, name)) for name in names}
+def pairs_document(result: TableMatch) -> dict[str, Any]:
+    """Return the rows of a match as JSON has them: pairs, dropped rows, what was missing."""
+    from equipoise.tables.results import table_document
 
-
-def pairs_document(result: MatchResult) -> dict[str, Any]:
-    """Return the pairs and the dropped rows of a match as JSON has them."""
-    columns = (result.treated_index, result.control_index, result.weights)
+    pairs = result.pairs
+    treated, controls = pairs.effective_sizes
+    columns = (pairs.treated_index, pairs.control_index, pairs.weights)
     return {
+        "effective_sample_size": {"treated": treated, "control": controls},
+        **table_document(result.table, result.among, result.balance),
         "pairs": [
             {"treated": treated, "control": control, "weight": weight}
             for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
         ],
-        "dropped": result.dropped_index.tolist(),
+        "dropped": pairs.dropped_index.tolist(),
     }
+
+
+def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, Any]:
+    """Return fields of a match as JSON has them: what is unknown or infinite is null."""
+    return {name: _json(getattr(result, name)) for name in names}
 
 
 def _balance_document(balance: Balance) -> dict[str, Any]:
@@ -384,4 +319,6 @@ def _balance_document(balance: Balance) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(end) for end in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
@@ -32,6 +33,12 @@ def _assignment(
     return column, rest
 
 
+def _treatment(
+    context: click.Context, option: click.Parameter, value: str
+) -> tuple[str, str | None]:
+    return _assignment(context, option, value) or ("", None) if "=" in value else (value, None)
+
+
 @click.command(
     "observe",
     cls=Remembering,
@@ -42,9 +49,10 @@ def _assignment(
 @click.option(
     "--treatment",
     required=True,
-    metavar="COLUMN=CANDIDATE:BASELINE",
-    callback=_assignment,
-    help="Column that names the version that ran, and its two values.",
+    metavar="COLUMN[=CANDIDATE:BASELINE]",
+    callback=_treatment,
+    help="Column that names the version that ran, and its two values. Of two versions the later "
+    "one is the candidate; a column of 0 and 1, yes and no or old and new tells it, too.",
 )
 @click.option(
     "--outcome", required=True, metavar="COLUMN", help="Column with the cost, such as wall_s."
@@ -89,6 +97,13 @@ def _assignment(
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @click.option("--leave-others-out", is_flag=True, help="Leave out the rows of other versions.")
+@options.missing_option
+@click.option(
+    "--unit",
+    metavar="NAME",
+    show_default="rows; runs of a ledger",
+    help="What a row is, in the plural, for the sentences: people, builds.",
+)
 @click.option("--one-unit", is_flag=True, help="Do not check that all outcomes have one unit.")
 @click.option(
     "--strata",
@@ -114,6 +129,11 @@ def command(**arguments: Any) -> int:
     from equipoise.report.json_document import encode
 
     output = OutputOptions.from_options(arguments, source=Path(arguments["file"]))
+    if arguments["strata"] is not None and arguments["missing"] != "refuse":
+        raise UnusableInput(
+            f"--strata and --missing {arguments['missing']} do not go together",
+            hint="fill in or leave out the rows before, or observe without --strata",
+        )
     question = _question(arguments)
     with work_in_sentences(quiet=output.quiet, color=output.color) as progress:
         observe = _observe_log if arguments["strata"] is None else _observe_strata
@@ -139,6 +159,7 @@ def _question(arguments: dict[str, Any]) -> Question:
         ratio=not arguments["difference"],
         placebo_outcomes=arguments["placebo_outcome"] or (),
         mediators=arguments["mediators"] or (),
+        unit=arguments["unit"] or "rows",
     )
 
 
@@ -147,17 +168,21 @@ def _observe_log(
 ) -> ObservationResult:
     from equipoise.cli.observed_log import read_log
     from equipoise.observation.analysis import observe
+    from equipoise.tables.observing import complete_log
 
     show_env = arguments["show_env"]
     log = read_log(arguments["file"], arguments["ledger"], question.treatment, show_env=show_env)
     named = question.covariates
     matched_on = None if named is None else (*named, *question.exact)
     columns, warnings = log.allowing(arguments["allow"] or (), matched_on)
+    if arguments["unit"] is None:
+        question = replace(question, unit=log.unit)
+    complete, question, incomplete = complete_log(columns, question, arguments["missing"])
     return observe(
-        columns,
+        complete,
         question,
         source=log.source,
-        left_out=log.left_out,
+        left_out={**log.left_out, **incomplete},
         warnings=warnings,
         progress=progress,
     )
@@ -166,7 +191,7 @@ def _observe_log(
 def _observe_strata(
     question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
-    from equipoise.cli.table_file import read_strata
+    from equipoise.cli.strata_file import read_strata
     from equipoise.observation.strata import check_strata, observe_strata
 
     check_strata(arguments["strata"], question)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from equipoise.analysis.reference import environment_differences
 from equipoise.cli.environment_difference import Differing, check_allowed, difference_warning
 from equipoise.cli.results import reported_records
-from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
+from equipoise.tables.reading import ENDINGS, read_file
 
 ACCOUNTED = (
     "wall_s",
@@ -43,6 +43,8 @@ class ObservedLog(Struct, frozen=True):
     left_out: dict[str, int] = field(default_factory=dict)
     """Number of trials that are no rows, by reason."""
     differing: Differing = field(default_factory=dict)
+    unit: str = "rows"
+    """What a row is, in the plural."""
 
     def allowing(
         self, allowed: Sequence[str], matched_on: Sequence[str] | None
@@ -95,9 +97,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
     """
     path = Path(name)
     if name.lower().endswith(ENDINGS):
-        from equipoise.matching.frames import columns_of
-
-        return ObservedLog(name, columns_of(read_table(path, (treatment,))) or {})
+        return ObservedLog(name, read_file(path, (treatment,)))
     if path.is_file():
         with open_for_reading(path) as ledger:
             records = [ledger.read_run(run.id) for run in ledger.runs()]
@@ -136,7 +136,7 @@ def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
         raise UnusableInput(f"{source}: no measured trial succeeded", hint="name another campaign")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
-    return ObservedLog(source, columns, dict(left_out), differing)
+    return ObservedLog(source, columns, dict(left_out), differing, "runs")
 
 
 def _differing_environments(records: Sequence[RunRecord]) -> Differing:

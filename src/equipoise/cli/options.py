@@ -15,7 +15,7 @@ from equipoise.design.limits import (
     NumberRange,
 )
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
-from equipoise.model.plan import Judgement
+from equipoise.model.plan import MOST_RANKED, Judgement
 
 Option = Callable[[Any], Any]
 """Decorator that adds an option, or several, to a command."""
@@ -84,6 +84,14 @@ def _names_in(
     return names
 
 
+missing_option = click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop", "indicator"]),
+    default="refuse",
+    show_default=True,
+    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
+    "with a covariate that says so.",
+)
 ledger_option = file_option(
     "--ledger",
     default=default_ledger,
@@ -98,13 +106,20 @@ color_option = click.option(
     default=True,
     help="Print without colour.",
 )
-output_options = options_of(
-    click.option(
+
+
+def json_option(what: str = "the result document") -> Option:
+    """Return ``--json``, which writes what a command has to tell."""
+    return click.option(
         "--json",
         "json_file",
         metavar="FILE",
-        help="Write the result document; '-' for stdout, and then nothing else is there.",
-    ),
+        help=f"Write {what}; '-' for stdout, and then nothing else is there.",
+    )
+
+
+output_options = options_of(
+    json_option(),
     click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
     color_option,
 )
@@ -173,14 +188,14 @@ hyperfine_exports = options_of(
         file_option(
             f"--export-{form}", help=f"Write the times as hyperfine's --export-{form} does."
         )
-        for form in ("json", "csv", "markdown")
+        for form in ("json", "csv", "markdown", "asciidoc", "orgmode")
     )
 )
 ranking_option = click.option(
     "--ranking",
     type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
+    callback=lambda _context, _option, value: None if value is None else value == "on",
+    show_default=f"on, without --layouts and for at most {MOST_RANKED} conditions",
     help="Ask which condition is the fastest, or ask about the baseline alone.",
 )
 layout_options = options_of(

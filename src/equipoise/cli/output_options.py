@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ class OutputOptions(Struct, frozen=True):
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
+    export_asciidoc: Path | None = None
+    export_orgmode: Path | None = None
+    time_unit: str | None = None
+    """Unit of the tables among these; by default one that fits the first mean."""
     against: ResultDocument | None = None
     """Reference result that every row is compared with."""
     allowed: tuple[str, ...] | None = None
@@ -102,7 +107,8 @@ class OutputOptions(Struct, frozen=True):
 
     def exports(self) -> list[Path]:
         """Return the report and the files in other tools' formats."""
-        named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
+        tables = (self.export_markdown, self.export_asciidoc, self.export_orgmode)
+        named = (self.export_json, self.export_csv, *tables, self.report_file)
         return [path for path in named if path is not None]
 
 
@@ -127,7 +133,7 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
         A file cannot be written.
     """
     if output.report_file is not None:
-        write_documents(output.report_file, [document])
+        write_documents(output.report_file, [_with_this_moment(document)])
     if output.figures is not None:
         from equipoise.report.document import figures_of
 
@@ -137,3 +143,17 @@ def write_output(document: Document, to_json: Callable[[], bytes], output: Outpu
         from equipoise.report.renderers.terminal import print_document
 
         print_document(document, color=output.color)
+
+
+def _with_this_moment(document: Document) -> Document:
+    """Return a document that is computed now, with the time and the machine."""
+    from msgspec.structs import replace
+
+    from equipoise.measure.environment import snapshot
+    from equipoise.report.builders.origin import machine_of, minute_of
+
+    if document.origin is None:
+        return document
+    now = minute_of(datetime.now(UTC).isoformat())
+    origin = replace(document.origin, when=f"computed {now}", machine=machine_of(snapshot()))
+    return replace(document, origin=origin)

@@ -34,10 +34,10 @@ from equipoise.campaign.progress import (
     forecast_block,
 )
 from equipoise.cli.streams import say
-from equipoise.model.plan import Plan
+from equipoise.model.plan import COMMAND, Plan
 from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
-from equipoise.report.units import change_text, interval_text, seconds_left, waiting_time
+from equipoise.report.units import estimate_and_interval, seconds_left, waiting_time
 
 if TYPE_CHECKING:
     from equipoise.genoud.search import Generation
@@ -164,7 +164,7 @@ class Bar(ProgressListener):
             undecided = (status for status in statuses if status.verdict in OPEN)
             status = next(undecided, statuses[0])
             is_open = None in status.ratio_ci and not status.closes
-            interval = "interval still open" if is_open else _status_interval(status)
+            interval = "interval still open" if is_open else _effect(status)[1]
             text += f"; {status.candidate}: {interval}"
         self._describe(text, min(part, 1.0))
 
@@ -200,7 +200,8 @@ class ProgressLines(ProgressListener):
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Say what is known of the study's time beforehand."""
-        if plan.chosen_contrasts is None or plan.explains is not None:
+        is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
+        if is_compare or plan.explains is not None:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
@@ -333,11 +334,12 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     ordered = sorted(statuses, key=lambda status: status.verdict not in OPEN)
     fitting = len(ordered) if len(ordered) <= rows else max(rows - 1, 0)
     for status in ordered[:fitting]:
+        estimate, interval = _effect(status)
         table.add_row(
             Text(visible(status.candidate)),
             Text(str(status.blocks)),
-            Text(change_text(status.ratio, "")),
-            Text(_status_interval(status)),
+            Text(estimate),
+            Text(interval),
             Text(status.verdict, style=STYLE[status.verdict]),
         )
     hidden = ordered[fitting:]
@@ -347,10 +349,12 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     return table
 
 
-def _status_interval(status: ComparisonStatus) -> str:
-    if status.closes:
-        return f"closes {status.closes}"
-    return interval_text(status.ratio_ci, "open")
+def _effect(status: ComparisonStatus) -> tuple[str, str]:
+    """Return the estimate and the interval so far, or what an intervention closes."""
+    estimate, interval = estimate_and_interval(
+        status.ratio, status.ratio_ci, unknown="", unlimited="open"
+    )
+    return estimate, f"closes {status.closes}" if status.closes else interval
 
 
 @contextmanager

@@ -20,9 +20,10 @@ from equipoise.cli.output_files import (
     write_report,
 )
 from equipoise.cli.output_options import OutputOptions, read_reported
-from equipoise.cli.results import read_result, with_findings
+from equipoise.cli.results import read_result
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.studies.catalogue import with_findings
 
 DOCUMENT = ".json"
 

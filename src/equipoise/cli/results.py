@@ -5,9 +5,9 @@ Hidden values stay hidden, a study adds its findings, and a reference result its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,11 +16,10 @@ from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.cli.output_files import write_file, write_json, write_report
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import Ledger
-from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
-from equipoise.studies.catalogue import analysis_of
+from equipoise.studies.catalogue import with_findings
 
 
 class CampaignResult(Struct, frozen=True):
@@ -94,30 +93,6 @@ def load_result(
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
 
 
-def with_findings(document: ResultDocument) -> ResultDocument:
-    """Return the document with the tables of its built-in study, if it is of one.
-
-    Raises
-    ------
-    UnusableInput
-        The document, which may be from a file, has levels that the study cannot have.
-    """
-    study = document.run.study
-    analysis = analysis_of(study)
-    if analysis is None:
-        return document
-    try:
-        # A file may hold measurements whose ratio is beyond every number.
-        with np.errstate(all="ignore"):
-            return replace(document, findings=analysis.findings(document))
-    except ValueError as error:
-        raise UnusableInput(
-            f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
-            f"made of it: {error}",
-            hint=f"see `equipoise list studies`, and the levels of {study} there",
-        ) from error
-
-
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
     """Return records as they are reported together."""
     return tuple(records) if show_env else without_hidden_values(records)
@@ -170,14 +145,17 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
     if output.exports():
         from equipoise.interop.formats import hyperfine
 
-        for path, form in (
-            (output.export_json, hyperfine.to_json),
-            (output.export_csv, hyperfine.to_csv),
-            (output.export_markdown, hyperfine.to_markdown),
-        ):
+        unit = output.time_unit
+        forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
+            (output.export_json, lambda: hyperfine.to_json(document)),
+            (output.export_csv, lambda: hyperfine.to_csv(document).encode()),
+            (output.export_markdown, lambda: hyperfine.to_markdown(document, unit).encode()),
+            (output.export_asciidoc, lambda: hyperfine.to_asciidoc(document, unit).encode()),
+            (output.export_orgmode, lambda: hyperfine.to_orgmode(document, unit).encode()),
+        )
+        for path, content in forms:
             if path is not None:
-                content = form(document)
-                write_file(path, content if isinstance(content, bytes) else content.encode())
+                write_file(path, content())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])
     write_json(output.json_file, lambda: encode(document))

@@ -10,8 +10,8 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
-from equipoise.cli.study_data import require_data
 from equipoise.model.errors import UnusableInput
+from equipoise.studies.data_rows import require_data
 from equipoise.why.campaigns import judge_of
 
 
@@ -39,6 +39,11 @@ def command(**arguments: Any) -> int:
             raise UnusableInput(
                 f"{run} was imported: there is nothing to run",
                 hint="measure it with equipoise compare",
+            )
+        if plan.functions is not None:
+            raise UnusableInput(
+                f"{run} compares Python functions, which the ledger does not hold",
+                hint=f"compare them again: {plan.functions.again}",
             )
         require_data(plan, output.ledger)
         run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)

@@ -25,13 +25,13 @@ from equipoise.cli.results import (
     write_files,
 )
 from equipoise.cli.streams import say
-from equipoise.cli.study_data import require_data
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
+from equipoise.studies.data_rows import require_data
 from equipoise.why.campaigns import latest_experiment
 from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs

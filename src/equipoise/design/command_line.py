@@ -8,13 +8,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.design.limits import ONE_COMMAND
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
+    COMPARE_STUDY,
     FEWEST_RANKED,
     WHY_STUDY,
     Condition,
     Judgement,
     Measure,
+    Output,
     Plan,
     Stopping,
 )
@@ -30,7 +33,7 @@ def command_of_plan(plan: Plan) -> str | None:
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
-    lines = {"compare": _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
+    lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
 
@@ -38,6 +41,8 @@ def command_of_document(document: ResultDocument) -> str:
     """Return the command that runs a campaign again, as far as its document knows it."""
     if document.imported is not None:
         return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
+    if document.functions is not None:
+        return document.functions.again
     if document.gate is not None:
         return document.gate.again
     if document.run.study == OS_STUDY:
@@ -47,7 +52,7 @@ def command_of_document(document: ResultDocument) -> str:
         return shell_line([*words, "--seed", str(document.run.seed)])
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
-    if document.run.study != "compare":
+    if document.run.study != COMPARE_STUDY:
         return shell_line(["equipoise", "run", document.run.study, *seed])
     parts = ["equipoise", "compare", *seed]
     if document.comparisons:
@@ -142,6 +147,9 @@ def _options(plan: Plan) -> Iterator[str]:
         for line in lines[:1] if len(set(lines)) == 1 else lines:
             yield from (f"--{option}", line)
     yield from _measuring(plan.measure)
+    for condition in conditions:
+        if condition.output is not None:
+            yield from ("--output", _output_kind(condition.output))
     if plan.layouts:
         # The coin draws the layouts again; only their addresses may be chosen.
         random = {layout.random_addresses for layout in plan.layouts}
@@ -151,15 +159,24 @@ def _options(plan: Plan) -> Iterator[str]:
     judgement, usual = plan.judgement, Judgement()
     metrics = (judgement.primary_metric, *judgement.other_metrics)
     yield from _changed(
-        ("--budget", plan.stopping.budget_s, Stopping().budget_s),
+        ("--budget", plan.stopping.budget_s, _usual_budget(plan)),
         ("--alpha", judgement.alpha, usual.alpha),
         ("--min-effect", judgement.min_effect, usual.min_effect),
         ("--metrics", ",".join(metrics), usual.primary_metric),
     )
+    for contrast in plan.chosen_contrasts or ():
+        yield from ("--pair", f"{contrast.baseline + 1}:{contrast.candidate + 1}")
     if plan.control is not None:
         yield "--control"
     if not plan.ranking and len(conditions) >= FEWEST_RANKED:
         yield from ("--ranking", "off")
+
+
+def _usual_budget(plan: Plan) -> float | None:
+    """Return the budget that needs no option; ``None`` for one command with any budget given."""
+    if not plan.describes_one:
+        return Stopping().budget_s
+    return ONE_COMMAND.budget_s if plan.stopping.blocks_before_budget else None
 
 
 def _without_control(plan: Plan) -> list[Condition]:
@@ -170,18 +187,24 @@ def _without_control(plan: Plan) -> list[Condition]:
 def _measuring(measure: Measure) -> Iterator[str]:
     usual = Measure(measure.working_folder)
     yield from _changed(("--input", measure.input, None))
-    if measure.output.kind == "file":
-        yield from ("--output", str(measure.output.path))
-    else:
-        yield from _changed(("--output", measure.output.kind, usual.output.kind))
+    yield from _changed(("--output", _output_kind(measure.output), _output_kind(usual.output)))
     yield from _changed(
         ("--timeout", measure.timeout_s, usual.timeout_s),
         ("--warmup", measure.warmup, usual.warmup),
     )
     if measure.washout:
         yield "--washout"
-    if measure.ignore_failure:
+    if measure.ignored_exits:
+        yield f"--ignore-failure={','.join(map(str, measure.ignored_exits))}"
+    elif measure.ignore_failure:
         yield "--ignore-failure"
+
+
+def _output_kind(output: Output) -> str:
+    """Return where standard output goes, as ``--output`` has it."""
+    if output.kind == "file":
+        return str(output.path)
+    return "null" if output.kind == "discard" else output.kind
 
 
 def _stopping(stopping: Stopping) -> Iterator[str]:

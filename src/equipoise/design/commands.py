@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -22,9 +22,11 @@ from msgspec.structs import replace
 from equipoise.design.coin import Addresses
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LAYOUT, PRIMARY_METRIC, Condition, Hooks
+from equipoise.model.plan import COMMAND, LAYOUT, PRIMARY_METRIC, Condition, Contrast, Hooks, Output
 
 MOST_CONDITIONS = 1000
+NO_SHELL = "none"
+"""No shell, and shell syntax is taken as plain arguments."""
 
 
 class CompareOptions(Struct, frozen=True):
@@ -34,22 +36,26 @@ class CompareOptions(Struct, frozen=True):
     """A string is split into words; a tuple of words is used as it is."""
     names: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
-    """``WHICH:KEY=VALUE`` each."""
+    """``WHICH:KEY=VALUE`` each; or, as hyperfine has it, ``KEY=VALUE …`` for all or for each."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Values of each name that stands in braces in a command."""
+    """Values of each name that stands in braces in a command, its environment or a hook."""
+    pairs: tuple[str, ...] = ()
+    """``BASELINE:CANDIDATE`` each, positions from 1; by default all follow from the commands."""
     shell: str | None = None
-    """Shell that runs the commands; by default none does."""
+    """Shell that runs the commands; by default none does, and shell syntax is refused."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
     input: str | None = None
     """File for standard input; ``null`` or ``None`` for nothing."""
-    output: str = "null"
-    """``null``, ``inherit``, ``count`` or a file."""
+    outputs: tuple[str, ...] = ()
+    """``null``, ``inherit``, ``count`` or a file: for all commands, or for each."""
     metrics: str | Sequence[str] = (PRIMARY_METRIC,)
     """The first decides; a text is split at commas."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     washout: bool = False
     """Run each condition twice in a row and count the second run."""
     control: bool = False
@@ -60,25 +66,22 @@ class CompareOptions(Struct, frozen=True):
     """Number of memory layouts to compare over."""
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
-    ranking: bool = True
-    """Also ask which condition is the fastest."""
+    ranking: bool | None = None
+    """Also ask which condition is the fastest; by default, where that is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
-def conditions_of(
-    options: CompareOptions, native_programs: Path, *, minimum: int = 2
-) -> tuple[Condition, ...]:
+def conditions_of(options: CompareOptions, native_programs: Path) -> tuple[Condition, ...]:
     """Return a condition for each command and parameter value, the baseline first.
 
     The package's own programs in ``native_programs`` are found before those on the PATH. Raise
-    `UnusableInput` if there are fewer commands than ``minimum``, one is empty or has open quotes, a
-    program does not exist or cannot be executed, or an option names no condition.
+    `UnusableInput` if there is no command, one is empty or has open quotes, a program does not
+    exist or cannot be executed, or an option names no condition.
     """
     commands = list(_filled_commands(options))
-    if len(commands) < minimum:
-        number = "two commands" if minimum == 2 else "one command"
+    if not commands:
         raise UnusableInput(
-            f"compare needs at least {number}, got {len(commands)}",
+            "compare needs a command",
             hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
     if len(commands) > MOST_CONDITIONS:
@@ -86,9 +89,10 @@ def conditions_of(
             f"{len(commands)} conditions are more than the {MOST_CONDITIONS} of one block",
             hint="give fewer parameter values",
         )
-    names = _names(options.names, [command.text for command in commands])
-    environments = _environments(options.environments, names)
-    hooks = _hooks(options, [command.levels for command in commands])
+    names = _names(options, commands)
+    environments = _environments(options, names, commands)
+    hooks = _hooks(options, commands)
+    outputs = _outputs_of_each(options, commands)
     return tuple(
         Condition(
             name,
@@ -96,11 +100,96 @@ def conditions_of(
             levels=command.levels,
             environment=environment,
             hooks=hook,
+            output=output,
         )
-        for name, command, environment, hook in zip(
-            names, commands, environments, hooks, strict=True
+        for name, command, environment, hook, output in zip(
+            names, commands, environments, hooks, outputs, strict=True
         )
     )
+
+
+def output_of_all(options: CompareOptions) -> Output:
+    """Return where the standard output of conditions goes that have no output of their own."""
+    return output_from(options.outputs[0]) if len(options.outputs) == 1 else Output()
+
+
+def output_from(kind: str) -> Output:
+    """Return where standard output goes. Raise `UnusableInput` for a file in no folder."""
+    match kind:
+        case "null":
+            return Output("discard")
+        case "inherit" | "count":
+            return Output(kind)
+        case _:
+            folder = Path(kind).resolve().parent
+            if not folder.is_dir():
+                raise UnusableInput(
+                    f"--output {kind}: there is no folder {folder}", hint="make it first"
+                )
+            return Output("file", os.path.abspath(kind))
+
+
+def _outputs_of_each(
+    options: CompareOptions, commands: Sequence[_FilledCommand]
+) -> list[Output | None]:
+    if len(options.outputs) < 2:
+        return [None] * len(commands)
+    kinds = _one_for_each(options.outputs, "--output", options, commands)
+    return [None if kind is None else output_from(kind) for kind in kinds]
+
+
+def contrasts_of(
+    options: CompareOptions, conditions: Sequence[Condition]
+) -> tuple[Contrast, ...] | None:
+    """Return the contrasts of several commands with parameters; ``None`` for all with the first.
+
+    At each value, the candidates are compared with the first command at that value. Raise
+    `UnusableInput` if a pair that was chosen is none of two conditions.
+    """
+    if options.pairs:
+        return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
+    factor = _command_factor(options)
+    first = conditions[0].levels
+    if factor not in first:
+        return None
+    settings = [_others(condition.levels, factor) for condition in conditions]
+    baselines = {
+        frozenset(settings[place].items()): place
+        for place, condition in enumerate(conditions)
+        if condition.levels[factor] == first[factor]
+    }
+    contrasts: list[Contrast] = []
+    for place, (condition, setting) in enumerate(zip(conditions, settings, strict=True)):
+        if condition.levels[factor] == first[factor]:
+            continue
+        # A first command without a parameter is the baseline at each of its values.
+        known = {key: value for key, value in setting.items() if key in first}
+        baseline = baselines.get(frozenset(known.items()))
+        if baseline is None:
+            return None
+        contrasts.append(Contrast(baseline, place, factor, setting))
+    return tuple(contrasts)
+
+
+def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
+    return {name: level for name, level in levels.items() if name != factor}
+
+
+def _chosen_pair(pair: str, conditions: int) -> Contrast:
+    positions = pair.split(":")
+    if len(positions) == 2 and all(one.isascii() and one.isdigit() for one in positions):
+        baseline, candidate = (int(one) - 1 for one in positions)
+        if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
+            return Contrast(baseline, candidate)
+    raise UnusableInput(
+        f"--pair {pair} names no two of the {conditions} conditions",
+        hint="give the positions of baseline and candidate, from 1: --pair 1:2",
+    )
+
+
+def _command_factor(options: CompareOptions) -> str:
+    """Return the name of the factor whose levels are the commands."""
+    return COMMAND if COMMAND not in options.parameters else "program"
 
 
 def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
@@ -117,6 +206,10 @@ class _FilledCommand(Struct, frozen=True):
 
     words: str | tuple[str, ...]
     levels: dict[str, str]
+    setting: dict[str, str]
+    """Values of all parameters."""
+    place: int
+    """Place of the command among those that the user gave."""
 
     @property
     def text(self) -> str:
@@ -124,23 +217,64 @@ class _FilledCommand(Struct, frozen=True):
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
-    """Yield each command with each combination of its parameters' values, each text once."""
+    """Yield each command with each combination of the values that make a difference to it."""
+    around = [_around(options, place) for place in range(len(options.commands))]
     for key in options.parameters:
-        if not any(_mentions(command, key) for command in options.commands):
+        if not any(
+            _mentions((*_parts(command), *lines), key)
+            for command, lines in zip(options.commands, around, strict=True)
+        ):
             raise UnusableInput(
                 f"no command mentions the parameter {{{key}}}",
                 hint=f"write {{{key}}} where its value belongs, or leave the parameter out",
             )
-    for command in options.commands:
-        levels: dict[str | tuple[str, ...], dict[str, str]] = {}
+    labels, factor = _labels(options), _command_factor(options)
+    for place, (command, lines) in enumerate(zip(options.commands, around, strict=True)):
+        texts = (*_parts(command), *lines)
+        named = {factor: labels[place]} if options.parameters and len(labels) > 1 else {}
+        seen: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
             setting = dict(zip(options.parameters, values, strict=True))
-            used = {key: value for key, value in setting.items() if _mentions(command, key)}
-            if isinstance(command, str):
-                levels.setdefault(_fill(command, setting), used)
-            else:
-                levels.setdefault(tuple(_fill(word, setting) for word in command), used)
-        yield from itertools.starmap(_FilledCommand, levels.items())
+            filled = tuple(_fill(text, setting) for text in texts)
+            if filled in seen:
+                continue
+            seen.add(filled)
+            used = {key: value for key, value in setting.items() if _mentions(texts, key)}
+            parts = filled[: len(_parts(command))]
+            yield _FilledCommand(
+                parts[0] if isinstance(command, str) else parts, named | used, setting, place
+            )
+
+
+def _parts(command: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (command,) if isinstance(command, str) else command
+
+
+def _around(options: CompareOptions, place: int) -> tuple[str, ...]:
+    """Return the hooks and the environment of one of the commands, as the user gave them."""
+    lists = [getattr(options, option) for option in _HOOKS]
+    lists.append([text for text in options.environments if _is_for_each(text, options.names)])
+    number = len(options.commands)
+    return tuple(
+        lines[0] if len(lines) == 1 else lines[place]
+        for lines in lists
+        if len(lines) in (1, number)
+    )
+
+
+def _labels(options: CompareOptions) -> list[str]:
+    """Return what each command is called beside the values of its parameters.
+
+    Its name; else its program, where those of all commands differ; else the command itself.
+    """
+    texts = [
+        command if isinstance(command, str) else shlex.join(command) for command in options.commands
+    ]
+    programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
+    short = programs if len(texts) > 1 and len(set(programs)) == len(texts) else texts
+    chosen = options.names if len(options.names) <= len(texts) else ()
+    labels = [*chosen, *short[len(chosen) :]]
+    return labels if len(set(labels)) == len(labels) else texts
 
 
 def _fill(text: str, setting: Mapping[str, str]) -> str:
@@ -149,18 +283,26 @@ def _fill(text: str, setting: Mapping[str, str]) -> str:
     return text
 
 
-def _mentions(words: str | tuple[str, ...], key: str) -> bool:
-    parts = (words,) if isinstance(words, str) else words
-    return any("{" + key + "}" in part for part in parts)
+def _mentions(texts: Iterable[str], key: str) -> bool:
+    return any("{" + key + "}" in text for text in texts)
 
 
-def _names(chosen: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Return a name for each command; a repeated name gets a number."""
-    if len(chosen) > len(texts):
+def _names(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[str]:
+    """Return a name for each command; a repeated name gets a number.
+
+    With parameters, a name or a label stands for all values of a command, which follow it.
+    """
+    chosen = options.names
+    if len(chosen) > len(commands):
         raise UnusableInput(
-            f"{len(chosen)} names for {len(texts)} commands",
+            f"{len(chosen)} names for {len(commands)} commands",
             hint="give at most one -n/--command-name for each command",
         )
+    texts = [command.text for command in commands]
+    if options.parameters and len(chosen) <= len(options.commands):
+        labels = _labels(options)
+        texts = [_labelled(labels[command.place], command, options) for command in commands]
+        chosen = ()
     names: dict[str, None] = {}
     for name in [*chosen, *texts[len(chosen) :]]:
         numbered = (f"{name} ({number})" for number in itertools.count(2))
@@ -169,11 +311,45 @@ def _names(chosen: Sequence[str], texts: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[str, str]]:
-    environments: list[dict[str, str]] = [{} for _ in names]
+def _labelled(label: str, command: _FilledCommand, options: CompareOptions) -> str:
+    """Return a label with the values that it does not mention: ``sm, n=50000``."""
+    values = (
+        f", {key}={value}"
+        for key, value in command.levels.items()
+        if key in options.parameters and not _mentions((label,), key)
+    )
+    return _fill(label, command.setting) + "".join(values)
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def _is_for_each(text: str, names: Sequence[str]) -> bool:
+    """Return whether ``--env`` has hyperfine's form: assignments for all commands, or for each."""
+    if any(text.startswith(f"{name}:") for name in names):
+        return False
+    return not text.strip() or _ASSIGNMENT.match(text) is not None
+
+
+def _environments(
+    options: CompareOptions, names: Sequence[str], commands: Sequence[_FilledCommand]
+) -> list[dict[str, str]]:
+    for_each = [text for text in options.environments if _is_for_each(text, names)]
+    if for_each and not any(map(str.strip, for_each)):
+        raise UnusableInput(
+            f"--env {for_each[0]!r} sets nothing",
+            hint="leave it out; an empty one stands for a command without, beside one with",
+        )
+    templates = _one_for_each(for_each, "--env", options, commands)
+    environments = [
+        {} if text is None else _assignments(_fill(text, command.setting))
+        for text, command in zip(templates, commands, strict=True)
+    ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
-    for setting in settings:
+    for setting in options.environments:
+        if setting in for_each:
+            continue
         # A name may hold a colon itself, so known names are tried before the first colon.
         prefixes = (name for name in names if setting.startswith(f"{name}:"))
         which = max(prefixes, key=len, default=setting.partition(":")[0])
@@ -193,19 +369,80 @@ def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[st
     return environments
 
 
-def _hooks(options: CompareOptions, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
-    columns: list[Sequence[str | None]] = []
-    for option in ("setup", "prepare", "conclude", "cleanup"):
-        lines: tuple[str, ...] = getattr(options, option)
-        if len(lines) > 1 and len(lines) != len(levels):
+def _assignments(text: str) -> dict[str, str]:
+    """Return the variables of hyperfine's ``--env 'KEY=VALUE KEY="A VALUE"'``."""
+    variables: dict[str, str] = {}
+    for word in split_command(text, "cannot split --env"):
+        key, _, value = word.partition("=")
+        if _ASSIGNMENT.match(word) is None:
             raise UnusableInput(
-                f"{len(lines)} times --{option} for {len(levels)} conditions",
-                hint=f"give --{option} once for all conditions, or once for each",
+                f"--env {text!r}: {word!r} is no assignment",
+                hint="quote a value with spaces: --env 'KEY=\"A VALUE\"'",
             )
-        templates = lines if len(lines) > 1 else lines * len(levels)
-        filled = [_fill(text, level) for text, level in zip(templates, levels, strict=False)]
-        columns.append(filled or [None] * len(levels))
-    return [Hooks(*lines) for lines in zip(*columns, strict=True)]
+        variables[key] = value
+    return variables
+
+
+_HOOKS = ("setup", "prepare", "conclude", "cleanup")
+
+
+def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
+    columns: list[Sequence[str | None]] = []
+    for option in _HOOKS:
+        templates = _one_for_each(getattr(options, option), f"--{option}", options, commands)
+        columns.append(
+            [
+                None if text is None else _fill(text, command.setting)
+                for text, command in zip(templates, commands, strict=True)
+            ]
+        )
+    hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
+    return [_with_setup_repeated(one) for one in hooks] if repeated_setup(options) else hooks
+
+
+def repeated_setup(options: CompareOptions) -> str | None:
+    """Return the parameter for whose sake ``--setup`` runs before each trial; ``None`` if not.
+
+    Trials of all values alternate. A parameter that no command mentions, and ``--setup`` does, has
+    no effect but what the setup does; it would be undone by the setup of the next value.
+    """
+    environments = [text for text in options.environments if _is_for_each(text, options.names)]
+    used = [word for command in options.commands for word in _parts(command)]
+    used += [*environments, *options.prepare]
+    return next(
+        (
+            key
+            for key in options.parameters
+            if _mentions(options.setup, key) and not _mentions(used, key)
+        ),
+        None,
+    )
+
+
+def _with_setup_repeated(hooks: Hooks) -> Hooks:
+    if hooks.setup is None:
+        return hooks
+    then = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
+    return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){then}" if then else hooks.setup)
+
+
+def _one_for_each(
+    lines: Sequence[str],
+    option: str,
+    options: CompareOptions,
+    commands: Sequence[_FilledCommand],
+) -> list[str | None]:
+    """Return the line of each condition, of lines for all, for each command or for each of them."""
+    if len(lines) <= 1:
+        return [*lines] * len(commands) if lines else [None] * len(commands)
+    if len(lines) == len(commands):
+        return list(lines)
+    if len(lines) == len(options.commands):
+        return [lines[command.place] for command in commands]
+    raise UnusableInput(
+        f"{len(lines)} times {option} for {len(commands)} conditions",
+        hint=f"give {option} once for all conditions, or once for each",
+    )
 
 
 def _argument_vector(
@@ -214,11 +451,13 @@ def _argument_vector(
     native_programs: Path,
     environment: Mapping[str, str],
 ) -> tuple[str, ...]:
-    if options.shell is not None:
+    if options.shell not in (None, NO_SHELL):
         shell = split_command(options.shell)
         words = [*shell, "-c", command.text] if shell and command.text.strip() else []
     elif isinstance(command.words, str):
         words = split_command(command.words)
+        if options.shell != NO_SHELL:
+            _refuse_shell_syntax(command.words)
     else:
         words = list(command.words)
     if not words or not words[0]:
@@ -230,6 +469,24 @@ def _argument_vector(
         )
     layouts = options.layouts or 0
     return (find_programs(words[0], native_programs, environment, layouts=layouts), *words[1:])
+
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_FOR_A_SHELL = re.compile(r"\|\|?|&&?|\d*(>>?|<<?<?)&?\S*|&>>?\S*|\S*;")
+"""Words of a pipeline, a list or a redirection."""
+
+
+def _refuse_shell_syntax(text: str) -> None:
+    """Refuse a command with a word that only a shell understands, unless it is quoted.
+
+    A program would get it as an argument, and mostly complain of a file that is not there.
+    """
+    for word in _QUOTED.sub("x", text).split():
+        if _FOR_A_SHELL.fullmatch(word):
+            raise UnusableInput(
+                f"`{word}` in {text!r} needs a shell",
+                hint="add --shell default (in Python: ['sh', '-c', '…']), or quote it",
+            )
 
 
 def split_command(text: str, problem: str = "cannot split the command") -> list[str]:

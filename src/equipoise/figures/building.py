@@ -32,6 +32,19 @@ def layer(rows: Sequence[Mapping[str, Any]], mark: alt.MarkDef, **channels: Any)
     return chart
 
 
+def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> list[alt.Chart]:
+    """Write a field of the rows, and clear the lines behind its letters.
+
+    Draw them above all lines. Properties of the mark stand in ``mark``.
+    """
+    mark = {"aria": False, **encoding.pop("mark", {})}
+    styles = (["label", "label-ground"], "label")
+    return [
+        layer(rows, alt.MarkDef("text", style=style, **mark), text=text, **encoding)
+        for style in styles
+    ]
+
+
 def point(size: float, **style: Any) -> alt.MarkDef:
     """Return the mark of an estimate: a filled point."""
     return alt.MarkDef("point", **{"filled": True, "size": size, "opacity": 1, **style})

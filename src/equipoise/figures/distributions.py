@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from equipoise.figures.building import (
     Rows,
     frame,
+    labels,
     layer,
     plain_scale,
     point,
@@ -37,7 +38,7 @@ from equipoise.model.result import MetricSummary, ResultDocument, TrialRow
 HOW_TO_READ = (
     "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "
     "same height). The ring is the median, the thick bar its interval. Where there are several "
-    "modes, each has a ▾ and its share of the trials. Further left costs less."
+    "modes, each has a ▾ and its share of the trials. Further left is less."
 )
 
 ROW_HEIGHT = 112
@@ -85,7 +86,7 @@ def distributions(
             *panel.edges(),
             *panel.medians(),
             *panel.modes(),
-            panel.labels(),
+            *panel.names(),
         ],
         title=f"Distribution of the {quantity.name}",
         notes=notes,
@@ -217,8 +218,8 @@ class _Panel(Struct, frozen=True):
                 "words": f"{number} {kind} ▸" if right else f"◂ {number} {kind}",
             }
             align: Literal["right", "left"] = "right" if right else "left"
-            mark = alt.MarkDef("text", style="label", align=align, fontSize=12)
-            charts.append(self.draw([arrow], mark, text="words:N"))
+            mark = {"align": align, "fontSize": 12}
+            charts += labels([arrow], "words:N", x=self.x, y=self.y, mark=mark)
         return charts
 
     def medians(self) -> list[alt.Chart]:
@@ -266,25 +267,26 @@ class _Panel(Struct, frozen=True):
             (False, "left", -5),
         )
         return [
-            self.draw(
-                side,
-                alt.MarkDef(
-                    "text", style="label", fontSize=11, dy=-6, dx=dx, align=align, aria=False
-                ),
-                text="words:N",
-            )
+            chart
             for first, align, dx in sides
             if (side := [row for row in rows if row["first"] is first])
+            for chart in labels(
+                side,
+                "words:N",
+                x=self.x,
+                y=self.y,
+                mark={"fontSize": 11, "dy": -6, "dx": dx, "align": align},
+            )
         ]
 
-    def labels(self) -> alt.Chart:
+    def names(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
         rows = [
             {"y": _LABEL_AT - index, "words": name if group else f"{name} (no trial to show)"}
             for index, (name, group) in enumerate(self.values.items())
         ]
-        mark = alt.MarkDef("text", style="label", align="left", limit=alt.ExprRef("width - 8"))
-        return self.draw(rows, mark, x=alt.value(4), text="words:N")
+        mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
+        return labels(rows, "words:N", x=alt.value(4), y=self.y, mark=mark)
 
     def notes(self) -> list[str]:
         """Return what a reader must know about the data."""

@@ -26,7 +26,7 @@ from equipoise.model.observation_result import Effect, ObservationResult, Period
 
 HOW_TO_READ_EFFECTS = (
     "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
-    "the one among comparable rows; a placebo must lie on the line."
+    "the one among comparable {unit}. The interval of a placebo must reach the line."
 )
 _KINDS = ("naive", "comparable", "by time", "placebo")
 
@@ -42,7 +42,8 @@ class Estimate(Struct, frozen=True):
 
 def observed_figures(result: ObservationResult) -> Iterator[Figure]:
     """Draw the figures of ``equipoise observe``: the effects, then the balance."""
-    yield Figure("effects", HOW_TO_READ_EFFECTS, effects(result))
+    how_to_read = HOW_TO_READ_EFFECTS.replace("{unit}", result.question.unit)
+    yield Figure("effects", how_to_read, effects(result))
     balance = result.balance
     yield Figure(
         "balance",

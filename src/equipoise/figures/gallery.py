@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
+from equipoise.model.metrics import as_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence import SequencePoint
@@ -55,6 +57,7 @@ def gallery(
 
     if not document.conditions:
         return
+    document, sequences = _of_values(document, sequences)
     if primitives.are_primitives(document):
         for reported in PRIMITIVE_METRICS:
             rows = primitives.primitives(document, reported)
@@ -93,6 +96,27 @@ def gallery(
         normalised = scaling.size_normalised(document, factor)
         if normalised is not None:
             yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+
+
+def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:
+    """Return both with ratios of values where more of a metric is better, not of its cost."""
+    increasing = document.more_is_better
+    comparisons = tuple(
+        as_values(one) if one.metric in increasing else one for one in document.comparisons
+    )
+    control = document.control
+    if control is not None and control.comparison.metric in increasing:
+        control = replace(control, comparison=as_values(control.comparison))
+    if document.primary_metric in increasing:
+        sequences = {
+            candidate: tuple(map(_of_value, points)) for candidate, points in sequences.items()
+        }
+    return replace(document, comparisons=comparisons, control=control), sequences
+
+
+def _of_value(point: SequencePoint) -> SequencePoint:
+    low, high = inverse_interval((point.low, point.high))
+    return SequencePoint(point.block, 1.0 / point.ratio if point.ratio else None, low, high)
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:

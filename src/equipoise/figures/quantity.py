@@ -15,6 +15,7 @@ _RATES = tuple((divisor, f"{unit}/s") for divisor, unit in _BYTES)
 _COUNTS = ((1.0, "per s"),)
 _NAMES = {
     "wall_s": "time",
+    "call_s": "time of a call",
     "user_s": "user CPU time",
     "sys_s": "system CPU time",
     "cpu_s": "CPU time",

@@ -17,6 +17,7 @@ from equipoise.figures.building import (
     color_and_shape,
     count_axis,
     frame,
+    labels,
     layer,
     place_of,
     plain_scale,
@@ -34,8 +35,8 @@ from equipoise.stats.shift import ShiftFunction
 
 HOW_TO_READ_RATIOS = (
     "Each row is one comparison: the mark is the ratio, the bar its interval. Right of the dashed "
-    "line the candidate costs more; within the grey strip the difference is too small to matter. "
-    "The control compares the baseline with itself: a difference within its bar may be noise."
+    "line the candidate takes or has more; within the grey strip the difference is too small to "
+    "matter. The control is the baseline against itself: a difference within its bar may be noise."
 )
 HOW_TO_READ_METRICS = (
     "Each row is another metric of one comparison: the mark is the ratio, the bar its interval. "
@@ -331,7 +332,7 @@ def _draw(
     ends = [row.comparison.ratio_ci for row in shown]
     if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
         notes = [*notes, "A bar that reaches the edge goes on beyond it."]
-    labels = list(dict.fromkeys(row.label for row in shown))
+    names = list(dict.fromkeys(row.label for row in shown))
     kinds = list(dict.fromkeys(row.kind for row in shown))
     data: Rows = [
         {
@@ -345,19 +346,15 @@ def _draw(
         for row, (low, high) in zip(shown, ends, strict=True)
     ]
     x = axis.position(alt.X, subject)
-    y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=labels), axis=None)
+    y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=names), axis=None)
     places = [0 if kind == COMPARED else 5 for kind in kinds]
     legend = top_legend() if len(kinds) > 1 else None
     color, shape = color_and_shape("kind", kinds, places, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *_RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
-    name = alt.MarkDef(
-        "text", style="label", align="left", dy=-_LABEL_OFFSET, limit=alt.ExprRef("width - 8")
-    )
+    name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.landmarks(min_effect, x),
-        # Above its bar, not beside it: a command is longer than half a phone.
-        layer([{"label": label} for label in labels], name, x=alt.value(4), y=y, text="label:N"),
         layer(data, rule(3), x=x, x2="high:Q", **bars),
         layer(
             [row for row in data if row["ratio"] is not None],
@@ -366,13 +363,15 @@ def _draw(
             shape=shape,
             **bars,
         ),
+        # Above its bar, not beside it: a command is longer than half a phone.
+        *labels([{"label": one} for one in names], "label:N", x=alt.value(4), y=y, mark=name),
     ]
     return frame(
         layers,
         title=title,
         notes=notes,
         description=f"{title}. " + "; ".join(row.describe() for row in shown) + ".",
-        height=_ROW_HEIGHT * len(labels),
+        height=_ROW_HEIGHT * len(names),
     )
 
 

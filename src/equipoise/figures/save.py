@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.figures.theme import Theme, configuration
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import install_line
 
 if TYPE_CHECKING:
     import altair as alt
@@ -102,7 +103,7 @@ def require_figures() -> None:
     if missing:
         raise UnusableInput(
             f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
-            hint="pip install 'equipoise[report]'",
+            hint=install_line("equipoise[report]"),
         )
 
 

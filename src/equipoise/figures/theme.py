@@ -72,6 +72,13 @@ def configuration(theme: Theme) -> dict[str, Any]:
             "reference": {"color": muted, "strokeDash": [5, 3], "strokeWidth": 1.5},
             "negligible": {"color": muted, "fillOpacity": 0.13},
             "label": {"color": text, "fontSize": 13, "fontWeight": "bold"},
+            # What is behind a label keeps clear of its letters.
+            "label-ground": {
+                "color": BACKGROUND[theme],
+                "stroke": BACKGROUND[theme],
+                "strokeWidth": 6,
+                "strokeJoin": "round",
+            },
             "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
             "median-interval": {"color": text, "strokeWidth": 3},
         },

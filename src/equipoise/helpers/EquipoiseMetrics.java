@@ -26,15 +26,32 @@ public final class EquipoiseMetrics {
 
     /** The values of iterations, in order, and their mean as the metric of the trial. */
     public static void reportIterations(String metric, double[] values) {
+        reportIterations(metric, values, 0.0);
+    }
+
+    /**
+     * As above, with the smallest step that a value can make, in its unit; 0 if unknown. Seconds
+     * from System.nanoTime have steps of 1e-9.
+     */
+    public static void reportIterations(String metric, double[] values, double resolution) {
         StringBuilder lines = new StringBuilder();
         double sum = 0.0;
         for (int i = 0; i < values.length; i++) {
             sum += values[i];
             lines.append("{\"metric\": \"").append(metric).append("\", \"value\": ");
-            lines.append(values[i]).append(", \"iteration\": ").append(i + 1).append("}\n");
+            lines.append(values[i]).append(", \"iteration\": ").append(i + 1);
+            if (resolution > 0) {
+                lines.append(", \"resolution\": ").append(resolution);
+            }
+            lines.append("}\n");
         }
         append(lines.toString());
-        if (values.length > 0) {
+        if (values.length == 0) {
+            return;
+        }
+        if (resolution > 0) {
+            report(metric, sum / values.length, resolution / values.length);
+        } else {
             report(metric, sum / values.length);
         }
     }

@@ -5,6 +5,8 @@
     python -m equipoise.helpers.benchmark_tool go -- go test -bench .
 
 The mean of a benchmark goes to ``EQUIPOISE_METRICS`` as ``NAME time_s``: one process, one value.
+A program of Google Benchmark runs one benchmark a process, and reports ``time_s``, ``cpu_time_s``
+and the number of ``iterations`` that it chose.
 pytest reports by itself (`equipoise.helpers.pytest_plugin`).
 """
 
@@ -19,13 +21,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from equipoise.helpers.equipoise_metrics import VARIABLE, report
-from equipoise.interop.formats import criterion, go_bench, libtest
+from equipoise.interop.formats import criterion, go_bench, google_benchmark, libtest
 from equipoise.interop.reading import TIME, Process, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
 _NEWEST = "new"
 """Criterion's name of the run that it has just saved."""
+_GOOGLE_BENCHMARK = "google-benchmark"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -36,15 +39,19 @@ def main(arguments: Sequence[str]) -> None:
     SystemExit
         With one line: the tool failed, or what it said cannot be read.
     """
-    if len(arguments) < 3 or arguments[0] not in _READERS or arguments[1] != "--":
-        raise SystemExit(f"usage: benchmark_tool {'|'.join(_READERS)} -- COMMAND")
+    tools = (*_READERS, _GOOGLE_BENCHMARK)
+    if len(arguments) < 3 or arguments[0] not in tools or arguments[1] != "--":
+        raise SystemExit(f"usage: benchmark_tool {'|'.join(tools)} -- COMMAND")
     tool, command = arguments[0], arguments[2:]
     if tool == "cargo":
         _forget_earlier_runs()
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output")
-        _run(command, output)
         try:
+            if tool == _GOOGLE_BENCHMARK:
+                _run_google_benchmark(command, output)
+                return
+            _run(command, output)
             for process in _READERS[tool](output):
                 report(f"{process.benchmark} {TIME}", process.values[TIME], unit="s")
         except EquipoiseError as error:
@@ -61,6 +68,22 @@ def _run(command: Sequence[str], output: Path) -> None:
         # These tools say on standard output what went wrong.
         tail = output.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
         raise SystemExit(f"{tail}\n{command[0]} ended with status {status}")
+
+
+def _run_google_benchmark(command: Sequence[str], output: Path) -> None:
+    """Run the one benchmark that the command chooses; report its times and its iterations."""
+    # A file: the program itself may print, too.
+    saved = output.with_name("results.json")
+    _run((*command, f"--benchmark_out={saved}", "--benchmark_out_format=json"), output)
+    if not saved.exists():
+        raise SystemExit(f"{command[0]} wrote no results: it is not built on Google Benchmark")
+    reading = google_benchmark.FORMAT.read(read_within_bounds("its results", saved))
+    if reading.notes or not reading.processes:
+        raise SystemExit("; ".join(reading.notes) or "it measured nothing")
+    values = reading.processes[0].values
+    report(TIME, values[TIME], unit="s")
+    report("cpu_time_s", values["cpu_s"], unit="s")
+    report("iterations", values["iterations"])
 
 
 def _of_go(output: Path) -> Iterator[Process]:

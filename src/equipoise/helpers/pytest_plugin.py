@@ -62,7 +62,7 @@ class Benchmark:
         self._was_used = True
         result = function(*args, **kwargs)
         if os.environ.get(VARIABLE):
-            _report(self._name, _timed(lambda: function(*args, **kwargs)))
+            _report(self._name, *_timed(lambda: function(*args, **kwargs)))
         return result
 
 
@@ -112,8 +112,8 @@ def _modules_of(tree: Path) -> Iterator[str]:
             yield name
 
 
-def _timed(call: Callable[[], object]) -> list[float]:
-    """Return the seconds of one call, as the mean of each of several batches."""
+def _timed(call: Callable[[], object]) -> tuple[list[float], float]:
+    """Return the seconds of one call, as the mean of each of several batches, and their step."""
 
     def batch_s(calls: int) -> float:
         started = time.perf_counter()
@@ -124,13 +124,15 @@ def _timed(call: Callable[[], object]) -> list[float]:
     calls = 1
     while batch_s(calls) < BATCH_S and calls < 1 << 24:
         calls *= 2
-    return [batch_s(calls) / calls for _ in range(BATCHES)]
+    step_s = time.get_clock_info("perf_counter").resolution / calls
+    return [batch_s(calls) / calls for _ in range(BATCHES)], step_s
 
 
-def _report(name: str, seconds: list[float]) -> None:
+def _report(name: str, seconds: list[float], step_s: float) -> None:
     # Imported where it is used: most runs of pytest measure nothing.
     from equipoise.helpers.equipoise_metrics import report
 
     for number, batch_s in enumerate(seconds, start=1):
-        report(f"{name} time_s", batch_s, iteration=number, unit="s")
-    report(f"{name} time_s", sum(seconds) / len(seconds), unit="s")
+        report(f"{name} time_s", batch_s, iteration=number, unit="s", resolution=step_s)
+    mean_s = sum(seconds) / len(seconds)
+    report(f"{name} time_s", mean_s, unit="s", resolution=step_s / len(seconds))

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from equipoise.interop.reading import as_unicode
 from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import install_line
 from equipoise.model.result import ResultDocument, TrialRow
 from equipoise.model.safe_text import csv_text
 
@@ -107,7 +108,7 @@ def to_parquet(document: ResultDocument) -> bytes:
     except ImportError as error:
         raise UnusableInput(
             "Parquet needs pyarrow, which is not installed",
-            hint="pip install 'equipoise[matching]', or export to .csv or .json",
+            hint=f"{install_line('equipoise[matching]')}, or export to .csv or .json",
         ) from error
     types = {
         "text": pyarrow.string(),

@@ -91,6 +91,8 @@ def digest_of_commands(plan: Plan) -> bytes:
     answer the same question. An imported run is never the same as a campaign of our own.
     """
     runs = [_what_runs(condition) for condition in plan.conditions]
+    if plan.functions is not None:
+        return digest_of_text(to_text({"functions": plan.functions.digests}))
     # What another tool ran answers no question of ours, whatever its benchmarks are called.
     return digest_of_text(to_text(runs if plan.imported is None else {"imported": runs}))
 
@@ -349,8 +351,8 @@ def _unpacked(document: bytes, room: int) -> bytes:
 def _plan(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
-    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict,
-    and it asked for no ranking.
+    It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict;
+    it asked for no ranking and adjusted by nothing.
     """
     stored = from_text(text)
     if isinstance(stored, dict):
@@ -358,6 +360,7 @@ def _plan(text: str) -> Plan:
     match stored:
         case {"judgement": dict() as judgement}:
             judgement.setdefault("engine", FIRST_ENGINE)
+            judgement.setdefault("adjust_by", [])
     match stored:
         case {"stopping": dict() as stopping}:
             stopping.setdefault("min_seconds", 0.0)

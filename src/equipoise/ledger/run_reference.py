@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.record import FAILED
 
 
 def new_run_id(started_at: float) -> str:
@@ -30,7 +31,8 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        An id, the beginning of one that fits no other, or ``last``.
+        An id, the beginning of one that fits no other, or ``last``: the latest run, without those
+        that failed before the end of their first block if there is another one.
 
     Raises
     ------
@@ -39,7 +41,8 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     """
     numbers = _numbers(connection, path)
     if reference == LAST:
-        return max(numbers.values())
+        measured = set(numbers.values()) - _failed_at_once(connection)
+        return max(measured or numbers.values())
     if reference in numbers:
         return numbers[reference]
     candidates = [identifier for identifier in numbers if identifier.startswith(reference)]
@@ -61,6 +64,17 @@ def find_id(connection: sqlite3.Connection, path: Path, run_id: str) -> int:
             "`equipoise list runs` shows them all",
         )
     return numbers[run_id]
+
+
+def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
+    """Return the runs in which a condition failed before the first block was complete."""
+    # The second block is drawn when the first one is complete.
+    rows = connection.execute(
+        "SELECT run FROM sitting_end WHERE stopped_because = ? AND NOT EXISTS (SELECT * FROM draw "
+        "WHERE draw.run = sitting_end.run AND phase = 'measured' AND block > 1)",
+        (FAILED,),
+    )
+    return {int(run) for (run,) in rows}
 
 
 def _numbers(connection: sqlite3.Connection, path: Path) -> dict[str, int]:

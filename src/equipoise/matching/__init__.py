@@ -10,6 +10,7 @@
 - ``propensity``: the propensity score.
 - ``options``, ``units``: the checked options and data that the native engine reads.
 - ``frames``, ``formula``: covariates from data frames and formulae.
+- ``categories``: columns of words as indicators.
 - ``datasets``: LaLonde's data.
 
 Balance, propensity scores and the data sets need the extra ``equipoise[matching]``; they are

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     import polars
 
 
+NOTABLE_PERCENT = 5.0
+"""Standardized difference, in percent, below which a covariate is balanced well in any case."""
+WORSE_PERCENT = 1.0
+"""Growth of a standardized difference, in percentage points, that rounding and lots explain."""
+
+
 class Matched(Protocol):
     """A match as balance needs it: pairs of rows, counted from 0, and their weights."""
 
@@ -177,6 +183,15 @@ class SmallestP:
 
 
 @dataclass(frozen=True, slots=True)
+class Worsened:
+    """A variable whose standardized difference matching made larger; both are in percent."""
+
+    variable: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
 class Balance:
     """The balance of every covariate, in the order of ``variables``.
 
@@ -206,6 +221,20 @@ class Balance:
         """Return the balance of one variable before and after."""
         place = self._place(variable)
         return self.before[place], None if self.after is None else self.after[place]
+
+    def worsened(self) -> tuple[Worsened, ...]:
+        """Return the variables that matching made less alike, the worst first.
+
+        Their standardized difference grew by more than ``WORSE_PERCENT`` and is now above
+        ``NOTABLE_PERCENT``.
+        """
+        pairs = zip(self.variables, self.before, self.after or (), strict=False)
+        worsened = [
+            Worsened(name, before.sdiff, after.sdiff)
+            for name, before, after in pairs
+            if abs(after.sdiff) > max(NOTABLE_PERCENT, abs(before.sdiff) + WORSE_PERCENT)
+        ]
+        return tuple(sorted(worsened, key=lambda one: -abs(one.after)))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each variable before, and one after; what is unknown is ``None``."""

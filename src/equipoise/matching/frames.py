@@ -6,7 +6,8 @@ matrices. Rows are counted from 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -119,7 +120,9 @@ def numbers_of(column: Any, name: str) -> Floats:
             np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()]),
             name,
             "is no number",
-            "a formula makes numbers of a column of words: 'treat ~ column'",
+            "make a number of it first, such as days since a date"
+            if array.dtype.kind in "mM"
+            else "a formula makes numbers of a column of words: 'treat ~ column'",
         )
     numbers = np.asarray(array, dtype=np.float64)
     refuse_non_finite(numbers, name)
@@ -141,11 +144,40 @@ def treatment_of(table: Any, name: str) -> Truths:
     return treatment(numbers_of(column, name), name)
 
 
+def formula_columns(formula: str, columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """Return the columns that a formula names, each once; evaluate nothing of it.
+
+    Raises
+    ------
+    UnusableInput
+        It is no formula, or no formula that is evaluated.
+    """
+    with _errors_of_formula(formula):
+        return columns_in(formula, _text_columns(columns))
+
+
+@contextmanager
+def _errors_of_formula(formula: str) -> Iterator[None]:
+    """Report the errors of formulaic, pandas and Python as the user's."""
+    unreadable = require("formulaic.errors", "formulae").FormulaicError
+    try:
+        yield
+    except (unreadable, *_UNREADABLE) as error:
+        # What follows the first sentence draws the place, in colours.
+        fault = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
+        raise UnusableInput(
+            f"formula '{formula}': {fault}",
+            hint="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
+        ) from error
+
+
+def _text_columns(columns: Mapping[str, NDArray[Any]]) -> set[str]:
+    return {name for name, column in columns.items() if column.dtype.kind not in "biufmM"}
+
+
 def _from_formula(formula: str, data: Any) -> Covariates:
     formulaic = require("formulaic", "formulae")
     import pandas
-
-    unreadable = require("formulaic.errors", "formulae").FormulaicError
 
     columns = columns_of(data)
     if columns is None:
@@ -158,8 +190,8 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     )
     if "~" not in formula:
         raise no_treatment
-    try:
-        text = {name for name, column in columns.items() if column.dtype.kind not in "biufmM"}
+    with _errors_of_formula(formula):
+        text = _text_columns(columns)
         names = columns_in(formula, text)
         parsed = formulaic.Formula(formula)
         for name in names:
@@ -180,13 +212,6 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         with np.errstate(all="ignore"):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
-    except (unreadable, *_UNREADABLE) as error:
-        # What follows the first sentence draws the place, in colours.
-        fault = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
-        raise UnusableInput(
-            f"formula '{formula}': {fault}",
-            hint="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
-        ) from error
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
         raise UnusableInput(
             f"formula '{formula}': several parts", hint="write it without |: 'treat ~ age + educ'"
@@ -231,8 +256,20 @@ def _widest(column: NDArray[Any]) -> NDArray[Any]:
 
 def check_present(column: NDArray[Any], name: str) -> None:
     """Refuse a column of any kind with missing values."""
-    if column.dtype.kind == "f":
-        missing = np.isnan(column)
-    else:
-        missing = np.array([value is None or value != value for value in column.tolist()])
-    refuse_rows(missing, name, "is missing", LEAVE_OUT)
+    refuse_rows(missing_in(column), name, "is missing", LEAVE_OUT)
+
+
+def missing_in(column: NDArray[Any]) -> Truths:
+    """Return for each value of a column of any kind whether it is missing, shape (n,)."""
+    if column.dtype.kind in "biuSU":
+        return np.zeros(len(column), dtype=np.bool_)
+    if column.dtype.kind in "fcmM":
+        return np.asarray(column != column)
+    # The missing value of pandas is not even unequal to itself.
+    return np.array(
+        [
+            value is None or type(value).__name__ == "NAType" or bool(value != value)
+            for value in column.tolist()
+        ],
+        dtype=np.bool_,
+    )

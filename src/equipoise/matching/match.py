@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +39,9 @@ VARIANCE_NEIGHBORS = 2
 One variance of all units, R's default, gives intervals that are too narrow where the controls are
 noisier than the treated units (docs/matching.md).
 """
+
+_NORMAL = 1.959963984540054
+"""Standard errors from the estimate to the ends of a 95 % interval."""
 
 MANY_WITHOUT_NEIGHBORS = 0.1
 """Share of the units in pairs without a neighbour above which a report warns."""
@@ -242,6 +245,50 @@ class MatchResult:
     variance_neighbors: int | None
     n_without_neighbors: int
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of ``estimate``: ±1.96 errors; ``None`` without an error."""
+        error = self.se_standard if self.se is None else self.se
+        if self.estimate is None or error is None or not math.isfinite(error):
+            return None
+        return self.estimate - _NORMAL * error, self.estimate + _NORMAL * error
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each row of the input in the matched data, shape (rows,); 0 if unmatched."""
+        both = np.concatenate([self.treated_index, self.control_index])
+        sums = np.bincount(both, np.tile(self.weights, 2), self.rows)
+        return np.asarray(sums, dtype=np.float64)
+
+    @property
+    def effective_sizes(self) -> tuple[float, float]:
+        """Effective numbers of treated units and of controls.
+
+        (Σw)² / Σw² over the weights of the rows (Kish 1965): a control that serves ten pairs is one
+        control.
+        """
+        sizes = []
+        for index in (self.treated_index, self.control_index):
+            weights = np.bincount(index, self.weights)
+            # In units of the largest: the squares of tiny weights are 0.
+            weights = weights / (weights.max() or 1.0)
+            squares = float((weights**2).sum())
+            sizes.append(float(weights.sum()) ** 2 / squares if squares else 0.0)
+        return sizes[0], sizes[1]
+
+    def of_rows(self, numbers: Indices, rows: int) -> Self:
+        """Return the match with rows under the numbers that they have in a larger table.
+
+        Parameters
+        ----------
+        numbers
+            Number of each row of the input in the table, shape (n,).
+        rows
+            Number of rows of the table.
+        """
+        indices = ("treated_index", "control_index", "dropped_index")
+        return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)
+
     def facts(self) -> list[tuple[str, str]]:
         """Return the effect, its error and the numbers of units: names with their values."""
         numbers = {
@@ -251,14 +298,20 @@ class MatchResult:
             "t": self.t,
             "p-value": self.p_value,
         }
+        facts = [(name, f"{number:.5g}") for name, number in numbers.items() if number is not None]
+        if self.interval is not None:
+            ends = " to ".join(f"{end:.5g}" for end in self.interval)
+            facts.insert(1, ("95 % interval", ends))
+        treated, controls = self.effective_sizes
         return [
-            *((name, f"{number:.5g}") for name, number in numbers.items() if number is not None),
+            *facts,
             *self._variance_facts(),
             ("Estimand", self.estimand),
             ("Observations", f"{self.n}"),
             ("Treated", f"{self.n_treated}"),
             ("Matched observations", f"{self.n_weighted:.6g}"),
             ("Matched pairs (unweighted)", f"{len(self.weights)}"),
+            ("Effective sample size", f"{treated:.4g} treated, {controls:.4g} controls"),
             ("Dropped", f"{self.n_dropped}"),
         ]
 

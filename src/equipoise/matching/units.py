@@ -18,7 +18,7 @@ Truths = NDArray[np.bool_]
 
 MOST_NAMED_ROWS = 5
 """Rows that an error names; it counts the others."""
-LEAVE_OUT = "leave out these rows, or fill in their values first"
+LEAVE_OUT = "leave out these rows (of a table: --missing drop), or fill in their values first"
 """Hint of an error over missing values."""
 
 
@@ -102,8 +102,10 @@ def power_of_two(*arrays: Floats) -> float:
 
 
 def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
-    """Return the names of a frame's columns; without a frame ``x1``, ``x2``, …."""
+    """Return the names of a frame's or a mapping's columns; otherwise ``x1``, ``x2``, …."""
     columns = getattr(values, "column_names", getattr(values, "columns", None))
+    if isinstance(values, Mapping):
+        columns = list(values)
     if columns is not None and len(columns) == count:
         return tuple(str(name) for name in columns)
     return tuple(f"{letter}{place}" for place in range(1, count + 1))

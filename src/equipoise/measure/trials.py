@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 OUTPUT_ROOM = "output_room"
 """Key of the launcher's reason why the output of a trial had no room (crates/launcher)."""
+ITERATION_VARIABLE = "HYPERFINE_ITERATION"
+"""Number of the run, from 0, for a command or hook that mentions it; ``warmup-0`` in a warm-up."""
 _COVARIATES = ("cpu", "run_delay_s")
 """Covariates that the launcher reads."""
 
@@ -72,6 +74,9 @@ class TrialRunner:
         self._on_wait = on_wait
         self._now = now
         self._was_set_up: set[int] = set()
+        # Only for whoever asks for it: a variable more is another environment.
+        self._numbers_runs = any(map(_mentions_iteration, plan.conditions))
+        self._iteration: dict[str, str] = {}
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called.
@@ -96,6 +101,10 @@ class TrialRunner:
     def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> TrialReport:
         index = draw.order[place]
         condition = self._plan.conditions[index]
+        if self._numbers_runs:
+            number = draw.block - 1
+            warmup = "warmup-" if draw.phase == "warmup" else ""
+            self._iteration = {ITERATION_VARIABLE: f"{warmup}{number}"}
         if index not in self._was_set_up:
             self._was_set_up.add(index)
             self._run_hook("setup", condition)
@@ -174,6 +183,7 @@ class TrialRunner:
         """Return the complete environment of a process of a trial."""
         return {
             **self._environment,
+            **self._iteration,
             METRICS_VARIABLE: str(self._metrics_file.path),
             PADDING_VARIABLE: "x" * padding_bytes,
             **environment,
@@ -186,10 +196,15 @@ class TrialRunner:
                 option,
                 condition.name,
                 line,
-                {**self._environment, **condition.environment},
+                {**self._environment, **self._iteration, **condition.environment},
                 self._plan.measure.working_folder,
                 self._plan.measure.timeout_s,
             )
+
+
+def _mentions_iteration(condition: Condition) -> bool:
+    lines = (*condition.command, condition.hooks.prepare or "", condition.hooks.conclude or "")
+    return any(ITERATION_VARIABLE in line for line in lines)
 
 
 def in_layout(request: Request, layout: Layout) -> Request:

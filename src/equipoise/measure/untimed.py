@@ -59,19 +59,21 @@ def run_untimed(
     folder: str | None,
     timeout_s: float,
     errors: IO[bytes] | None = None,
+    output: IO[bytes] | None = None,
 ) -> int:
     """Run a command to its end; return its status, negative where a signal ended it.
 
-    ``environment`` is complete. Standard error goes to ``errors``; by default it is discarded. The
-    process group is ended if the command takes longer than ``timeout_s`` seconds
-    (`subprocess.TimeoutExpired`) or is interrupted. Raise `OSError` if it cannot be started.
+    ``environment`` is complete. Standard error goes to ``errors`` and standard output to
+    ``output``; by default they are discarded. The process group is ended if the command takes
+    longer than ``timeout_s`` seconds (`subprocess.TimeoutExpired`) or is interrupted. Raise
+    `OSError` if it cannot be started.
     """
     process = subprocess.Popen(
         command,
         env=dict(environment),
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL if output is None else output,
         stderr=subprocess.DEVNULL if errors is None else errors,
         start_new_session=True,
     )

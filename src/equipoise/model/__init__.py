@@ -6,6 +6,8 @@ study.py               a study: workload, factors, metrics, budget, and where it
 plan.py                a plan: conditions, how they are measured and judged; gates, experiments
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
 result.py              the result document, and several campaigns pooled
+adjustment.py          what costs may be adjusted by, and what an adjustment did
+functions.py           terms of a campaign of Python functions
 why.py                 causes of a gap, and what interventions showed
 observation_result.py  the result of ``equipoise observe``
 findings.py            tables and paragraphs of a built-in study

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from equipoise.model.errors import UnusableInput
@@ -13,6 +16,19 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars"]
+
+
+def install_line(package: str) -> str:
+    """Return the line that installs a package beside Equipoise, wherever Equipoise is installed.
+
+    pipx and ``uv tool`` give a program an environment of its own, which plain pip does not know.
+    """
+    prefix, package = Path(sys.prefix), shlex.quote(package)
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx runpip equipoise install {package}"
+    if (prefix / "uv-receipt.toml").is_file():
+        return f"uv pip install --python {shlex.quote(sys.executable)} {package}"
+    return f"pip install {package}"
 
 
 def require(package: str, purpose: str, extra: str = "matching") -> Any:
@@ -28,7 +44,7 @@ def require(package: str, purpose: str, extra: str = "matching") -> Any:
     except ImportError as error:
         raise UnusableInput(
             f"{purpose} need {package}, which is not installed",
-            hint=f"pip install 'equipoise[{extra}]'",
+            hint=install_line(f"equipoise[{extra}]"),
         ) from error
 
 
@@ -55,4 +71,4 @@ def frame_of(
 
         return pandas.DataFrame(rows)
     except ImportError as error:
-        raise UnusableInput(f"{library} is not installed", hint=f"pip install {library}") from error
+        raise UnusableInput(f"{library} is not installed", hint=install_line(library)) from error

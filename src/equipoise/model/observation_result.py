@@ -29,6 +29,8 @@ class ObservationQuestion(Struct, frozen=True):
     exact: tuple[str, ...]
     method: str
     seed: int
+    unit: str = "rows"
+    """What a row is, in the plural: ``rows``, ``runs``, or as the question says."""
 
 
 class RowCounts(Struct, frozen=True):

@@ -10,6 +10,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL, MOST_COVARIATES
+from equipoise.model.functions import FunctionsPlan
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
@@ -24,6 +27,10 @@ MOST_RANKED = 20
 grow with its square."""
 FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
+COMPARE_STUDY = "compare"
+"""The study of every campaign of `compare`."""
+COMMAND = "command"
+"""Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"
@@ -176,6 +183,8 @@ class Measure(Struct, frozen=True):
     washout: bool = False
     """Whether each condition runs twice in a row, and the second run counts."""
     ignore_failure: bool = False
+    ignored_exits: tuple[int, ...] = ()
+    """Exit statuses that alone are ignored; none for all."""
     vary_environment_size: bool = True
     """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
@@ -216,6 +225,8 @@ class Judgement(Struct, frozen=True):
     """Judged at the stop, with the false-discovery rate at alpha among them."""
     engine: int = LATEST_ENGINE
     """Version of the rules: a campaign keeps the one that it began with."""
+    adjust_by: tuple[str, ...] = COVARIATES_BEFORE_TRIAL
+    """Covariates that costs may be adjusted by: no program can move what is read before it."""
 
 
 class Plan(Struct, frozen=True):
@@ -247,21 +258,39 @@ class Plan(Struct, frozen=True):
     """The two revisions that it compares, if it is a gate."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
+    functions: FunctionsPlan | None = None
+    """What its processes do, if it compares Python functions."""
 
     @property
-    def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
-        """Groups of contrasts with one baseline: it is asked which condition of each is fastest."""
-        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
-        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
-            return ()
+    def groups(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Groups of contrasts with one baseline."""
         groups: dict[tuple[int, str | None], list[Contrast]] = {}
         for contrast in self.contrasts:
             groups.setdefault((contrast.baseline, contrast.factor), []).append(contrast)
-        return tuple(
-            tuple(group)
-            for group in groups.values()
-            if FEWEST_RANKED <= len(group) + 1 <= MOST_RANKED
+        return tuple(map(tuple, groups.values()))
+
+    @property
+    def ranked_groups(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Groups of contrasts of which it is asked which condition is the fastest."""
+        # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
+        if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
+            return ()
+        return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
+
+    @property
+    def adjust_by(self) -> tuple[str, ...]:
+        """Covariates that the conditions find alike, so that costs may be adjusted by them.
+
+        None where what belongs to a condition comes before the reading: a run of its own
+        (``--washout``), a server, or a hook, which also follows the trial before; and where
+        functions share a process.
+        """
+        moved = self.measure.washout or self.functions is not None
+        moved |= any(
+            one.server is not None or any((one.hooks.setup, one.hooks.prepare, one.hooks.conclude))
+            for one in self.conditions
         )
+        return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -269,6 +298,12 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def describes_one(self) -> bool:
+        """Whether it measures a single condition, which is described and compared with nothing."""
+        compares = self.contrasts or self.explains is not None or self.imported is not None
+        return not compares and len(self.described) == 1 and self.study != OS_STUDY
 
     @property
     def warmup_blocks(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -33,6 +34,33 @@ def significant(value: float, digits: int = 3) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}"
+
+
+def byte_rate(per_second: float) -> str:
+    """Return bytes a second with a decimal unit: ``2.1 GB/s``."""
+    return f"{byte_count(per_second)}/s"
+
+
+def rate(per_second: float) -> str:
+    """Return a number a second: ``2439/s``."""
+    return f"{significant(per_second)}/s"
+
+
+def metric_value(value: float, metric: str) -> str:
+    """Return a value with its unit, which is the end of the metric's name."""
+    show = metric_formatter(metric)
+    return significant(value, 4) if show is significant else show(value)
+
+
+def metric_formatter(metric: str) -> Callable[[float], str]:
+    """Return what formats a metric, whose unit is the end of its name."""
+    if metric.endswith("_bytes_per_s"):
+        return byte_rate
+    if metric.endswith("_per_s"):
+        return rate
+    if metric.endswith("_s"):
+        return duration
+    return byte_count if metric.endswith("_bytes") else significant
 
 
 def count(number: float) -> str:

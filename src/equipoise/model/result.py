@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from equipoise.model.adjustment import Adjustment
 from equipoise.model.findings import Findings
+from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
 from equipoise.model.plan import (
     FIRST_ENGINE,
@@ -134,6 +136,8 @@ class GateRow(Struct, frozen=True):
     """Interval that decides: each side of it stands for itself, at ``level``."""
     equivalence_level: float | None = None
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class GateResult(Struct, frozen=True):
@@ -191,6 +195,8 @@ class Drift(Struct, frozen=True):
 
     ratio: float | None
     ratio_ci: Interval
+    chance: float | None = None
+    """Chance of ranks as unequal as those of the two thirds, if trials were independent."""
 
 
 class Component(Struct, frozen=True):
@@ -310,6 +316,9 @@ class StatisticAnswer(Struct, frozen=True):
     ratio: float | None
     says: Literal["faster", "slower", "equivalent"]
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
+    certain: bool = False
+    """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
+    on order statistics of each condition; the minimum has none."""
 
 
 class TheseLayouts(Struct, frozen=True):
@@ -327,7 +336,7 @@ class RatioSegment(Struct, frozen=True):
     """Stretch of a campaign in which the ratio of a comparison kept its level."""
 
     first_block: int
-    """First complete block of the stretch, from 1."""
+    """Number of the first complete block of the stretch in which both conditions ran."""
     ratio: float
     """e to the mean of the log ratios within its blocks, extremes clipped."""
 
@@ -384,6 +393,24 @@ class Comparison(Struct, frozen=True):
     """Variance of the primary metric by level; null where trials are the only level."""
     in_these_layouts: TheseLayouts | None = None
     """Null where the verdict is not about layouts in general."""
+    adjusted_by: Adjustment | None = None
+    """Covariate that costs were adjusted by; null where none paid."""
+
+
+class TypicalValue(Struct, frozen=True):
+    """Typical value of the one condition of a campaign that compares nothing."""
+
+    condition: str
+    metric: str
+    median: float
+    """Trials that timed out count as slowest."""
+    median_ci: Interval
+    """Confidence sequence of the median: it holds after every trial at once, so at any stop."""
+    level: float
+    """1 minus the coverage of ``median_ci``."""
+    trials: int
+    scope: str
+    summary: str
 
 
 class SteadyComparison(Struct, frozen=True):
@@ -584,12 +611,19 @@ class ResultDocument(Struct, frozen=True):
     resolutions: dict[str, Resolved] = field(default_factory=dict)
     """Smallest step of each compared or reported metric, in its unit; absent where none is known,
     and the comparison inferred one from past values."""
+    functions: FunctionsPlan | None = None
+    """What each process did; null for a campaign that does not compare Python functions."""
+
+    typical: TypicalValue | None = None
+    """Typical value of the condition, if there is one alone; else null."""
 
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
         if self.imported is not None:
             return self.imported.metric
+        if self.typical is not None:
+            return self.typical.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
 
 

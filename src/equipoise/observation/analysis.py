@@ -112,6 +112,7 @@ def describe_question(question: Question, arms: Arms, source: str) -> Observatio
         question.exact,
         question.method,
         question.seed,
+        question.unit,
     )
 
 
@@ -157,7 +158,7 @@ def _describe(
         matched=None,
         clustering=clustering,
         matching=describe_matching(match),
-        about=scope_sentence(rows, rows - dropped, arms.candidate, arms.baseline),
+        about=scope_sentence(rows, rows - dropped, arms.candidate, arms.baseline, question.unit),
         dropped=matched.dropped_means(sample.covariates, treated),
         balance=matched.column_balance(),
         contributions=(),

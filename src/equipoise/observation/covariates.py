@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.frames import numbers_of
+from equipoise.matching.categories import MAX_CATEGORIES, numbers_or_indicators
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
@@ -18,12 +18,8 @@ from equipoise.observation.question import (
     Question,
     Values,
     column_of,
-    distinct_texts,
     row_count,
 )
-
-MAX_CATEGORIES = 20
-"""Largest number of distinct texts in a covariate: a column with more holds names, not kinds."""
 
 MEDIATORS = frozenset(
     {
@@ -83,7 +79,8 @@ def read_covariates(log: Log, question: Question) -> Covariates:
     columns: list[tuple[str, str, Values]] = []
     for name in question.matched_on:
         if name not in exact:
-            columns += _as_numbers(column_of(log, name, "--covariates"), name)
+            column = column_of(log, name, "--covariates")
+            columns += [(new, name, values) for new, values in numbers_or_indicators(column, name)]
     codes = [levels_of(column_of(log, name, "--exact"), name).astype(np.float64) for name in exact]
     empty = np.empty((row_count(log), 0))
     return Covariates(
@@ -139,23 +136,3 @@ def _is_usable(column: NDArray[Any]) -> bool:
     if column.dtype.kind not in "OUS" or not all(isinstance(value, str) for value in values):
         return False
     return 1 < len(set(values)) <= MAX_CATEGORIES
-
-
-def _as_numbers(column: NDArray[Any], name: str) -> list[tuple[str, str, Values]]:
-    """Return a column of numbers, or an indicator column for each text but the first."""
-    is_text = column.dtype.kind in "US" or (
-        column.dtype.kind == "O" and any(isinstance(value, str) for value in column[:1].tolist())
-    )
-    if not is_text:
-        return [(name, name, numbers_of(column, name))]
-    texts, code = distinct_texts(column, name)
-    if len(texts) > MAX_CATEGORIES:
-        raise UnusableInput(
-            f"{name}: {len(texts)} different texts are too many for a covariate",
-            hint=f"leave {name} out, or compare within each value: --exact {name}",
-        )
-    return [
-        (f"{name}={text}", name, (code == place).astype(np.float64))
-        for place, text in enumerate(texts)
-        if place
-    ]

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import astuple
 
+from equipoise.matching.categories import text_of
 from equipoise.matching.stratified import plain
 from equipoise.model.extras import require
 from equipoise.model.observation_result import Period
@@ -19,7 +20,7 @@ from equipoise.observation.effects import (
     to_effect,
 )
 from equipoise.observation.matching import BalancedMatch
-from equipoise.observation.question import Indices, Log, Values, text_of
+from equipoise.observation.question import Indices, Log, Values
 from equipoise.observation.sample import Sample
 
 MAX_PERIODS = 4

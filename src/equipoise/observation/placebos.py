@@ -15,11 +15,14 @@ from equipoise.observation.effects import EffectEstimate, estimate_effect, to_ef
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise.observation.question import Flags, Log, Question, Values
 from equipoise.observation.sample import Sample, Scales
+from equipoise.observation.wording import range_clause
 
 
 def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> Iterator[Placebo]:
     """Estimate the effect on every placebo outcome, then in the placebo period."""
-    names = sample.question.placebo_outcomes
+    names, unit, treatment = (
+        getattr(sample.question, field) for field in ("placebo_outcomes", "unit", "treatment")
+    )
     for name in names:
         effects = _scales(numbers_of(sample.log[name], name), sample.question).map(
             lambda values: estimate_effect(
@@ -36,10 +39,12 @@ def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> I
             name,
             effects,
             {
-                True: f"comparable rows differ in {name}, which the version cannot have changed: "
-                "a hidden factor differs",
-                False: f"comparable rows do not differ in {name}",
-                None: f"there are too few clusters for an interval of {name}",
+                True: f"comparable {unit} differ in {name} {{range}}, which {treatment} cannot "
+                f"have changed: something that was not measured differs too, and may be what "
+                "the answer shows",
+                False: f"comparable {unit} do not differ in {name} {{range}}, which {treatment} "
+                "cannot have changed: nothing speaks against the answer here",
+                None: f"{name} checks nothing: there are too few clusters for an interval",
             },
         )
     if sample.placebo_log is not None and sample.placebo_treated is not None:
@@ -71,10 +76,11 @@ def _placebo_period(log: Log, treated: Flags, question: Question, progress: Prog
         name,
         effects,
         {
-            True: f"an effect shows in {name}, where the version cannot have one: a hidden factor "
-            "differs",
-            False: f"no effect shows in {name}",
-            None: f"there are too few clusters for an interval in {name}",
+            True: f"an effect shows in {name} {{range}}, where {question.treatment} cannot have "
+            "one: something that was not measured differs too, and may be what the answer shows",
+            False: f"no effect shows in {name} {{range}}, where {question.treatment} cannot have "
+            "one: nothing speaks against the answer here",
+            None: f"{name} checks nothing: there are too few clusters for an interval",
         },
     )
 
@@ -88,6 +94,7 @@ def _scales(values: Values, question: Question) -> Scales[Values]:
 def _placebo(
     kind: str, name: str, effects: Scales[EffectEstimate], summaries: dict[bool | None, str]
 ) -> Placebo:
+    """Return the check; ``{range}`` in a summary stands for the interval of the effect."""
     estimates = effects.map(lambda effect: effect.estimate)
     interval = estimates.main.interval
     shows_effect = None if interval is None else not interval[0] <= 0.0 <= interval[1]
@@ -100,5 +107,5 @@ def _placebo(
         effect.difference,
         effect.difference_ci,
         shows_effect,
-        summaries[shows_effect],
+        summaries[shows_effect].replace("{range}", f"({range_clause(effect)})"),
     )

@@ -9,7 +9,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.stratified import levels_of, plain
 from equipoise.model.errors import UnusableInput
 
 Values = NDArray[np.float64]
@@ -25,7 +24,8 @@ class Question(Struct, frozen=True):
     Parameters
     ----------
     treatment, values
-        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values.
+        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values;
+        ``None`` where the column has two values of which one is the baseline by its name.
     outcome
         Column that the candidate may have changed: a cost.
     covariates
@@ -49,6 +49,8 @@ class Question(Struct, frozen=True):
         Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
         Whether the outcomes are known to have one unit.
+    unit
+        What a row is, in the plural and in the sentences of the answer: ``people``, ``builds``.
     seed
         Seed of every random draw.
     threads
@@ -56,7 +58,7 @@ class Question(Struct, frozen=True):
     """
 
     treatment: str
-    values: str
+    values: str | None
     outcome: str
     covariates: tuple[str, ...] | None = None
     exact: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Question(Struct, frozen=True):
     mediators: tuple[str, ...] = ()
     leave_others_out: bool = False
     one_unit: bool = False
+    unit: str = "rows"
     seed: int = 0
     threads: int | None = None
 
@@ -124,17 +127,3 @@ def row_count(log: Log) -> int:
 def select_rows(log: Log, rows: Flags) -> dict[str, NDArray[Any]]:
     """Return the same columns with only the selected rows."""
     return {name: column[rows] for name, column in log.items()}
-
-
-def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
-    """Return the distinct values as text, and for each row the position of its value."""
-    code = levels_of(column, name)
-    _, first = np.unique(code, return_index=True)
-    return [text_of(plain(value)) for value in column[first]], code
-
-
-def text_of(value: Any) -> str:
-    """Return a value as a user would type it."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)

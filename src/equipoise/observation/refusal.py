@@ -132,7 +132,7 @@ def answer_warnings(
             yield CampaignWarning(
                 f"placebo-{placebo.kind}",
                 placebo.summary,
-                "do not trust the answer until the hidden factor is a covariate",
+                "find what differs and make it a covariate; do not trust the answer before",
             )
     if chance_of_equality is not None and chance_of_equality < _UNLIKELY:
         yield CampaignWarning(

@@ -74,11 +74,12 @@ def robustness_of(fitted: Regression, effect: float) -> Robustness:
         why = "the regression over all rows has the opposite sign of the matched effect"
         return Robustness(None, None, None, f"unknown: {why}")
     summary = (
-        "to remove the effect, a hidden factor must explain "
-        f"{100.0 * fitted.robustness:.2g} % of the remaining variance of both version and outcome"
+        "something that was not measured would remove the whole effect if it explained "
+        f"{100.0 * fitted.robustness:.2g} % of the variance that the covariates leave, in the "
+        "outcome and in who has which version"
     )
     if fitted.strongest is not None and fitted.multiple is not None:
-        summary += f", or be {fitted.multiple:.2g} times as strong as {fitted.strongest}"
+        summary += f", or mattered {fitted.multiple:.2g} times as much as {fitted.strongest} does"
     return Robustness(fitted.robustness, fitted.strongest, fitted.multiple, summary)
 
 

@@ -39,11 +39,12 @@ def hidden_bias(
     pairs = matched.without_replacement(sample.treated)
     residual = effects.main.pair_effect.regressed.residual
     clusters = sample.clusters
+    version = f"{sample.question.treatment} {sample.arms.candidate}"
     if clusters is None:
-        unit, pair = "pairs", "a pair of rows"
+        unit, alike = "pairs", sample.question.unit
         differences = residual[pairs.treated_index] - residual[pairs.control_index]
     else:
-        unit, pair = "clusters", f"a pair of clusters ({clusters.by})"
+        unit, alike = "clusters", f"clusters ({clusters.by})"
         differences = cluster_differences(pairs, residual, clusters.code)
     bounds = []
     for gamma in GAMMAS:
@@ -52,18 +53,26 @@ def hidden_bias(
             low, high = (None if end is None else math.exp(end) for end in (low, high))
         bounds.append(GammaBound(gamma, low, high))
     gamma_needed = gamma_to_change(differences)
-    summary = _summary(gamma_needed, len(differences), unit, pair)
+    summary = _summary(gamma_needed, len(differences), unit, alike, version)
     return HiddenBias(unit, len(differences), tuple(bounds), gamma_needed, summary)
 
 
-def _summary(gamma: float | None, number: int, unit: str, pair: str) -> str:
+def _summary(gamma: float | None, number: int, unit: str, alike: str, version: str) -> str:
+    """Say what the bound means: the odds within a pair of ``alike`` to be of the ``version``."""
     if gamma is None:
-        return f"{number} {unit} show no effect, even without a hidden factor"
+        return (
+            f"with each row used once, {number} {unit} show no effect, even if nothing of weight "
+            "was left unmeasured"
+        )
+    unmeasured = f"something that was not measured made one of two comparable {alike}"
     if gamma >= MAX_GAMMA:
-        return f"multiplying the odds within {pair} by {gamma:.0f} would not change the answer"
+        return (
+            f"the answer holds even if {unmeasured} {gamma:.0f} times as likely as the other to "
+            f"have {version}"
+        )
     return (
-        f"a hidden factor that multiplies the odds within {pair} by less than {gamma:.3g} cannot "
-        "change the answer"
+        f"the answer holds unless {unmeasured} more than {gamma:.3g} times as likely as the other "
+        f"to have {version}"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.matching.categories import distinct_texts
 from equipoise.matching.frames import numbers_of
 from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
@@ -22,7 +23,6 @@ from equipoise.observation.question import (
     Values,
     check_question,
     column_of,
-    distinct_texts,
     row_count,
     select_rows,
 )
@@ -32,6 +32,12 @@ UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 _WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
 _NAMED = 6
 """Number of values that an error lists."""
+
+BASELINES = frozenset(
+    {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
+)
+"""Values that name the baseline where the question names no value."""
+_VERSION = re.compile(r"[vV]?\d+([.]\d+)*")
 
 _GAP = 30.0
 """Smallest factor between two neighbouring values that noise does not explain."""
@@ -145,7 +151,10 @@ def read_arms(log: Log, question: Question) -> Arms:
     """Read which rows ran the candidate and which the baseline."""
     name = question.treatment
     values, code = distinct_texts(column_of(log, name, "--treatment"), name)
-    arms = _split_values(question.values, values, f"{name} has {_listed(values)}")
+    if question.values is None:
+        arms = _named_arms(name, values)
+    else:
+        arms = _split_values(question.values, values, f"{name} has {_listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
             f"{name} has {len(values)} values: {_listed(values)}; the question names two",
@@ -214,6 +223,27 @@ def _unit_step(values: Values) -> tuple[float, Values, Values] | None:
         if step / _STEP_TOLERANCE < factor < step * _STEP_TOLERANCE:
             return step, low, high
     return None
+
+
+def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
+    """Return candidate and baseline of two values: two versions, or one is a known baseline."""
+    if len(values) != 2:
+        raise UnusableInput(
+            f"{name} has {_listed(values)}: which two are to be compared is open",
+            hint=f"name them: --treatment {name}=CANDIDATE:BASELINE",
+        )
+    first, second = values
+    if all(_VERSION.fullmatch(value) for value in values):
+        numbers = [[int(part) for part in re.findall(r"\d+", value)] for value in values]
+        if numbers[0] != numbers[1]:
+            return (second, first) if numbers[0] < numbers[1] else (first, second)
+    is_baseline = [value.strip().lower() in BASELINES for value in values]
+    if is_baseline[0] == is_baseline[1]:
+        raise UnusableInput(
+            f"{name} has {first} and {second}: which of them is the baseline is open",
+            hint=f"say it: --treatment {name}={second}:{first} compares {second} with {first}",
+        )
+    return (second, first) if is_baseline[0] else (first, second)
 
 
 def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:

@@ -138,7 +138,9 @@ def observe_strata(
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_scope(outcomes, matched_rows, candidate_rows, arms.candidate, arms.baseline),
+        about=_scope(
+            outcomes, matched_rows, candidate_rows, arms.candidate, arms.baseline, question.unit
+        ),
         dropped=_dropped(judged),
         balance=_balance(judged),
         contributions=(),
@@ -362,6 +364,7 @@ def _scope(
     candidate_rows: int,
     candidate: str,
     baseline: str,
+    unit: str,
 ) -> str:
     """Return the candidate rows that the answer is about, and why others are not."""
     reasons = "; ".join(
@@ -369,7 +372,7 @@ def _scope(
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(candidate_rows, matched_rows, candidate, baseline)
+    scope = scope_sentence(candidate_rows, matched_rows, candidate, baseline, unit)
     if matched_rows == candidate_rows:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")

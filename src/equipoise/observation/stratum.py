@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.matching.categories import distinct_texts
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import (
@@ -31,7 +32,6 @@ from equipoise.observation.question import (
     Indices,
     Log,
     Question,
-    distinct_texts,
     select_rows,
 )
 from equipoise.observation.refusal import unbalanced_clause

@@ -35,8 +35,8 @@ def answer_sentences(
     Without ``hidden_bias`` the strength of a hidden factor is left out.
     """
     sentences = [
-        f"Without matching, the log suggests that {effect_clause(naive, question)}.",
-        f"Among comparable rows, {matched_clause(matched, question)}"
+        f"Without matching, {_table(question)} suggests that {effect_clause(naive, question)}.",
+        f"Among comparable {question.unit}, {matched_clause(matched, question)}"
         f"{reason_clause(naive, matched, contributions)}.",
     ]
     if hidden_bias is not None and excludes_zero(matched):
@@ -47,9 +47,14 @@ def answer_sentences(
 def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Refusal) -> str:
     """Return the naive difference, and the reason why it is no answer."""
     return (
-        f"Without matching, the log suggests that {effect_clause(naive, question)}. No answer can "
-        f"be given: {refusal.summary}."
+        f"Without matching, {_table(question)} suggests that {effect_clause(naive, question)}. "
+        f"No answer can be given: {refusal.summary}."
     )
+
+
+def _table(question: ObservationQuestion) -> str:
+    """Return what the rows are of: a log of runs, or a table of something else."""
+    return "the log" if question.unit in ("rows", "runs") else "the table"
 
 
 def effect_clause(effect: Effect, question: ObservationQuestion) -> str:
@@ -132,14 +137,29 @@ def hidden_factor_sentence(hidden_bias: HiddenBias, question: ObservationQuestio
     return f"A hidden factor would have to {change} to change this."
 
 
-def scope_sentence(rows: int, matched: int, candidate: str, baseline: str) -> str:
-    """Return which of the candidate's ``rows`` the answer is about: the ``matched`` ones."""
+def scope_sentence(
+    rows: int, matched: int, candidate: str, baseline: str, unit: str = "rows"
+) -> str:
+    """Return which of the candidate's ``rows`` the answer is about: the ``matched`` ones.
+
+    ``unit`` is what a row is, in the plural.
+    """
     if matched == rows:
-        return f"the {rows:,} rows of {candidate}"
+        return f"the {rows:,} {unit} of {candidate}"
+    nothing = "no comparable row" if unit == "rows" else "nothing comparable among the " + unit
     return (
-        f"{matched:,} of the {rows:,} rows of {candidate}; the other {rows - matched:,} have no "
-        f"comparable row of {baseline}"
+        f"{matched:,} of the {rows:,} {unit} of {candidate}; the other {rows - matched:,} have "
+        f"{nothing} of {baseline}"
     )
+
+
+def range_clause(effect: Effect) -> str:
+    """Return the 95 % interval of an effect, each end with its sign."""
+    is_ratio = effect.ratio is not None
+    interval = effect.ratio_ci if is_ratio else effect.difference_ci
+    if interval is None:
+        return "interval unknown"
+    return f"95 % interval {' to '.join(_signed(end, is_ratio=is_ratio) for end in interval)}"
 
 
 def excludes_zero(effect: Effect) -> bool:

@@ -185,6 +185,8 @@ class Figures(Struct, frozen=True):
     kind: ClassVar[str] = "figures"
     draw: Callable[[], Iterable[Figure]]
     title: str = "Figures"
+    not_on_paper: frozenset[str] = frozenset()
+    """Kinds of figures that paper leaves out; the page has them."""
     forms: Forms = PAGE
 
 
@@ -207,9 +209,9 @@ class Strip(Struct, frozen=True):
     open_low: bool
     open_high: bool
     estimate: float | None
-    names_low: bool
-    names_high: bool
-    """Whether there is room for a word at the end of the line beside that of no difference."""
+    name_low: str
+    name_high: str
+    """Words at the ends of the line; empty where there is no room beside that of no difference."""
     description: str
 
 
@@ -267,6 +269,8 @@ class Section(Struct, frozen=True):
     parts: tuple[Part, ...]
     folded: bool = False
     """Whether a page shows the parts only when the reader opens them."""
+    on_paper: bool = True
+    """Whether the section is printed."""
     forms: Forms = EVERYWHERE
 
 
@@ -285,6 +289,17 @@ Part = (
 )
 
 
+class Origin(Struct, frozen=True):
+    """Where a result comes from, which a page says before its answer."""
+
+    question: str
+    command: str
+    """Command line that asks it again."""
+    when: str = ""
+    """Empty where it is not known yet."""
+    machine: str = ""
+
+
 class Document(Struct, frozen=True):
     """One result of any kind, ready for every form."""
 
@@ -295,6 +310,7 @@ class Document(Struct, frozen=True):
     parts: tuple[Part, ...]
     numbers: tuple[dict[str, Number], ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
+    origin: Origin | None = None
 
 
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:

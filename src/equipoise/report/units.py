@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from equipoise.model.interval import Interval
 from equipoise.model.quantities import amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
+from equipoise.model.quantities import metric_formatter as metric_formatter
+from equipoise.model.quantities import metric_value as metric_value
 from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
 
@@ -27,37 +28,61 @@ def waiting_time(seconds: float) -> str:
     return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
 
 
-def byte_rate(per_second: float) -> str:
-    """Return bytes a second with a decimal unit: ``2.1 GB/s``."""
-    return f"{byte_count(per_second)}/s"
-
-
-def rate(per_second: float) -> str:
-    """Return a number a second: ``2439/s``."""
-    return f"{significant(per_second)}/s"
-
-
-def metric_value(value: float, metric: str) -> str:
-    """Return a value with its unit, which is the end of the metric's name."""
-    show = metric_formatter(metric)
-    return significant(value, 4) if show is significant else show(value)
-
-
-def metric_formatter(metric: str) -> Callable[[float], str]:
-    """Return what formats a metric, whose unit is the end of its name."""
-    if metric.endswith("_bytes_per_s"):
-        return byte_rate
-    if metric.endswith("_per_s"):
-        return rate
-    if metric.endswith("_s"):
-        return duration
-    return byte_count if metric.endswith("_bytes") else significant
-
-
 def percent_change(ratio: float) -> str:
     """Return a ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
-    if ratio >= _BIG_FACTOR:
-        return times(ratio)
+    return times(ratio) if ratio >= _BIG_FACTOR else _percent(ratio)
+
+
+def in_one_unit(*ratios: float | None, unknown: str = "unlimited") -> tuple[str, ...]:
+    """Return ratios that are read together: all as changes in percent, or all as factors."""
+    largest = max((one for one in ratios if one is not None), default=1.0)
+    show = times if largest >= _BIG_FACTOR else _percent
+    return tuple(unknown if one is None else show(one) for one in ratios)
+
+
+def estimate_and_interval(
+    ratio: float | None,
+    interval: Interval,
+    *,
+    unknown: str = "not known yet",
+    unlimited: str = "still unlimited",
+) -> tuple[str, str]:
+    """Return an estimate and its interval in one unit.
+
+    Parameters
+    ----------
+    unknown, unlimited
+        What stands for an estimate that is not known, and for an interval without any end.
+    """
+    estimate, *ends = in_one_unit(ratio, *interval)
+    known = interval != (None, None)
+    return unknown if ratio is None else estimate, " to ".join(ends) if known else unlimited
+
+
+def with_coverage(interval: str, level: float, alpha: float, kind: str = "interval") -> str:
+    """Return an interval with its coverage, as people read one.
+
+    Parameters
+    ----------
+    level, alpha
+        1 minus the coverage of the interval by itself, and of all that share alpha with it.
+    """
+    if is_shared(level, alpha):
+        return f"{kind} {interval} ({percentage(1.0 - alpha)} over the comparisons reported)"
+    return f"{percentage(1.0 - level)} {kind} {interval}"
+
+
+def is_shared(level: float, alpha: float) -> bool:
+    """Return whether a level is a part of the alpha that several comparisons share."""
+    return level < alpha and not math.isclose(level, alpha)
+
+
+def percentage(share: float) -> str:
+    """Return a share in percent: ``95 %``."""
+    return f"{100.0 * share:.4g} %"
+
+
+def _percent(ratio: float) -> str:
     change = 100.0 * (ratio - 1.0)
     size = round(abs(change), 2)
     decimals = 0 if size >= 100 else 1 if size >= 10 else 2
@@ -75,18 +100,14 @@ def change_text(ratio: float | None, unknown: str) -> str:
 
 
 def interval_text(interval: Interval, unlimited: str = "unlimited to unlimited") -> str:
-    """Return an interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``.
+    """Return an interval of ratios, both ends in one unit: ``+1.20 % to +5.03 %``.
 
     Parameters
     ----------
     unlimited
         What stands for an interval without any end.
     """
-    low, high = interval
-    if low is None and high is None:
-        return unlimited
-    manner = times if (high if high is not None else low or 0.0) >= _BIG_FACTOR else percent_change
-    return " to ".join("unlimited" if end is None else manner(end) for end in interval)
+    return unlimited if interval == (None, None) else " to ".join(in_one_unit(*interval))
 
 
 def times(ratio: float) -> str:
@@ -113,10 +134,8 @@ def spread_text(summary: MetricSummary) -> str:
 
 
 def ratio_interval(interval: Interval) -> str:
-    """Return an interval of ratios as changes; an open end is unlimited."""
-    if interval == (None, None):
-        return "still unlimited"
-    return " to ".join(change_text(end, "unlimited") for end in interval)
+    """Return an interval of ratios, both ends in one unit; an open end is unlimited."""
+    return interval_text(interval, "still unlimited")
 
 
 def capitalized(sentence: str) -> str:

@@ -7,9 +7,10 @@ What it reports of each benchmark is a metric of that trial, and its repetitions
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,25 @@ READER = "equipoise.helpers.benchmark_tool"
 """Module that runs a benchmark tool and writes what the tool reports to ``EQUIPOISE_METRICS``."""
 
 
+class Listing(Struct, frozen=True):
+    """How a program prints the names of its benchmarks, and runs one of them."""
+
+    option: str
+    """Makes the program print one name a line, of those that its other options choose."""
+    only: Callable[[str], str]
+    """Return the option that chooses the benchmark of a name, whatever was chosen before."""
+    none: str
+    """Option that chooses no benchmark: what is printed with it is no name."""
+    duration: str
+    """Option of how long a benchmark repeats its loop, unless the command has it."""
+
+    def run_of(self, name: str, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command that runs one benchmark of the program of a command."""
+        option = self.duration.partition("=")[0]
+        durations = () if any(word.startswith(option) for word in command) else (self.duration,)
+        return (*command, *durations, self.only(name))
+
+
 class BenchmarkTool(Struct, frozen=True):
     """A language's benchmark tool.
 
@@ -113,16 +133,26 @@ class BenchmarkTool(Struct, frozen=True):
     """
 
     name: str
-    command: tuple[str, ...]
-    """Default command."""
+    command: tuple[str, ...] = ()
+    """Default command; empty if the user has to name a program."""
     build: str | None = None
     """Default line for a shell that builds the benchmarks."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    listing: Listing | None = None
+    """If given, each benchmark runs in processes of its own and reports the metric ``time_s``."""
 
     def reading(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command that runs a benchmark command and reads its results."""
         # -P: no module of the repository stands in for one of ours.
         return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
+
+
+_SPECIAL = re.compile(r"[.\[\\()*+?{|^$]")
+"""What POSIX takes for more than itself in an extended regular expression."""
+
+
+def _google_benchmark_named(name: str) -> str:
+    return "--benchmark_filter=^" + _SPECIAL.sub(r"\\\g<0>", name) + "$"
 
 
 TOOLS = {
@@ -144,6 +174,16 @@ TOOLS = {
             "pytest",
             command=("pytest", "-q", "-p", "no:cacheprovider"),
             environment={"EQUIPOISE_GATE_TREE": "{tree}", "EQUIPOISE_GATE_INSTEAD_OF": "{own}"},
+        ),
+        BenchmarkTool(
+            "google-benchmark",
+            listing=Listing(
+                "--benchmark_list_tests",
+                only=_google_benchmark_named,
+                none=_google_benchmark_named(""),
+                # The library's own is 0.5 s.
+                duration="--benchmark_min_time=0.05",
+            ),
         ),
     )
 }

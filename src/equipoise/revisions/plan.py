@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
+from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
@@ -34,10 +37,11 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
+from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
 from equipoise.revisions.checkout import SIDES, Repository, check_out, without_git_variables
 
 TIMEOUT_S = 600.0
+_MOST_LISTED_BYTES = 1 << 20
 
 
 class GateRequest(Struct, frozen=True):
@@ -142,13 +146,14 @@ def gate_plan(
         A benchmark failed when it was run to see what it reports.
     """
     limits, tool = request.limits, request.tool
-    conditions, contrasts = conditions_of_gate(
-        request.benchmarks, pair, native_programs(), own_environment(), tool
-    )
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
+    benchmarks, unlisted = _benchmarks(request, pair, timeout_s)
+    conditions, contrasts = conditions_of_gate(
+        benchmarks, pair, native_programs(), own_environment(), tool
+    )
     metrics, warnings = _metrics(request, conditions, scratch, timeout_s)
-    # A tool's benchmarks have just run once, to see what they report.
-    default_warmup = 1 if tool is None else 0
+    # The benchmarks of a tool without a listing have just run once, to see what they report.
+    default_warmup = 1 if tool is None or tool.listing is not None else 0
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -170,7 +175,99 @@ def gate_plan(
             request.command_line,
         ),
     )
-    return plan, warnings
+    return plan, (*unlisted, *warnings)
+
+
+def _benchmarks(
+    request: GateRequest, pair: Pair, timeout_s: float
+) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
+    """Return each benchmark that the programs of both revisions list; without a listing, as given.
+
+    Warnings name the benchmarks that only one revision has.
+    """
+    tool = request.tool
+    if tool is None or tool.listing is None:
+        return request.benchmarks, ()
+    conditions, contrasts = conditions_of_gate(
+        request.benchmarks, pair, native_programs(), own_environment()
+    )
+    benchmarks: list[Benchmark] = []
+    warnings: list[CampaignWarning] = []
+    for program, contrast in zip(request.benchmarks, contrasts, strict=True):
+        names, only_one = _in_both(
+            tool.name,
+            *(
+                _names_listed(conditions[side], tool.name, tool.listing, timeout_s)
+                for side in (contrast.baseline, contrast.candidate)
+            ),
+        )
+        prefix = f"{program.name}: " if len(request.benchmarks) > 1 else ""
+        benchmarks += (
+            Benchmark(prefix + name, tool.listing.run_of(name, program.command)) for name in names
+        )
+        warnings += only_one
+    return tuple(benchmarks), tuple(warnings)
+
+
+def _names_listed(
+    condition: Condition, kind: str, listing: Listing, timeout_s: float
+) -> tuple[str, ...]:
+    """Return the names of the benchmarks that the program of a condition lists."""
+
+    def printed(*options: str) -> list[str]:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            command = (*condition.command, *options)
+            folder = condition.process.working_folder
+            try:
+                status = run_untimed(command, own_environment(), folder, timeout_s, errors, output)
+            except subprocess.TimeoutExpired:
+                raise _no_program_of(kind, condition, f"it ran for {timeout_s:g} s") from None
+            except OSError as error:
+                raise _no_program_of(kind, condition, error.strerror) from None
+            said = tail(errors.fileno())
+            if status != 0:
+                problem = f"{describe_status(status)}{stderr_suffix(said)}"
+                raise _no_program_of(kind, condition, problem)
+            output.seek(0)
+            text = output.read(_MOST_LISTED_BYTES).decode("utf-8", "replace")
+        return [line for line in text.splitlines() if line and line.isprintable()]
+
+    # A program may print something of its own, whichever benchmarks are chosen.
+    others = {*printed(listing.option, listing.none)}
+    names = tuple(dict.fromkeys(one for one in printed(listing.option) if one not in others))
+    if not names:
+        raise _no_program_of(kind, condition, f"with {listing.option} it lists no benchmark")
+    return names
+
+
+def _no_program_of(kind: str, condition: Condition, problem: str | None) -> UnusableInput:
+    return UnusableInput(
+        f"{condition.name}: {os.path.basename(condition.command[0])} is no program of {kind}, "
+        f"or its options choose no benchmark: {problem}",
+        hint=f"leave --kind {kind} out to time the whole program; else check its options",
+    )
+
+
+def _in_both(
+    kind: str, baseline: Sequence[str], candidate: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Return the benchmarks that both revisions have, and a warning of each other one."""
+    both = tuple(dict.fromkeys(name for name in baseline if name in candidate))
+    if not both:
+        raise UnusableInput(
+            f"the two revisions have no benchmark of {kind} in common",
+            hint="see docs/gate.md for what Equipoise reads of it",
+        )
+    roles = {**dict.fromkeys(baseline, "baseline"), **dict.fromkeys(candidate, "candidate")}
+    return both, tuple(
+        CampaignWarning(
+            "only_in_one_revision",
+            f"{name} is only in the {role}, and was not compared",
+            "compare it once both revisions have it",
+        )
+        for name, role in roles.items()
+        if name not in both
+    )
 
 
 def _metrics(
@@ -181,31 +278,19 @@ def _metrics(
         return request.metrics, ()
     if request.tool is None:
         return (PRIMARY_METRIC,), ()
+    if request.tool.listing is not None:
+        return (BENCHMARK_SUFFIX.strip(),), ()
     # The one benchmark command of a tool; it runs once in each revision.
     baseline, candidate = (
         [
-            reported.metric
+            reported.metric.removesuffix(BENCHMARK_SUFFIX)
             for reported in metrics_reported(condition, own_environment(), scratch, timeout_s)
             if reported.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
     )
-    both = tuple(dict.fromkeys(metric for metric in baseline if metric in candidate))
-    if not both:
-        raise UnusableInput(
-            f"the two revisions have no benchmark of {request.tool.name} in common",
-            hint="see docs/gate.md for what Equipoise reads of it",
-        )
-    roles = {**dict.fromkeys(baseline, "baseline"), **dict.fromkeys(candidate, "candidate")}
-    return both, tuple(
-        CampaignWarning(
-            "only_in_one_revision",
-            f"{metric.removesuffix(BENCHMARK_SUFFIX)} is only in the {role}, and was not compared",
-            "compare it once both revisions have it",
-        )
-        for metric, role in roles.items()
-        if metric not in both
-    )
+    names, warnings = _in_both(request.tool.name, baseline, candidate)
+    return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
 
 
 def conditions_of_gate(

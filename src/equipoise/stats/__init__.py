@@ -16,6 +16,7 @@ Description of a campaign:
 - ``describe``: one condition's costs; ``means``: the ratio of means.
 - ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
 - ``modes``: several distinct times of one program; ``single_shapes``: one peak as the rival.
+- ``waiting``: whether most of a difference in time is waiting for a processor.
 - ``companions``: what a mode or an amount goes with; ``rank_correlation``: two columns of ranks.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series; ``warm_up``: the state of each trial's iterations.

@@ -112,11 +112,16 @@ def states(values: FloatArray) -> tuple[State, ...]:
     return tuple(State(int(begins[one.begin]), one.level) for one in merged)
 
 
-def ratio_segments(blocks: PairedBlocks) -> tuple[RatioSegment, ...]:
+def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegment, ...]:
     """Return the stretches in which the ratio of two conditions kept its level.
 
     The change-points of the block differences; blocks with a timeout are left out, and over
     ``MOST_VALUES`` blocks medians of consecutive differences are used.
+
+    Parameters
+    ----------
+    numbers
+        Shape (n,): the number in its campaign of each of the n blocks.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def ratio_segments(blocks: PairedBlocks) -> tuple[RatioSegment, ...]:
         return ()
     medians, begins = thinned(differences[places])
     return tuple(
-        RatioSegment(int(places[begins[one.begin]]) + 1, math.exp(one.level))
+        RatioSegment(int(numbers[places[begins[one.begin]]]), math.exp(one.level))
         for one in find_changes(medians).segments
     )
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
@@ -82,13 +86,75 @@ def median_interval(ordered: FloatArray, level: float) -> Interval:
     distribution (David and Nagaraja 2003, §7.1). ``None`` for both where even the extremes do not
     cover: under 6 values at level 0.05.
     """
+    interval = quantile_interval(ordered, 0.5, level)
+    return (None, None) if None in interval else interval
+
+
+def quantile_interval(ordered: FloatArray, quantile: float, level: float) -> Interval:
+    """Return two order statistics between which a quantile lies, by the binomial law.
+
+    Each side is exact at level/2 for any continuous distribution (David and Nagaraja 2003, §7.1);
+    ``None`` where even the extreme does not cover.
+
+    Parameters
+    ----------
+    ordered
+        Shape (n,), ascending.
+    quantile
+        Above 0 and below 1.
+    """
     count = len(ordered)
     log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
-    log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1] - count * np.log(2.0)
-    below = int(np.searchsorted(np.cumsum(np.exp(log_chances)), level / 2.0, side="right"))
+    below = np.arange(count + 1)
+    log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1]
+    log_chances += below * np.log(quantile) + (count - below) * np.log(1.0 - quantile)
+    chances = np.exp(log_chances)
+    low, high = (
+        int(np.searchsorted(np.cumsum(side), level / 2.0, side="right"))
+        for side in (chances, chances[::-1])
+    )
+    return (
+        float(ordered[low - 1]) if low else None,
+        float(ordered[count - high]) if high else None,
+    )
+
+
+def median_at_any_stop(ordered: Sequence[float] | FloatArray, level: float) -> Interval:
+    """Return the k-th smallest and the k-th largest value, a confidence sequence of the median.
+
+    It covers after every value at once, so at a stop that looks at the values. The number s of n
+    values below the median is binomial(n, ½); a median is excluded where the mixture over
+    beta(½, ½) of likelihood ratios, B(s + ½, n - s + ½) 2^n / B(½, ½), reaches 1 / level (Robbins
+    1970; for quantiles Howard and Ramdas 2022). It holds if each value lies below the median with
+    probability ½ whatever came before it; ``None`` for both under 7 values at level 0.05.
+
+    Parameters
+    ----------
+    ordered
+        Shape (n,): the values so far, from the smallest up; +inf for one that has none.
+    level
+        1 minus the coverage.
+    """
+    count = len(ordered)
+    # Convex in s: the excluded numbers stand at both ends.
+    numbers = range(count // 2 + 1)
+    below = bisect_left(numbers, True, key=lambda s: not _is_excluded(s, count, level))
     if below == 0:
         return (None, None)
-    return (float(ordered[below - 1]), float(ordered[count - below]))
+    low, high = float(ordered[below - 1]), float(ordered[count - below])
+    return (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
+
+
+def _is_excluded(below: int, count: int, level: float) -> bool:
+    """Return whether a median with so many of the values below it is excluded."""
+    log_mixture = (
+        math.lgamma(below + 0.5)
+        + math.lgamma(count - below + 0.5)
+        - math.lgamma(count + 1.0)
+        - math.log(math.pi)
+        + count * math.log(2.0)
+    )
+    return log_mixture >= -math.log(level)
 
 
 def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
@@ -96,7 +162,8 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
 
     Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
     first reduced to 100 medians of consecutive trials. ``None`` under 6 trials or over a median of
-    0.
+    0. ``chance`` is from the ranks of both thirds (Mann and Whitney 1947, normal approximation with
+    ties).
     """
     third = len(values) // 3
     if len(values) < LEAST_TRIALS_FOR_DRIFT:
@@ -111,7 +178,21 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
     ratio = float(np.median(last) / np.median(first))
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
-    return Drift(ratio=ratio, ratio_ci=percentile_interval(last_medians / first_medians, level))
+    interval = percentile_interval(last_medians / first_medians, level)
+    return Drift(ratio, interval, _chance_of_ranks(values[:third], values[-third:]))
+
+
+def _chance_of_ranks(first: FloatArray, last: FloatArray) -> float:
+    """Return the two-sided chance of rank sums as unequal as these among independent trials."""
+    count = len(first)
+    ranks = shared_ranks(np.concatenate([first, last]))
+    # The variance of the ranks themselves allows for ties.
+    spread = count * math.sqrt(float(np.var(ranks, ddof=1)) / (2.0 * count))
+    if spread == 0.0:
+        return 1.0
+    # With Yates's correction for whole ranks.
+    distance = max(0.0, abs(float(np.sum(ranks[:count]) - count * np.mean(ranks))) - 0.5)
+    return math.erfc(distance / spread / math.sqrt(2.0))
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:

@@ -3,7 +3,8 @@
 The betting engine is exact about the layouts of a campaign and says nothing about others: where
 layouts differ by 3 to 5 %, the mean of 12 of them differs from 1 for certain. The claim about
 layouts in general takes the layout for the unit: Student's t over the mean log ratios of the
-layouts, whose effects are taken to be about normal.
+layouts. Few layouts with skewed effects would fool it, so the interval also holds Hall's (1992),
+which corrects for the skewness that the layouts show.
 
 Such an interval holds for one analysis. So the analyses are planned: the first is after 2 blocks in
 each layout, and each next one after twice as many. The j-th has level alpha/2^j, so the chance that
@@ -17,6 +18,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise._native import student_quantile, verdict_rules
 from equipoise.model.plan import Plan
@@ -31,7 +34,27 @@ from equipoise.stats.verdict import (
 
 FIRST_ANALYSIS = 2
 """Blocks in each layout at the first analysis."""
+FEW_LAYOUTS = 6
+"""Number of layouts from which on their skewness can be seen well enough."""
+LEVEL_OF_FEW = 0.8
+"""Fraction of the level that intervals over fewer layouts have (docs/statistics.md)."""
 _EVERYTHING = (-math.inf, math.inf)
+_LEAST_SLOPE = 1e-9
+"""Below it the correction for skewness is lost in rounding."""
+
+
+class LayoutAnalysis(Struct, frozen=True):
+    """Facts of one planned analysis."""
+
+    centres: FloatArray
+    """Shape (layouts,): log ratio of each layout; not finite where timeouts leave none."""
+    tolerance: float
+    """Log difference that the resolution of the metric can hide, as the last block had it."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether every layout has a number."""
+        return bool(np.isfinite(self.centres).all())
 
 
 def judges_across_layouts(plan: Plan) -> bool:
@@ -82,42 +105,95 @@ def _judge_one(
 ) -> ComparisonVerdict:
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
-    analyses = planned_analyses(differences, places, count) if count > 1 else []
+    analyses = planned_analyses(differences, places, count, blocks.tolerances) if count > 1 else []
     interval, equivalence, typical = _EVERYTHING, _EVERYTHING, None
-    for number, means in enumerate(analyses, start=1):
-        part, typical = level / 2**number, float(np.mean(means))
-        interval = _intersection(interval, _student(means, blocks.tolerance, part))
+    for number, analysis in enumerate(analyses, start=1):
+        if not analysis.is_possible:
+            continue
+        part, typical = level / 2**number, float(np.mean(analysis.centres))
+        interval = _intersection(interval, _interval(analysis, part))
         wider = equivalence_level(blocks, part)
-        equivalence = _intersection(equivalence, _student(means, blocks.tolerance, wider))
-    return judge_by(blocks, margin, level, interval, equivalence, typical)
+        equivalence = _intersection(equivalence, _interval(analysis, wider))
+    judged = judge_by(blocks, margin, level, interval, equivalence, typical)
+    return replace(judged, lost_analyses=sum(not one.is_possible for one in analyses))
 
 
-def planned_analyses(differences: FloatArray, places: IntArray, count: int) -> list[FloatArray]:
-    """Return the mean of each layout at each analysis so far, shape (count,) each.
+def planned_analyses(
+    differences: FloatArray, places: IntArray, count: int, tolerances: FloatArray
+) -> list[LayoutAnalysis]:
+    """Return the planned analyses that are due.
 
     The analysis after r blocks in each layout is of the first r of each, so it does not depend on
-    when the campaign stopped. None comes after a difference without a number.
+    when the campaign stopped. A layout's log ratio is the mean over its blocks, or the median where
+    one of them timed out. A block in which both conditions timed out is a tie and tells nothing.
+
+    Parameters
+    ----------
+    differences
+        Shape (n,): log ratio of each block; infinite where one condition timed out, NaN where both
+        did.
+    places
+        Shape (n,): the layout of each block, from 1.
+    count
+        Layouts of the campaign.
+    tolerances
+        Shape (n,): tie tolerance of each block.
     """
-    by_layout = [differences[places == place] for place in range(1, count + 1)]
-    fewest = min(len(one) for one in by_layout)
-    analyses: list[FloatArray] = []
+    of_layout = [np.flatnonzero(places == place) for place in range(1, count + 1)]
+    fewest = min(len(one) for one in of_layout)
+    analyses: list[LayoutAnalysis] = []
     blocks = FIRST_ANALYSIS
     while blocks <= fewest:
-        means = np.array([np.mean(one[:blocks]) for one in by_layout])
-        if not np.isfinite(means).all():
-            break
-        analyses.append(means)
+        used = [one[:blocks] for one in of_layout]
+        centres = np.array([_centre(differences[one]) for one in used])
+        last = max(int(one[-1]) for one in used)
+        analyses.append(LayoutAnalysis(centres, float(tolerances[last])))
         blocks *= 2
     return analyses
 
 
-def _student(means: FloatArray, tolerance: float, level: float) -> tuple[float, float]:
+def _centre(differences: FloatArray) -> float:
+    known = differences[~np.isnan(differences)]
+    if not len(known):
+        return math.nan
+    with np.errstate(invalid="ignore"):
+        return float(np.mean(known) if np.isfinite(known).all() else np.median(known))
+
+
+def _interval(analysis: LayoutAnalysis, level: float) -> tuple[float, float]:
     """Return the interval of the mean over layouts; a coarse clock widens it by what it hides."""
+    means = analysis.centres
     middle, error = float(np.mean(means)), float(np.std(means, ddof=1)) / math.sqrt(len(means))
-    reach = tolerance
+    below = above = 0.0
     if error > 0.0:
-        reach += error * student_quantile(1.0 - level / 2.0, len(means) - 1)
-    return middle - reach, middle + reach
+        share = LEVEL_OF_FEW if len(means) < FEW_LAYOUTS else 1.0
+        reach = student_quantile(1.0 - share * level / 2.0, len(means) - 1)
+        skewness = _skewness(means)
+        below = error * max(reach, _hall(reach, skewness, len(means)))
+        above = error * max(reach, -_hall(-reach, skewness, len(means)))
+    return middle - below - analysis.tolerance, middle + above + analysis.tolerance
+
+
+def _skewness(values: FloatArray) -> float:
+    """Return the adjusted skewness of a sample that is not constant; 0 for fewer than three."""
+    count = len(values)
+    if count < 3:
+        return 0.0
+    centred = values - np.mean(values)
+    skewness = np.mean(centred**3) / np.mean(centred**2) ** 1.5
+    return float(skewness) * math.sqrt(count * (count - 1)) / (count - 2)
+
+
+def _hall(quantile: float, skewness: float, count: int) -> float:
+    """Return the studentized mean whose transformed value is a quantile.
+
+    Hall (1992) transforms the studentized mean by a cubic that removes its skewness and never
+    falls; this is the inverse.
+    """
+    slope = skewness / (3.0 * math.sqrt(count))
+    if abs(slope) < _LEAST_SLOPE:
+        return quantile
+    return (math.cbrt(1.0 + 3.0 * slope * (quantile - slope / 2.0)) - 1.0) / slope
 
 
 def _intersection(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

@@ -6,6 +6,8 @@ confidence sequence.
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Sequence
 from typing import Self
 
@@ -54,11 +56,17 @@ class PairedBlocks:
         Whether a cost is the inverse of a value of the metric; ``quantum`` is one of the values.
     engine
         Version of the rules by which the blocks are judged.
+    covariates
+        Shape (n, 2, c), c at most 8: what was read before the baseline's and before the candidate's
+        trial; NaN where it is unknown. A covariate that the program moves (its own run delay, say)
+        must not be among them: the effect would be taken out with it.
 
     Raises
     ------
     UnusableInput
         If a cost is negative or no number, an order is neither 1 nor -1, or the lengths differ.
+    ValueError
+        If there are too many covariates.
     """
 
     def __init__(
@@ -70,15 +78,18 @@ class PairedBlocks:
         quantum: float | None = 0.0,
         more_is_better: bool = False,
         engine: int = LATEST_ENGINE,
+        covariates: FloatArray | None = None,
     ) -> None:
         self.rules: VerdictRules = verdict_rules(engine)
         self._past = self._without_values(Resolution(quantum, more_is_better))
         below, above, checked = _checked(baseline, candidate, orders)
         differences, tolerances = self._learn(below, above)
-        self.engine = BettingSequence(differences, checked, tolerances, engine)
+        readings = None if covariates is None else _readings(below, above, covariates)
+        self.engine = BettingSequence(differences, checked, tolerances, engine, readings)
         """The bets on these blocks."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
+        self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
     def pooled(
@@ -92,6 +103,7 @@ class PairedBlocks:
         quantum: float | None = 0.0,
         more_is_better: bool = False,
         engine: int = LATEST_ENGINE,
+        covariates: FloatArray | None = None,
     ) -> Self:
         """Return the blocks of a campaign whose baseline ran twice in each block (the control).
 
@@ -99,11 +111,13 @@ class PairedBlocks:
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
 
         Parameters and errors as for the whole; orders are 1 where the baseline (its twin) ran
-        before the candidate, else -1.
+        before the candidate, else -1. Covariates are of shape (n, 3, c): before the baseline's, its
+        twin's and the candidate's trial.
         """
         blocks = cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
-        for row in zip(baseline, twin, candidate, orders, twin_orders, strict=True):
-            blocks.append_pooled(*row)
+        known = itertools.repeat(None, len(baseline)) if covariates is None else covariates
+        for *row, read in zip(baseline, twin, candidate, orders, twin_orders, known, strict=True):
+            blocks.append_pooled(*row, covariates=read)
         return blocks
 
     def set_resolution(self, resolution: Resolution) -> None:
@@ -112,9 +126,19 @@ class PairedBlocks:
             self._past = self._without_values(resolution)
 
     def append_pooled(
-        self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
+        self,
+        baseline: float,
+        twin: float,
+        candidate: float,
+        order: int,
+        twin_order: int,
+        *,
+        covariates: FloatArray | None = None,
     ) -> None:
-        """Add the next block of a baseline that ran twice; as for ``pooled``."""
+        """Add the next block of a baseline that ran twice; as for ``pooled``.
+
+        ``covariates`` are of shape (3, c).
+        """
         below, above, orders = _checked(
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
@@ -125,17 +149,39 @@ class PairedBlocks:
             (float(differences[0]), float(differences[1])),
             (int(orders[0]), int(orders[1])),
             (float(tolerances[0]), float(tolerances[1])),
+            (None, None)
+            if covariates is None
+            else (
+                _readings_of_block(below[:1], above[:1], covariates[[0, 2]]),
+                _readings_of_block(below[1:], above[1:], covariates[[1, 2]]),
+            ),
         )
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
+        self._tolerances_of_blocks.append(float(tolerances.max()))
 
-    def append(self, baseline: float, candidate: float, order: int) -> None:
-        """Add the next block; parameters and errors as for the whole."""
+    def append(
+        self,
+        baseline: float,
+        candidate: float,
+        order: int,
+        *,
+        covariates: FloatArray | None = None,
+    ) -> None:
+        """Add the next block; as for the whole, but ``covariates`` are of shape (2, c)."""
         below, above, orders = _checked([baseline], [candidate], [order])
         differences, tolerances = self._learn(below, above)
-        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]))
+        readings = None if covariates is None else _readings_of_block(below, above, covariates)
+        self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
+        self._tolerances_of_blocks.append(float(tolerances[0]))
+
+    def unadjusted(self) -> Self:
+        """Return the same blocks, as if no covariate had been read; nothing is added to them."""
+        without = copy.copy(self)
+        without.engine = self.engine.unadjusted()
+        return without
 
     def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
@@ -168,9 +214,9 @@ class PairedBlocks:
         return PastValues(Resolution(resolution.quantum or 0.0))
 
     @property
-    def tolerance(self) -> float:
-        """Log difference that the resolution of the metric can hide, at the costs so far."""
-        return 0.0 if self._past.is_empty else self._past.tolerance()
+    def tolerances(self) -> FloatArray:
+        """Shape (n,): log difference in each block that the resolution of the metric can hide."""
+        return np.array(self._tolerances_of_blocks)
 
     def __len__(self) -> int:
         """Return the number of blocks."""
@@ -207,6 +253,24 @@ def _checked(
             hint="give one of each for every block",
         )
     return below, above, places.astype(np.int8)
+
+
+def _readings(
+    below: FloatArray, above: FloatArray, covariates: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what the engine learns a slope from: differences and sums within each block."""
+    first, second = covariates[:, 0], covariates[:, 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost_sums = np.log(below) + np.log(above)
+    return second - first, second + first, cost_sums
+
+
+def _readings_of_block(
+    below: FloatArray, above: FloatArray, covariates: FloatArray
+) -> tuple[list[float], list[float], float]:
+    """Return the readings of one block, of covariates of shape (2, c)."""
+    differences, sums, cost_sums = _readings(below, above, covariates[np.newaxis])
+    return differences[0].tolist(), sums[0].tolist(), float(cost_sums[0])
 
 
 class SlowerShare(Struct, frozen=True):

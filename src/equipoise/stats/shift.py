@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.arrays import FloatArray
+from equipoise.stats.describe import quantile_interval
 from equipoise.stats.verdict import margin_of
 
 DECILES = tuple(decile / 10 for decile in range(1, 10))
@@ -166,7 +169,12 @@ def minimum_misleads(
 
 
 def answers(
-    baseline: FloatArray, candidate: FloatArray, *, min_effect: float
+    baseline: FloatArray,
+    candidate: FloatArray,
+    *,
+    min_effect: float,
+    mean_ratio_ci: Interval = (None, None),
+    level: float = 0.05,
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
 
@@ -176,6 +184,10 @@ def answers(
         Shape (n,), n at least 1: costs from 0 up, +inf for a trial that timed out.
     min_effect
         Smallest effect that matters, in percent.
+    mean_ratio_ci
+        Interval of the ratio of means, by which its answer is certain or not.
+    level
+        Largest chance that any decile is certain of the wrong winner, if trials are independent.
 
     Returns
     -------
@@ -188,14 +200,40 @@ def answers(
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, high, low)
+    certain = (0, *_certain_deciles(baseline, candidate, level), _beyond_one(mean_ratio_ci))
     return tuple(
         StatisticAnswer(
             name,
             math.exp(log_ratio) if math.isfinite(log_ratio) else None,
             _ANSWERS[_winner(log_ratio, margin)],
+            side != 0 and side == _winner(log_ratio, margin),
         )
-        for name, log_ratio in zip(names, log_ratios, strict=True)
+        for name, log_ratio, side in zip(names, log_ratios, certain, strict=True)
     )
+
+
+def _certain_deciles(
+    baseline: FloatArray, candidate: FloatArray, level: float
+) -> Iterator[Literal[-1, 0, 1]]:
+    """Yield 1 where a decile of the candidate is certainly above that of the baseline, -1 if below.
+
+    Where the intervals of both do not meet; the levels of all intervals add up to ``level``.
+    """
+    each = level / (2 * len(DECILES))
+    ordered = [np.sort(costs) for costs in (baseline, candidate)]
+    for decile in DECILES:
+        (low, high), (below, above) = (quantile_interval(one, decile, each) for one in ordered)
+        is_above = below is not None and high is not None and below > high
+        is_below = above is not None and low is not None and above < low
+        yield 1 if is_above else -1 if is_below else 0
+
+
+def _beyond_one(ratio_ci: Interval) -> Literal[-1, 0, 1]:
+    """Return 1 if an interval is above 1, -1 if below, else 0."""
+    low, high = ratio_ci
+    if low is not None and low > 1.0:
+        return 1
+    return -1 if high is not None and high < 1.0 else 0
 
 
 _ANSWERS: dict[int, Literal["faster", "slower", "equivalent"]]

@@ -67,6 +67,8 @@ class ComparisonVerdict(Struct, frozen=True):
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
+    lost_analyses: int = 0
+    """Planned analyses across layouts that timeouts left without a number."""
 
     @property
     def ratio(self) -> float | None:
@@ -283,6 +285,26 @@ def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> Comparison
     equivalence, _ = _running_interval(blocks, equivalence_level(blocks, alpha))
     judged = judge_by(blocks, margin, alpha, interval, equivalence)
     return replace(judged, ratio_is_constant=is_constant)
+
+
+def judge_unadjusted(
+    blocks: PairedBlocks, judged: ComparisonVerdict, *, min_effect: float, compared: int
+) -> ComparisonVerdict:
+    """Judge a comparison as if no covariate had been read, to show it beside its verdict.
+
+    Parameters
+    ----------
+    blocks, judged
+        The comparison and its verdict, whose level counts.
+    min_effect
+        As given to ``judge``.
+    compared
+        Number of comparisons that were judged together.
+    """
+    without, margin, level = blocks.unadjusted(), margin_of(min_effect), judged.level
+    if compared == 1:
+        return judge_alone(without, margin, level)
+    return judge_again(without, margin, level, 0, {})
 
 
 def fits_constant_ratio(blocks: PairedBlocks, *, level: float) -> bool:

@@ -8,7 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
@@ -125,3 +127,27 @@ def analysis_of(study: str) -> StudyAnalysis | None:
     if built_in is None or not (built_in.folder / ANALYSIS).is_file():
         return None
     return StudyAnalysis(built_in)
+
+
+def with_findings(document: ResultDocument) -> ResultDocument:
+    """Return the document with the tables of its built-in study, if it is of one.
+
+    Raises
+    ------
+    UnusableInput
+        The document, which may be from a file, has levels that the study cannot have.
+    """
+    study = document.run.study
+    analysis = analysis_of(study)
+    if analysis is None:
+        return document
+    try:
+        # A file may hold measurements whose ratio is beyond every number.
+        with np.errstate(all="ignore"):
+            return replace(document, findings=analysis.findings(document))
+    except ValueError as error:
+        raise UnusableInput(
+            f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
+            f"made of it: {error}",
+            hint=f"see `equipoise list studies`, and the levels of {study} there",
+        ) from error

@@ -68,6 +68,11 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
             f"run {record.id} was imported: nothing of it can be run here",
             hint="measure the commands with equipoise compare, and explain that",
         )
+    if plan.functions is not None:
+        raise UnusableInput(
+            f"run {record.id} compares Python functions: no command runs one of them alone",
+            hint="write a program for each, compare these with equipoise compare, and explain that",
+        )
     if plan.gated is not None:
         raise UnusableInput(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",

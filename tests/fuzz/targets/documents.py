@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
-from equipoise.cli.results import with_findings
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Trial
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import decode
+from equipoise.studies.catalogue import with_findings
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree

@@ -9,10 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from equipoise.cli.results import with_findings
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
-from equipoise.studies.catalogue import built_in_studies
+from equipoise.studies.catalogue import built_in_studies, with_findings
 from equipoise.studies.reader.study import read_study
 from tests.documents import document_of, layered_document, sized_document
 from tests.iterated import shaped_document

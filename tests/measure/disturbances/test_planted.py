@@ -164,7 +164,8 @@ def test_covariates_that_the_host_lacks_are_named(tmp_path: Path) -> None:
     (tmp_path / "proc/pressure/io").unlink()
     disturbance = only(state)
     assert (disturbance.code, disturbance.severity) == ("no_covariate", "lacks")
-    assert disturbance.summary.startswith("pressure_io_s will be unknown: /proc/pressure/io: ")
+    names = "pressure_io_s and pressure_io_before"
+    assert disturbance.summary.startswith(f"{names} will be unknown: /proc/pressure/io: ")
 
 
 def happening(root: Path, happens: Mapping[str, str]) -> HostState:

@@ -20,7 +20,8 @@ def host(tmp_path: Path) -> Host:
 @pytest.fixture
 def reader(host: Host) -> Iterator[CovariateReader]:
     # Planted files lie on a disk: what they cost to read is no matter here.
-    with CovariateReader(host, clock=lambda: 0.0) as opened:
+    seconds = iter(range(100))
+    with CovariateReader(host, clock=lambda: 0.0, now=lambda: float(next(seconds))) as opened:
         yield opened
 
 
@@ -42,17 +43,52 @@ def test_what_happened_during_the_trial_is_a_difference(
         {
             "load_1_minute": 0.05,
             "pressure_cpu_s": 0.25,
+            "pressure_cpu_before": 0.0,
             "pressure_memory_s": 0.0,
+            "pressure_memory_before": 0.0,
             "pressure_io_s": 0.0,
+            "pressure_io_before": 0.0,
             "steal_s": 25 * tick_s,
             "busy_s": (100 + 10 + 20 + 3 + 2) * tick_s,
+            "steal_before": None,
             "frequency_hz": 3.1e9,
+            "frequency_before_hz": 2.4e9,
             "temperature_c": 41.5,
             "run_delay_s": 0.002,
             "cpu": 1,
         }
     )
-    assert reader.reasons == {}
+    assert reader.reasons == {
+        "steal_before": "the trial before it was too short for the clock of this source"
+    }
+
+
+def test_what_is_read_before_a_trial_tells_of_the_time_since_the_trial_before(
+    host: Host, reader: CovariateReader
+) -> None:
+    reader.before()
+    reader.after(cpu=1)
+    plant(
+        host.root,
+        {
+            "proc/stat": "cpu  1100 0 500 90080 10 0 5 20 0 0\n",
+            "proc/pressure/cpu": "some total=1250000\nfull total=0\n",
+            "proc/pressure/io": "some total=9000500\nfull total=0\n",
+        },
+    )
+    # One second after the reading before the first trial.
+    reader.before()
+    values = reader.after(cpu=0)
+    assert values["pressure_cpu_before"] == pytest.approx(0.25)
+    assert values["pressure_memory_before"] == 0.0
+    # The kernel's total is not of the very moment: a fraction never exceeds 1.
+    assert values["pressure_io_before"] == 1.0
+    assert values["steal_before"] == pytest.approx(20 / 200)
+    # The trial before ran on CPU 1.
+    assert values["frequency_before_hz"] == pytest.approx(3.1e9)
+    # What comes after the reading is no part of it.
+    plant(host.root, {"proc/pressure/memory": "some total=500000\nfull total=0\n"})
+    assert reader.after(cpu=0)["pressure_memory_before"] == 0.0
 
 
 def test_each_trial_starts_anew(host: Host, reader: CovariateReader) -> None:
@@ -90,7 +126,7 @@ def test_the_frequency_of_an_unknown_cpu_is_not_guessed(reader: CovariateReader)
     values = reader.after()
     assert values["frequency_hz"] is None
     assert values["cpu"] is None
-    assert set(reader.reasons) == {"frequency_hz", "cpu", "run_delay_s"}
+    assert set(reader.reasons) == {"frequency_hz", "cpu", "run_delay_s", "steal_before"}
 
 
 def test_without_a_zone_of_the_processor_its_monitor_is_read(tmp_path: Path) -> None:

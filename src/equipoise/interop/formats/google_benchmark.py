@@ -54,7 +54,9 @@ def _read(file: SourceFile) -> Reading:
         if entry.get("run_type") == "aggregate":
             aggregates += 1
         elif entry.get("error_occurred"):
-            failures[name] = str(entry.get("error_message", "the benchmark reported an error"))
+            failures[name] = f"reported an error: {entry.get('error_message', 'no message')}"
+        elif entry.get("skipped"):
+            failures[name] = f"was skipped: {entry.get('skip_message', 'no message')}"
         else:
             for metric, value in _measured(file, name, entry).items():
                 repetitions[name][metric].append(value)
@@ -73,9 +75,7 @@ def _read(file: SourceFile) -> Reading:
         environment=export.context,
         no_series=("iterations",),
         notes=tuple(
-            f"{name} reported an error: {message}"
-            for name, message in failures.items()
-            if name not in repetitions
+            f"{name} {message}" for name, message in failures.items() if name not in repetitions
         ),
     )
 

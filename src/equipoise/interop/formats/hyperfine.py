@@ -38,6 +38,7 @@ from equipoise.interop.reading import (
     seconds_in,
     with_version,
 )
+from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import csv_text
 
@@ -214,8 +215,17 @@ class _Unit(Struct, frozen=True):
         return _UNKNOWN if seconds is None else f"{seconds * self.per_second:.{self.digits}f}"
 
 
-_MILLISECONDS = _Unit("ms", 1e3, 1)
-_SECONDS = _Unit("s", 1.0, 3)
+_UNITS = {
+    unit.name: unit
+    for unit in (
+        _Unit("ns", 1e9, 0),
+        _Unit("µs", 1e6, 1),
+        _Unit("ms", 1e3, 1),
+        _Unit("s", 1.0, 3),
+        _Unit("min", 1 / 60, 4),
+        _Unit("h", 1 / 3600, 6),
+    )
+}
 
 
 def to_json(document: ResultDocument) -> bytes:
@@ -243,31 +253,50 @@ def to_csv(document: ResultDocument) -> str:
     return csv_text([header, *rows])
 
 
-def to_markdown(document: ResultDocument) -> str:
+def to_markdown(document: ResultDocument, unit: str | None = None) -> str:
     """Write what ``hyperfine --export-markdown`` would.
 
-    The unit is milliseconds if the first mean is under a second, else seconds. A name
-    stays in its cell: bars are escaped, line ends and other control characters are spaces.
+    The unit is milliseconds if the first mean is under a second, else seconds; or that of
+    ``unit``: ns, µs, ms, s, min or h. A name stays in its cell: bars are escaped, line ends and
+    other control characters are spaces.
     """
+    headings, rows = _table(document, unit)
+    lines = [f"| {' | '.join(headings)} |", "|:---|---:|---:|---:|---:|"]
+    lines += [f"| {' | '.join((_code(name), *cells))} |" for name, *cells in rows]
+    return "\n".join(lines) + "\n"
+
+
+def to_asciidoc(document: ResultDocument, unit: str | None = None) -> str:
+    """Write what ``hyperfine --export-asciidoc`` would; names and unit as for Markdown."""
+    headings, rows = _table(document, unit)
+    table = [headings, *([_monospaced(name, "`"), *cells] for name, *cells in rows)]
+    lines = ["".join(f"| {cell} \n" for cell in row) for row in table]
+    return '[cols="<,>,>,>,>"]\n|===\n' + "\n".join(lines) + "|===\n"
+
+
+def to_orgmode(document: ResultDocument, unit: str | None = None) -> str:
+    """Write what ``hyperfine --export-orgmode`` would; names and unit as for Markdown."""
+    headings, rows = _table(document, unit)
+    table = [headings, *([_monospaced(name, "="), *cells] for name, *cells in rows)]
+    first, *others = (f"| {name}  |  {' |  '.join(cells)} |" for name, *cells in table)
+    return "\n".join([first, "|--+--+--+--+--|", *others]) + "\n"
+
+
+def _table(document: ResultDocument, unit: str | None) -> tuple[list[str], list[list[str]]]:
+    """Return the headings of a table, and its rows."""
     results = _results(document)
     means = [result.mean for result in results if result.mean is not None]
-    unit = _SECONDS if not means or means[0] >= 1.0 else _MILLISECONDS
+    usual = "s" if not means or means[0] >= 1.0 else "ms"
+    shown = _UNITS[unit or usual]
     fastest = next((result for result in results if means and result.mean == min(means)), None)
-    lines = [
-        f"| Command | Mean [{unit.name}] | Min [{unit.name}] | Max [{unit.name}] | Relative |",
-        "|:---|---:|---:|---:|---:|",
-    ]
+    columns = (f"{column} [{shown.name}]" for column in ("Mean", "Min", "Max"))
+    rows = []
     for result in results:
-        spread = "" if result.stddev is None else f" ± {unit.show(result.stddev)}"
-        cells = (
-            _code(result.command),
-            f"{unit.show(result.mean)}{spread}",
-            unit.show(result.min),
-            unit.show(result.max),
-            _relative(result, fastest),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        spread = "" if result.stddev is None else f" ± {shown.show(result.stddev)}"
+        mean = f"{shown.show(result.mean)}{spread}"
+        least, most = shown.show(result.min), shown.show(result.max)
+        rows.append([result.command, mean, least, most, _relative(result, fastest)])
+    return ["Command", *columns, "Relative"], rows
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:
@@ -302,7 +331,9 @@ def _result(
         exit_codes=[row.exit for row in rows],
         memory_usage_byte=memory if any(peak is not None for peak in memory) else None,
         parameters={
-            as_unicode(factor): as_unicode(level) for factor, level in condition.levels.items()
+            as_unicode(factor): as_unicode(level)
+            for factor, level in condition.levels.items()
+            if factor != COMMAND
         },
     )
 
@@ -330,9 +361,18 @@ def _relative(result: _ExportedResult, fastest: _ExportedResult | None) -> str:
     return f"{ratio:.2f} ± {spread:.2f}"
 
 
+def _monospaced(text: str, mark: str) -> str:
+    """Show text between two marks in a cell of a table."""
+    return f"{mark}{_in_one_line(text)}{mark}".replace("|", r"\|")
+
+
+def _in_one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def _code(text: str) -> str:
     """Show text as code in a cell of a table, whatever it holds."""
-    line = "".join(character if character.isprintable() else " " for character in text)
+    line = _in_one_line(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     edge = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
     return f"{ticks}{edge}{line}{edge}{ticks}".replace("|", r"\|")

@@ -8,6 +8,7 @@ Files, in reading order:
 - ``memory``: full memory, swap, huge pages, a full temporary folder.
 - ``settings``: variables and settings that change how a program runs.
 - ``instruments``: a slow clock, missing performance counters and covariates.
+- ``around``: the cheap ones of these checks, before and after a campaign.
 
 A check is a function of a `HostState` that yields disturbances and raises ``Unknown`` if it cannot
 tell. No check ever suggests switching mitigations of the processor's faults off: a faster

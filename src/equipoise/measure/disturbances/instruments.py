@@ -31,11 +31,17 @@ _HARDWARE = ("cpu", "armv", "power_pmu")
 _COVARIATE_HINTS = {
     "load_1_minute": "mount /proc",
     **dict.fromkeys(
-        ("pressure_cpu_s", "pressure_memory_s", "pressure_io_s"), "start the kernel with psi=1"
+        (
+            f"pressure_{resource}_{when}"
+            for resource in ("cpu", "memory", "io")
+            for when in ("s", "before")
+        ),
+        "start the kernel with psi=1",
     ),
-    "steal_s": "mount /proc",
-    "busy_s": "mount /proc",
-    "frequency_hz": "use real hardware: few virtual machines show it",
+    **dict.fromkeys(("steal_s", "busy_s", "steal_before"), "mount /proc"),
+    **dict.fromkeys(
+        ("frequency_hz", "frequency_before_hz"), "use real hardware: few virtual machines show it"
+    ),
     "temperature_c": "sudo modprobe coretemp; virtual machines do not show it",
 }
 
@@ -79,10 +85,11 @@ def counters(state: HostState) -> Iterator[Disturbance]:
 
 
 def unread_covariates(state: HostState) -> Iterator[Disturbance]:
-    """Name each covariate that will be null beside every trial, with its reason."""
+    """Name the covariates that will be null beside every trial, those of one reason together."""
     with CovariateReader(state.host) as reader:
         missing = dict(reader.reasons)
-    for name, reason in missing.items():
-        what = f"{name} will be unknown: {reason}"
-        hint = _COVARIATE_HINTS.get(name, "use a host that shows it; verdicts need none")
+    for reason in dict.fromkeys(missing.values()):
+        names = [name for name in missing if missing[name] == reason]
+        what = f"{' and '.join(names)} will be unknown: {reason}"
+        hint = _COVARIATE_HINTS.get(names[0], "use a host that shows it; verdicts need none")
         yield Disturbance("no_covariate", "lacks", what, hint)

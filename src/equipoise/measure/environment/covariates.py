@@ -26,6 +26,8 @@ MOST_S = 200e-6
 _ATTEMPTS = 5
 """Readings to time a source; the quickest counts, because others may be interrupted."""
 
+_TOO_SHORT = "the trial before it was too short for the clock of this source"
+
 RUN_DELAY = "run_delay_s"
 CPU = "cpu"
 
@@ -36,7 +38,8 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
     Call ``before`` just before a trial and ``after`` just after it, both outside its time.
 
     By default the files of this host are read. ``clock`` returns seconds, for the cost of each
-    source; ``most_s`` is the longest time in seconds that one source may take per trial.
+    source, and ``now`` for the time between readings; ``most_s`` is the longest time in seconds
+    that one source may take per trial.
     """
 
     def __init__(
@@ -44,25 +47,28 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         host: Host | None = None,
         *,
         clock: Callable[[], float] = time.perf_counter,
+        now: Callable[[], float] = time.monotonic,
         most_s: float = MOST_S,
     ) -> None:
         host = Host() if host is None else host
+        self._now = now
         self.reasons: dict[str, str] = {}
         """Why a covariate is ``None``: what this host lacks, or the last failure to read it."""
         self._sources: list[tuple[tuple[str, ...], Source]] = []
         self._failed: set[tuple[str, ...]] = set()
         for names, open_source in SOURCES:
             try:
-                self._sources.append((names, _quick(open_source(host), host, clock, most_s)))
+                self._sources.append((names, _quick(open_source(host), host, (clock, now), most_s)))
             except Unknown as reason:
                 self._explain(names, reason)
 
     def before(self) -> None:
         """Read what is needed before a trial."""
         self._failed.clear()
+        now = self._now()
         for names, source in self._sources:
             try:
-                source.before()
+                source.before(now)
             except Unknown as reason:
                 self._failed.add(names)
                 self._explain(names, reason)
@@ -78,9 +84,12 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         Returns
         -------
         dict
-            Every covariate by name, ``None`` where it is unknown (see ``reasons``):
-            ``load_1_minute`` and ``temperature_c`` before the trial, ``frequency_hz`` after
-            it, and over the trial, in seconds, ``pressure_cpu_s``, ``pressure_memory_s``,
+            Every covariate by name, ``None`` where it is unknown (see ``reasons``). Before the
+            trial: ``load_1_minute``, ``temperature_c``, ``frequency_before_hz`` of the CPU that the
+            trial before ran on last, and since that trial began ``pressure_cpu_before``,
+            ``pressure_memory_before``, ``pressure_io_before`` (fraction of the time) and
+            ``steal_before`` (fraction of the CPU time). After it: ``frequency_hz``. Over the trial,
+            in seconds: ``pressure_cpu_s``, ``pressure_memory_s``,
             ``pressure_io_s``, ``steal_s``, ``busy_s``, ``run_delay_s``; and ``cpu``.
         """
         values: dict[str, float | None] = dict.fromkeys(
@@ -90,9 +99,12 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             if names in self._failed:
                 continue
             try:
-                values.update(zip(names, source.after(cpu), strict=True))
+                read = dict(zip(names, source.after(cpu), strict=True))
             except Unknown as reason:
                 self._explain(names, reason)
+                continue
+            values |= read
+            self._explain([name for name, value in read.items() if value is None], _TOO_SHORT)
         reported = {RUN_DELAY: run_delay_s, CPU: cpu}
         for name, value in reported.items():
             if value is None:
@@ -110,12 +122,21 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
         """Close it at the end of the block."""
         self.close()
 
-    def _explain(self, names: Sequence[str], reason: Unknown) -> None:
+    def _explain(self, names: Sequence[str], reason: object) -> None:
         self.reasons.update(dict.fromkeys(names, str(reason)))
 
 
-def _quick(source: Source, host: Host, clock: Callable[[], float], most_s: float) -> Source:
-    """Return an open source; close it and raise `Unknown` if it cannot be read in time."""
+def _quick(
+    source: Source,
+    host: Host,
+    clocks: tuple[Callable[[], float], Callable[[], float]],
+    most_s: float,
+) -> Source:
+    """Return an open source; close it and raise `Unknown` if it cannot be read in time.
+
+    The clocks are that of its cost and that of its readings.
+    """
+    clock, now = clocks
     with ExitStack() as opened:
         opened.callback(source.close)
         try:
@@ -126,7 +147,7 @@ def _quick(source: Source, host: Host, clock: Callable[[], float], most_s: float
         costs_s = []
         for _ in range(_ATTEMPTS):
             started = clock()
-            source.before()
+            source.before(now())
             source.after(cpu)
             costs_s.append(clock() - started)
         if min(costs_s) > most_s:
@@ -168,6 +189,10 @@ class OpenFile:
         os.close(self._descriptor)
 
 
+Since = Callable[[tuple[float, ...], tuple[float, ...], float], tuple[float | None, ...]]
+"""Two readings in a row and the seconds between them to values; ``None`` for one unknown."""
+
+
 class Source(Struct):
     """One source of covariates."""
 
@@ -179,22 +204,41 @@ class Source(Struct):
     files: list[OpenFile]
     per_unit: float = 1.0
     """Divisor of a difference."""
+    differences: int = 1
+    """Number of values whose difference is reported."""
+    since: Since | None = None
+    """What the readings before two trials in a row tell of the time between; reported after the
+    differences over the trial."""
+    remember_cpu: Callable[[int | None], None] = lambda cpu: None
+    """Takes the CPU on which a trial ran last, for the reading before the next one."""
     first: tuple[float, ...] = ()
     """Reading before the trial."""
+    at: float = 0.0
+    """Time of that reading, in seconds."""
+    recent: tuple[float | None, ...] = ()
+    """What ``since`` returned for this trial."""
 
-    def before(self) -> None:
-        """Read what is needed before a trial."""
-        if self.when != "after":
-            self.first = self.read(None)
+    def before(self, now: float) -> None:
+        """Read what is needed before a trial; ``now`` in seconds."""
+        if self.when == "after":
+            return
+        earlier, earlier_at = self.first, self.at
+        self.first, self.at = self.read(None), now
+        if self.since is not None:
+            # The very first readings time the source: they are no trial's.
+            self.recent = self.since(earlier or self.first, self.first, now - earlier_at)
 
-    def after(self, cpu: int | None) -> tuple[float, ...]:
+    def after(self, cpu: int | None) -> tuple[float | None, ...]:
         """Return the covariates of the trial, which ran on this CPU last."""
+        self.remember_cpu(cpu)
         if self.when == "before":
             return self.first
         last = self.read(cpu)
         if self.when == "after":
             return last
-        return tuple((b - a) / self.per_unit for a, b in zip(self.first, last, strict=True))
+        # A reading may hold more than differences are reported of: what only ``since`` needs.
+        pairs = zip(self.first[: self.differences], last, strict=False)
+        return (*((b - a) / self.per_unit for a, b in pairs), *self.recent)
 
     def close(self) -> None:
         """Close the files."""
@@ -208,12 +252,16 @@ def _one_file(
     parser: Callable[[bytes], tuple[float, ...]],
     at_most: int,
     per_unit: float = 1.0,
+    differences: int = 1,
+    since: Since | None = None,
 ) -> Callable[[Host], Source]:
     """Return a function that opens the source that is the beginning of one file."""
 
     def open_source(host: Host) -> Source:
         file = OpenFile(host, name)
-        return Source(when, lambda _: file.parse(parser, at_most), [file], per_unit)
+        return Source(
+            when, lambda _: file.parse(parser, at_most), [file], per_unit, differences, since
+        )
 
     return open_source
 
@@ -229,35 +277,74 @@ def _total_us(text: bytes) -> tuple[int]:
 
 
 _TOTAL = b"total="
+_PER_SECOND = 1e6
+"""Units of a total of pressure in a second."""
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 
 
-def _stolen_and_busy(text: bytes) -> tuple[int, int]:
+def _stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
     fields = text.partition(b"\n")[0].split()
-    busy = (int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
-    return int(fields[_STEAL]), sum(busy)
+    busy = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
+    stolen = int(fields[_STEAL])
+    return stolen, busy, busy + stolen + int(fields[_IDLE]) + int(fields[_IOWAIT])
+
+
+def _fraction_stolen(
+    earlier: tuple[float, ...], now: tuple[float, ...], _: float
+) -> tuple[float | None]:
+    ticks = now[2] - earlier[2]
+    return ((now[0] - earlier[0]) / ticks if ticks > 0 else None,)
+
+
+def _fraction_waited(
+    earlier: tuple[float, ...], now: tuple[float, ...], seconds: float
+) -> tuple[float | None]:
+    waited_s = (now[0] - earlier[0]) / _PER_SECOND
+    return (min(1.0, waited_s / seconds) if seconds > 0 else None,)
 
 
 def frequency(host: Host) -> Source:
     """Open the frequency of the CPU that the trial ran on, read just after it.
 
-    Before the trial that CPU has only this process to run. Source: the kernel's
-    admin-guide/pm/cpufreq.rst.
+    Source: the kernel's admin-guide/pm/cpufreq.rst.
     """
     files: list[OpenFile] = []
+    frequency_of = _frequency_of(host, files)
+
+    def read(cpu: int | None) -> tuple[float, ...]:
+        if cpu is None:
+            raise Unknown("it is not known on which CPU the trial ran")
+        return (frequency_of(cpu),)
+
+    return Source("after", read, files)
+
+
+def frequency_before(host: Host) -> Source:
+    """Open the frequency, before a trial, of the CPU that the trial before it ran on last.
+
+    The CPU of the trial itself is not known yet; before the first trial it is the first CPU.
+    """
+    files: list[OpenFile] = []
+    frequency_of = _frequency_of(host, files)
+    latest = online(host)[0]
+
+    def remember(cpu: int | None) -> None:
+        nonlocal latest
+        latest = latest if cpu is None else cpu
+
+    return Source("before", lambda _: (frequency_of(latest),), files, remember_cpu=remember)
+
+
+def _frequency_of(host: Host, files: list[OpenFile]) -> Callable[[int], float]:
+    """Return a function that reads the frequency of a CPU; the first CPU has one, or `Unknown`."""
 
     @functools.cache
     def file_of(cpu: int) -> OpenFile:
         files.append(OpenFile(host, f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"))
         return files[-1]
 
-    def read(cpu: int | None) -> tuple[float, ...]:
-        if cpu is None:
-            raise Unknown("it is not known on which CPU the trial ran")
-        return (file_of(cpu).parse(int, 32) * 1e3,)
-
     file_of(online(host)[0])
-    return Source("after", read, files)
+    return lambda cpu: file_of(cpu).parse(int, 32) * 1e3
 
 
 ZONES = "/sys/class/thermal"
@@ -304,23 +391,33 @@ def _names(host: Host, folder: str) -> list[str]:
 
 
 def _pressure(resource: str) -> Callable[[Host], Source]:
-    return _one_file("difference", f"/proc/pressure/{resource}", _total_us, 128, 1e6)
+    name = f"/proc/pressure/{resource}"
+    return _one_file("difference", name, _total_us, 128, _PER_SECOND, since=_fraction_waited)
 
 
 SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
     # After the trial the load average would contain the trial (proc_loadavg(5)).
     (("load_1_minute",), _one_file("before", "/proc/loadavg", _load, 64)),
     # Seconds during which some process of the host waited: Documentation/accounting/psi.rst.
-    (("pressure_cpu_s",), _pressure("cpu")),
-    (("pressure_memory_s",), _pressure("memory")),
-    (("pressure_io_s",), _pressure("io")),
+    (("pressure_cpu_s", "pressure_cpu_before"), _pressure("cpu")),
+    (("pressure_memory_s", "pressure_memory_before"), _pressure("memory")),
+    (("pressure_io_s", "pressure_io_before"), _pressure("io")),
     # Ticks that the hypervisor took away, and that all processes used, usually of 10 ms: a short
     # trial shows 0 or one tick (proc_stat(5)).
     (
-        ("steal_s", "busy_s"),
-        _one_file("difference", "/proc/stat", _stolen_and_busy, 256, os.sysconf("SC_CLK_TCK")),
+        ("steal_s", "busy_s", "steal_before"),
+        _one_file(
+            "difference",
+            "/proc/stat",
+            _stolen_busy_and_all,
+            256,
+            os.sysconf("SC_CLK_TCK"),
+            differences=2,
+            since=_fraction_stolen,
+        ),
     ),
     (("frequency_hz",), frequency),
+    (("frequency_before_hz",), frequency_before),
     (("temperature_c",), temperature),
 )
 """Every source with the names of its covariates; a new source is one line here."""

@@ -1,7 +1,9 @@
 """Builders: each turns a result of one kind into a `Document`.
 
 result: a campaign of any kind, from the parts that the next files build.
+origin: the question, the command, the time and the machine.
 claims: the answer, and one claim for each comparison.
+typical: one condition that is compared with nothing.
 ranking: which condition is the fastest, and what is certain.
 conditions: tables with a row for each condition, also of a study in groups.
 primitives: rows of operating system primitives.

@@ -6,38 +6,47 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.figures.quantity import metric_name
+from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ImportedResult,
     ResultDocument,
     SampleComparison,
-    TheseLayouts,
-    Verdict,
 )
-from equipoise.report.builders.conditions import equivalence_text, is_time
+from equipoise.report.builders.conditions import (
+    equivalence_text,
+    shown_comparison,
+    shown_verdict,
+)
 from equipoise.report.builders.primitives import (
     is_of_primitives,
     primitives_sentence,
     primitives_tiles,
 )
+from equipoise.report.builders.ranking import ranking_of_all
 from equipoise.report.builders.reference import (
     largest_changes,
     reference_answer,
     reference_title,
 )
 from equipoise.report.builders.shape import level_facts
+from equipoise.report.builders.typical import typical_lines
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
 from equipoise.report.units import (
-    change_text,
-    interval_text,
+    estimate_and_interval,
+    in_one_unit,
     percent_change,
+    percentage,
     ratio_interval,
     significant,
+    with_coverage,
 )
 
-VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "equivalent", "mixed", "undecided")
+OUTCOMES = ("faster", "slower", "less", "more", "equivalent", "mixed", "undecided")
+"""Verdicts in the words of their metrics, in the order in which they are counted."""
 NO_VERDICT = "imported"
 _MARGIN = 0.12
 _LEAST_HALF_SPAN = 0.002
@@ -64,20 +73,69 @@ def campaign_answer(document: ResultDocument) -> Answer:
     primary = primary_comparisons(document)
     claims = claims_of(document)
     title, lines = _title(document, primary, claims)
+    has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
+    failures = failures_of(document)
+    if failures:
+        # A verdict of the blocks before stands below it, as a claim.
+        lines = tuple(f"hint: {one.hint}" for one in failures if one.hint)
+        title = f"The campaign ended early: {failures[-1].summary}"
     of_primitives = is_of_primitives(document) and document.against is None
     return Answer(
         title=title,
         lines=lines,
-        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        claims=claims if has_room else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
-        warnings=len(document.warnings),
+        warnings=len(document.warnings) - len(failures),
     )
 
 
-def verdict_counts(primary: Sequence[Comparison]) -> str:
+def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+    """Return the one sentence of several comparisons none of which found a difference.
+
+    Empty where one did, where a direction is certain, or where a ranking has a loser.
+    """
+    beaten = any(not one.may_be_fastest for each in document.ranking for one in each.conditions)
+    if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
+        return ""
+    if all(one.verdict == "equivalent" for one in primary):
+        return f"No difference: all are the same within ±{primary[0].min_effect:g} %"
+    ends = [one.ratio_ci for one in primary]
+    bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
+    unlimited = len(primary) - len(bounds)
+    if unlimited:
+        some = "all intervals" if not bounds else f"{unlimited} of {len(primary)} intervals"
+        return f"No difference found; {some} are still unlimited"
+    most = max(bounds)
+    within = f"a factor of {most:.2g}" if most >= 2.0 else f"±{_rounded_up(100.0 * (most - 1.0))} %"
+    return f"No difference found; all within {within}"
+
+
+def _is_open(comparison: Comparison) -> bool:
+    """Return whether a comparison is equivalent, or undecided without a certain direction."""
+    low, high = comparison.ratio_ci
+    one_sided = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return comparison.verdict == "equivalent" or (
+        comparison.verdict == "undecided" and not one_sided
+    )
+
+
+def _rounded_up(percent: float) -> str:
+    """Return a percentage that nothing exceeds, with two digits: ``4.7``."""
+    if percent <= 0.0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(percent)) - 1)
+    return f"{math.ceil(percent / step - 1e-9) * step:.3g}"
+
+
+def failures_of(document: ResultDocument) -> list[CampaignWarning]:
+    """Return why the campaign failed; nothing if it did not."""
+    return [one for one in document.warnings if one.code == FAILURE]
+
+
+def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> str:
     """Return how many comparisons came out how."""
-    counts = Counter(one.verdict for one in primary)
-    outcomes = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    counts = Counter(shown_verdict(document, one) for one in primary)
+    outcomes = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
     sentence = f"{len(primary)} comparisons: {outcomes}"
     to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
     if to_go:
@@ -100,6 +158,7 @@ def strip_of(comparison: Comparison) -> Strip | None:
     def place(log_ratio: float) -> float:
         return round(100.0 * (log_ratio - left) / (right - left), 2)
 
+    less, more = ("faster", "slower") if is_time(comparison.metric) else ("less", "more")
     begin = 0.0 if not low else place(math.log(low))
     end = 100.0 if high is None else place(math.log(high))
     ratio = comparison.ratio
@@ -110,8 +169,8 @@ def strip_of(comparison: Comparison) -> Strip | None:
         open_low=not low,
         open_high=high is None,
         estimate=None if not ratio else place(math.log(ratio)),
-        names_low=place(0.0) > _ROOM_FOR_A_WORD,
-        names_high=place(0.0) < 100.0 - _ROOM_FOR_A_WORD,
+        name_low=less if place(0.0) > _ROOM_FOR_A_WORD else "",
+        name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
             "The interval of the ratio on a line on which the middle mark is no difference: "
             f"{ratio_interval(comparison.ratio_ci)}."
@@ -127,12 +186,17 @@ def _title(
     Both are empty where the first claim is the answer itself.
     """
     many = len(claims) > MOST_CLAIMS
-    counts = verdict_counts(primary)
+    counts = verdict_counts(document, primary)
     if document.gate is not None:
         outcome = "passes" if document.gate.passed else "fails"
         return f"The gate {outcome}: {document.gate.summary}", ()
     if document.findings is not None and document.findings.answer:
         return document.findings.answer, (f"{counts}.",) if many else ()
+    if alike := no_difference(document, primary):
+        return alike, (f"{counts}.",)
+    ranking = ranking_of_all(document)
+    if ranking is not None:
+        return ranking.summary, (f"{counts}.",) if many else ()
     if not primary and document.against is not None:
         lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
         return reference_answer(document.against), lines
@@ -142,6 +206,8 @@ def _title(
         return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
     if claims:
         return "", ()
+    if document.typical is not None:
+        return document.typical.summary, tuple(typical_lines(document))
     if is_of_primitives(document):
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"
@@ -166,33 +232,34 @@ def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
-    badge: str = comparison.verdict
-    if not is_time(comparison.metric):
-        badge = {"slower": "more", "faster": "less"}.get(badge, badge)
-    quantity = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
+    quantity = metric_name(comparison.metric)
+    shown = shown_comparison(document, comparison)
+    estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
     return Claim(
-        badge=badge,
+        badge=shown_verdict(document, comparison),
         tone=comparison.verdict,
         text=comparison.summary,
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
-        estimate=change_text(comparison.ratio, "not known yet"),
-        interval=f"{_coverage(comparison)} {ratio_interval(comparison.ratio_ci)}",
-        strip=strip_of(comparison),
+        estimate=estimate,
+        interval=with_coverage(interval, comparison.level, comparison.alpha),
+        strip=strip_of(shown),
         because=because_sentence(document, comparison),
-        certainty=tuple(_certainty(comparison)),
-        facts=tuple(_facts(comparison)),
+        certainty=tuple(_certainty(shown, document)),
+        facts=tuple(_facts(shown, document)),
     )
 
 
-def _certainty(comparison: Comparison) -> Iterator[str]:
+def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str]:
     these = comparison.in_these_layouts
     if these is not None:
-        interval = f"{_coverage(comparison)} {ratio_interval(these.ratio_ci)}"
-        yield f"in these layouts alone: {_these_layouts(these)}, {interval}"
+        estimate, ends = estimate_and_interval(these.ratio, these.ratio_ci)
+        interval = with_coverage(ends, comparison.level, comparison.alpha)
+        yield f"in these layouts alone: {these.verdict}, {estimate}, {interval}"
     drawn = "" if these is None else " in these layouts"
     parts = [f"e-value {significant(comparison.e_value)} against no difference{drawn}"]
     if comparison.probability_slower is not None:
-        parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
+        costs_more = _costs_more(comparison, document)
+        parts.append(f"{costs_more} in {100 * comparison.probability_slower:.0f} % of blocks")
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     yield ", ".join(parts)
@@ -205,8 +272,11 @@ def _certainty(comparison: Comparison) -> Iterator[str]:
         yield f"statistics disagree: {comparison.disagreement}"
 
 
-def _these_layouts(these: TheseLayouts) -> str:
-    return f"{these.verdict}, {change_text(these.ratio, 'not known yet')}"
+def _costs_more(comparison: Comparison, document: ResultDocument) -> str:
+    """Return ``slower`` in the words of a metric."""
+    more_is_better = comparison.metric in document.more_is_better
+    word = verdict_word("slower", comparison.metric, more_is_better=more_is_better)
+    return word if word == "slower" else f"has {word}"
 
 
 def _three_numbers(comparison: Comparison) -> str:
@@ -219,7 +289,7 @@ def _three_numbers(comparison: Comparison) -> str:
     known = [one for one in ratios if one is not None and one > 0]
     if len(known) < 3 or max(known) <= min(known) * (1.0 + comparison.min_effect / 100.0):
         return ""
-    typical, median, mean = map(percent_change, known)
+    typical, median, mean = in_one_unit(*known)
     return (
         f"typical {typical}, medians {median}, means {mean}: the first compares the two runs of a "
         "block and has the interval, the second the middle run of each, the third the total of "
@@ -227,28 +297,28 @@ def _three_numbers(comparison: Comparison) -> str:
     )
 
 
-def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
+def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[str, str]]:
     if equivalence := equivalence_text(comparison):
         yield "Decided by", equivalence
     if three := _three_numbers(comparison):
         yield "Three numbers", three
     these = comparison.in_these_layouts
     if these is not None:
-        interval = ratio_interval(these.ratio_ci)
-        yield "In these layouts alone", f"{_these_layouts(these)} ({interval})"
+        estimate, interval = estimate_and_interval(these.ratio, these.ratio_ci)
+        yield "In these layouts alone", f"{these.verdict}, {estimate} ({interval})"
     yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
     if comparison.probability_slower is not None:
         low, high = comparison.probability_slower_ci
         between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         share = f"{100 * comparison.probability_slower:.0f} % of blocks"
-        yield "Candidate slower in", f"{share}{between}"
+        yield f"Candidate {_costs_more(comparison, document)} in", f"{share}{between}"
     if comparison.mean_ratio is not None:
-        interval = ratio_interval(comparison.mean_ratio_ci)
-        means = f"{percent_change(comparison.mean_ratio)} ({interval}; description)"
-        yield "Total cost of many runs", means
+        means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
+        yield "Total cost of many runs", f"{means} ({interval}; description)"
     if comparison.carry_over is not None:
-        interval = ratio_interval(comparison.carry_over.ratio_ci)
-        yield "Carry-over", f"{percent_change(comparison.carry_over.ratio)} ({interval})"
+        carried = comparison.carry_over
+        estimate, interval = estimate_and_interval(carried.ratio, carried.ratio_ci)
+        yield "Carry-over", f"{estimate} ({interval})"
     if comparison.by_level is not None:
         yield from level_facts(comparison.by_level)
     if comparison.blocks_to_go is not None:
@@ -261,14 +331,15 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> Claim:
-    interval = f"{_coverage(comparison)} unknown"
+    missing = f"{_ordinary_interval(comparison)} unknown"
+    estimate, interval = imported_effect(comparison, "unknown", missing)
     return Claim(
         badge=NO_VERDICT,
         tone="",
         text=comparison.summary,
         subject=comparison.estimand,
-        estimate=change_text(comparison.ratio, "unknown"),
-        interval=interval if comparison.unknown else imported_interval(comparison, interval),
+        estimate=estimate,
+        interval=interval,
         certainty=(f"scope: {comparison.scope}",),
         facts=(
             ("What this is", imported.summary),
@@ -279,12 +350,21 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
     )
 
 
-def imported_interval(comparison: SampleComparison, missing: str) -> str:
-    """Return the interval of imported trials and its method, or what stands for none."""
-    interval = interval_text(comparison.ratio_ci, "")
-    return f"{_coverage(comparison)} {interval} ({comparison.method})" if interval else missing
+def imported_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
+    """Return the estimate of imported trials, and its interval with its method.
+
+    Parameters
+    ----------
+    unknown, missing
+        What stands for an estimate that is not known, and for an interval.
+    """
+    estimate, ends = estimate_and_interval(
+        comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
+    )
+    known = ends and not comparison.unknown
+    interval = f"{_ordinary_interval(comparison)} {ends} ({comparison.method})"
+    return estimate, interval if known else missing
 
 
-def _coverage(comparison: Comparison | SampleComparison) -> str:
-    ordinary = "ordinary " if isinstance(comparison, SampleComparison) else ""
-    return f"{ordinary}{100 * (1 - comparison.level):g} % interval"
+def _ordinary_interval(comparison: SampleComparison) -> str:
+    return f"ordinary {percentage(1.0 - comparison.level)} interval"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.size_values import (
     MIN_SIZES,
@@ -14,7 +16,8 @@ from equipoise.figures.size_values import (
 )
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import analysed_values
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.metrics import as_values, is_time, verdict_word
+from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.result import Comparison, ConditionResult, ResultDocument
 from equipoise.report.document import (
     PAGE,
@@ -31,20 +34,25 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     byte_count,
+    capitalized,
     change_text,
-    interval_text,
+    estimate_and_interval,
     metric_value,
     ratio_interval,
     spread_text,
+    with_coverage,
 )
 from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60
+MOST_BESIDE = 3
+"""Number of metrics that have a column beside that of the metric that decides."""
 
 
 def screen_table(document: ResultDocument) -> Table:
     """Build the terminal's table: a median, its spread and a histogram for each condition."""
-    metric = PRIMARY_METRIC if document.imported is None else document.imported.metric
+    metric = document.primary_metric
+    shown = _ShownMetrics.of(document)
     values = analysed_values(document, metric)
     rows: list[Row] = []
     for condition in document.conditions:
@@ -53,37 +61,49 @@ def screen_table(document: ResultDocument) -> Table:
         if summary is not None:
             ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
             shape = Histogram(values[condition.name], summary.min, summary.max, ends)
-        rows.append((condition.name, *_median_cells(condition, metric), shape))
-    return Table((Column("condition", "name"), *_MEDIAN_COLUMNS, Column("shape")), tuple(rows))
+        rows.append(
+            (condition.name, *shown.median_cells(condition), shape, *shown.last_cells(condition))
+        )
+    columns = (
+        Column("condition", "name"),
+        *shown.median_columns,
+        Column("shape"),
+        *shown.last_columns,
+    )
+    return Table(columns, tuple(rows), notes=shown.notes)
 
 
 def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
     """Build the terminal's table of a study: a group for each combination of the other factors."""
-    metric = primary[0].metric
+    shown = _ShownMetrics.of(document)
     factor = compared_factor(document, primary[0])
     judged = {one.candidate: one for one in primary}
     baselines = {one.baseline for one in primary}
+    # The names of `compare` have all values of a condition.
+    is_named = document.run.study == COMPARE_STUDY
     rows: list[Row] = []
     for levels, conditions in _groups(document.conditions, factor).items():
-        if levels:
+        if levels and not is_named:
             heading = ", ".join(f"{name} {level}" for name, level in levels)
             rows.append((Styled(heading, "strong"),))
         rows += (
             (
-                condition.levels.get(factor or "", condition.name),
-                *_median_cells(condition, metric),
-                *_verdict_cells(judged.get(condition.name), condition.name in baselines),
+                condition.name if is_named else condition.levels.get(factor or "", condition.name),
+                *shown.median_cells(condition),
+                *_verdict_cells(judged.get(condition.name), document, condition.name in baselines),
+                *shown.last_cells(condition),
             )
             for condition in conditions
         )
     columns = (
-        Column(factor or "condition", "name"),
-        *_MEDIAN_COLUMNS,
+        Column("condition" if is_named else factor or "condition", "name"),
+        *shown.median_columns,
         Column("against baseline", "number"),
         Column("interval"),
         Column("verdict"),
+        *shown.last_columns,
     )
-    return Table(columns, tuple(rows), forms=SCREEN)
+    return Table(columns, tuple(rows), notes=shown.notes, forms=SCREEN)
 
 
 def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
@@ -92,44 +112,55 @@ def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     imported = () if document.imported is None else document.imported.comparisons
     judged: dict[str, tuple[str, str, str]] = {}
     for one in primary:
-        change = change_text(one.ratio, "not known yet")
-        interval = _intervals(one, ratio_interval(one.ratio_ci))
-        judged[one.candidate] = (change, interval, one.verdict)
+        shown = shown_comparison(document, one)
+        change, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
+        word = shown_verdict(document, one)
+        judged[one.candidate] = (change, _intervals(shown, interval), word)
     for sample in imported:
-        interval = "unknown" if sample.unknown else ratio_interval(sample.ratio_ci)
-        judged[sample.candidate] = (change_text(sample.ratio, "unknown"), interval, "imported")
+        change, interval = estimate_and_interval(
+            sample.ratio, sample.ratio_ci, unknown="unknown", unlimited="unknown"
+        )
+        judged[sample.candidate] = (change, interval, "imported")
     baselines = {one.baseline for one in primary} | {sample.baseline for sample in imported}
     rows: list[Row] = []
+    metrics = _ShownMetrics.of(document)
     for condition in document.conditions:
-        median, interval, middle, _, memory, _, trials = _description(condition, metric)
+        median, interval, middle, _, _, trials = _description(condition, metric)
         nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
         verdict = judged.get(condition.name, nothing) if judged else ()
-        rows.append((condition.name, median, interval, middle, memory, trials, *verdict))
-    headings = [f"Median {metric_name(metric)}", "95 % interval", "Middle 90 %", "Peak memory"]
-    headings += ["Trials", *(("Against baseline", "Interval", "Verdict") if judged else ())]
+        memory, last = metrics.memory_cells(condition), metrics.last_cells(condition)
+        cells = (median, interval, middle, *memory, trials, *verdict, *last)
+        rows.append((condition.name, *cells))
+    headings = [f"Median {metric_name(metric)}", "95 % interval", "Middle 90 %"]
+    headings += [*metrics.memory_headings, "Trials"]
+    headings += ["Against baseline", "Interval", "Verdict"] if judged else []
+    headings += [capitalized(column.heading) for column in metrics.last_columns]
     columns = (Column("Condition", "name"), *(Column(heading, "number") for heading in headings))
-    return Table(columns, tuple(rows), forms=TEXT)
+    return Table(columns, tuple(rows), notes=metrics.notes, forms=TEXT)
 
 
 def page_table(document: ResultDocument) -> Table:
     """Build the page's table, with the command and the colour of each condition."""
-    metric = document.primary_metric
+    metric, metrics = document.primary_metric, _ShownMetrics.of(document)
     rows: list[Row] = []
     for index, condition in enumerate(document.conditions):
         command = shlex.join(condition.command)
         name = Name(condition.name, color_of(index), "" if command == condition.name else command)
-        rows.append((name, *_description(condition, metric)))
+        *description, drift, trials = _description(condition, metric)
+        memory, last = metrics.memory_cells(condition), metrics.last_cells(condition)
+        rows.append((name, *description, *memory, drift, trials, *last))
     headings = (
         f"Median {metric_name(metric)}",
         "95 % interval",
         "Middle 90 %",
         "Fastest" if is_time(metric) else "Least",
-        "Peak memory",
+        *metrics.memory_headings,
         "Drift",
         "Trials",
+        *(capitalized(column.heading) for column in metrics.last_columns),
     )
     columns = (Column("Condition", "name"), *(Column(one, "number") for one in headings))
-    return Table(columns, tuple(rows), label="Conditions", forms=PAGE)
+    return Table(columns, tuple(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
 
 
 def equivalence_text(comparison: Comparison) -> str:
@@ -141,7 +172,8 @@ def equivalence_text(comparison: Comparison) -> str:
     decided = comparison.verdict == "equivalent" or comparison.means_veto
     if not decided or level is None or interval == comparison.ratio_ci:
         return ""
-    return f"{100 * (1 - level):g} % equivalence interval {ratio_interval(interval)}"
+    shared = comparison.alpha * level / comparison.level
+    return with_coverage(ratio_interval(interval), level, shared, "equivalence interval")
 
 
 def _intervals(comparison: Comparison, ratio_ci: str) -> str:
@@ -149,22 +181,21 @@ def _intervals(comparison: Comparison, ratio_ci: str) -> str:
     return ", ".join(filter(None, (ratio_ci, equivalence_text(comparison))))
 
 
-def others_table(others: Sequence[Comparison]) -> Table:
+def others_table(document: ResultDocument, others: Sequence[Comparison]) -> Table:
     """Build the table of comparisons on other metrics."""
     columns = (
         Column("other metrics"),
         Column("candidate"),
         Column("change", "number"),
         Column("interval"),
-        Column("costs"),
+        Column("verdict"),
     )
     rows = tuple(
         (
             one.metric,
             one.candidate,
-            change_text(one.ratio, UNKNOWN),
-            _intervals(one, interval_text(one.ratio_ci, "open")),
-            {"slower": "more", "faster": "less"}.get(one.verdict, one.verdict),
+            *_effect_cells(shown_comparison(document, one)),
+            shown_verdict(document, one),
         )
         for one in others
     )
@@ -186,44 +217,119 @@ def compared_factor(document: ResultDocument, comparison: Comparison) -> str | N
     return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
 
 
-def is_time(metric: str) -> bool:
-    """Return whether a metric is a time, so that less of it is faster."""
-    return metric.endswith("_s") and not metric.endswith("_per_s")
+def shown_comparison(document: ResultDocument, comparison: Comparison) -> Comparison:
+    """Return a comparison with the ratios that a reader is shown: of values, not of a cost."""
+    return as_values(comparison) if comparison.metric in document.more_is_better else comparison
 
 
-_MEDIAN_COLUMNS = (
-    Column("median", "number"),
-    Column("95 % interval"),
-    Column("spread", "number"),
-    Column("peak", "number"),
-)
-
-
-def _median_cells(condition: ConditionResult, metric: str) -> tuple[Cell, ...]:
-    cost = condition.metrics.get(metric)
-    if cost is None:
-        return (UNKNOWN,) * 4
-    low, high = cost.median_ci
-    return (
-        Styled(metric_value(cost.median, metric), "strong"),
-        UNKNOWN if low is None or high is None else _range(low, high, metric),
-        spread_text(cost),
-        _peak_memory(condition),
+def shown_verdict(document: ResultDocument, comparison: Comparison) -> str:
+    """Return the verdict in the words of its metric."""
+    return verdict_word(
+        comparison.verdict,
+        comparison.metric,
+        more_is_better=comparison.metric in document.more_is_better,
     )
 
 
-def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> tuple[Cell, ...]:
+class _ShownMetrics(Struct, frozen=True):
+    """Metrics that the tables of a result show: those that were asked for come first."""
+
+    primary: str
+    heading: str
+    last: tuple[str, ...]
+    """Metrics whose medians stand at the end: the others, then the process's wall time."""
+    has_memory: bool
+    """Whether peak memory has a column though nobody asked for it."""
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: ResultDocument) -> _ShownMetrics:
+        """Return the metrics of a result."""
+        primary, compared = document.primary_metric, [one.metric for one in document.comparisons]
+        others = dict.fromkeys(one for one in compared if one not in (primary, PRIMARY_METRIC))
+        last = list(others)[:MOST_BESIDE]
+        is_ours = document.imported is None
+        has_time = any(PRIMARY_METRIC in one.metrics for one in document.conditions)
+        # Functions share a process, whose time and memory are of none of them.
+        alone = document.functions is None
+        if is_ours and alone and has_time and primary != PRIMARY_METRIC:
+            last.append(PRIMARY_METRIC)
+        named = primary != PRIMARY_METRIC and is_ours
+        increasing = [one for one in (primary, *last) if one in document.more_is_better]
+        return cls(
+            primary,
+            f"median {metric_name(primary)}" if named else "median",
+            tuple(last),
+            alone and "max_rss_bytes" not in (primary, *others),
+            tuple(f"Of {metric_name(one)} more is better." for one in increasing),
+        )
+
+    @property
+    def median_columns(self) -> tuple[Column, ...]:
+        """Columns of ``median_cells``."""
+        memory = (Column("peak", "number"),) if self.has_memory else ()
+        spread = (Column("95 % interval"), Column("spread", "number"))
+        return (Column(self.heading, "number"), *spread, *memory)
+
+    def median_cells(self, condition: ConditionResult) -> tuple[Cell, ...]:
+        """Return the median of the metric that decides, its interval, the spread and the peak."""
+        cost, memory = condition.metrics.get(self.primary), self.memory_cells(condition)
+        if cost is None:
+            return (UNKNOWN, UNKNOWN, UNKNOWN, *memory)
+        low, high = cost.median_ci
+        return (
+            Styled(metric_value(cost.median, self.primary), "strong"),
+            UNKNOWN if low is None or high is None else _range(low, high, self.primary),
+            spread_text(cost),
+            *memory,
+        )
+
+    @property
+    def memory_headings(self) -> tuple[str, ...]:
+        """Heading of ``memory_cells`` in written forms."""
+        return ("Peak memory",) if self.has_memory else ()
+
+    def memory_cells(self, condition: ConditionResult) -> tuple[str, ...]:
+        """Return the peak memory, where it has a column."""
+        memory = condition.metrics.get("max_rss_bytes")
+        text = "unknown" if memory is None else byte_count(memory.median)
+        return (text,) if self.has_memory else ()
+
+    @property
+    def last_columns(self) -> tuple[Column, ...]:
+        """Columns of ``last_cells``."""
+        return tuple(Column(metric_name(one), "number") for one in self.last)
+
+    def last_cells(self, condition: ConditionResult) -> tuple[str, ...]:
+        """Return the medians of the other metrics."""
+        summaries = ((one, condition.metrics.get(one)) for one in self.last)
+        return tuple(
+            UNKNOWN if summary is None else metric_value(summary.median, metric)
+            for metric, summary in summaries
+        )
+
+
+def _verdict_cells(
+    comparison: Comparison | None, document: ResultDocument, is_baseline: bool
+) -> tuple[Cell, ...]:
     if comparison is None:
         return (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
     return (
-        change_text(comparison.ratio, UNKNOWN),
-        _intervals(comparison, interval_text(comparison.ratio_ci, "open")),
-        Styled(comparison.verdict, comparison.verdict),
+        *_effect_cells(shown_comparison(document, comparison)),
+        Styled(shown_verdict(document, comparison), comparison.verdict),
     )
 
 
+def _effect_cells(comparison: Comparison) -> tuple[str, str]:
+    """Return the estimate of a comparison and its intervals."""
+    change, interval = estimate_and_interval(
+        comparison.ratio, comparison.ratio_ci, unknown=UNKNOWN, unlimited="open"
+    )
+    return change, _intervals(comparison, interval)
+
+
 def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
-    """Return median, interval, middle 90 %, least, peak memory, drift and trials."""
+    """Return median, interval, middle 90 %, least, drift and trials."""
     summary = condition.metrics.get(metric)
     distribution = [condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3]
     drift = None
@@ -239,15 +345,9 @@ def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
     failures = f", {condition.failures} failed" if condition.failures else ""
     return (
         *distribution,
-        _peak_memory(condition),
         change_text(None if drift is None else drift.ratio, UNKNOWN),
         f"{condition.trials}{failures}",
     )
-
-
-def _peak_memory(condition: ConditionResult) -> str:
-    memory = condition.metrics.get("max_rss_bytes")
-    return "unknown" if memory is None else byte_count(memory.median)
 
 
 def _range(low: float, high: float, metric: str) -> str:

@@ -19,7 +19,13 @@ from equipoise.report.document import (
     Table,
 )
 from equipoise.report.renderers.markdown import text
-from equipoise.report.units import change_text, interval_text, metric_value
+from equipoise.report.units import (
+    estimate_and_interval,
+    interval_text,
+    is_shared,
+    metric_value,
+    percentage,
+)
 
 OUTCOMES: dict[GateOutcome, str] = {
     "slower": "❌ slower",
@@ -53,7 +59,8 @@ def gate_document(document: ResultDocument) -> Document:
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
-        *_tables(gate.rows),
+        # The rows share alpha: each by itself may have less of it.
+        *_tables(gate.rows, max((one.alpha for one in document.comparisons), default=0.0)),
         Command(
             gate.again,
             f"{blocks} in random order on one host; a benchmark fails where its whole equivalence "
@@ -65,9 +72,9 @@ def gate_document(document: ResultDocument) -> Document:
     return Document(document.run.id, title, tuple(parts))
 
 
-def _tables(rows: Sequence[GateRow]) -> Iterator[Part]:
+def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:
     order = list(OUTCOMES)
-    cells = [_row(row) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
+    cells = [_row(row, alpha) for row in sorted(rows, key=lambda row: order.index(row.outcome))]
     lengths = (sum(len(text(cell)) + 3 for cell in row) for row in cells)
     room = bisect.bisect_right(list(itertools.accumulate(lengths)), _ROOM)
     passing = sum(row.outcome == "passes" for row in rows)
@@ -81,25 +88,26 @@ def _tables(rows: Sequence[GateRow]) -> Iterator[Part]:
         yield Paragraph(f"{len(rows) - room} more are in the document that --json writes.")
 
 
-def _row(row: GateRow) -> tuple[str, ...]:
+def _row(row: GateRow, alpha: float) -> tuple[str, ...]:
     return (
         row.benchmark,
         _median(row.baseline_median, row.metric),
         _median(row.candidate_median, row.metric),
-        change_text(row.ratio, UNKNOWN),
-        interval_text(row.ratio_ci, "open"),
-        _equivalence(row),
+        *estimate_and_interval(row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited="open"),
+        _equivalence(row, alpha),
         OUTCOMES[row.outcome],
     )
 
 
-def _equivalence(row: GateRow) -> str:
+def _equivalence(row: GateRow, alpha: float) -> str:
     """Return the interval that decided, with its coverage."""
     interval, level = row.equivalence_ci, row.equivalence_level
     if level is None:
         # In the first release the interval of the ratio decided.
         interval, level = row.ratio_ci, row.level
-    return f"{interval_text(interval, 'open')} ({100 * (1 - level):g} %)"
+    shared = max(alpha, row.level) * level / row.level
+    over = " over the benchmarks reported" if is_shared(level, shared) else ""
+    return f"{interval_text(interval, 'open')} ({percentage(1.0 - shared)}{over})"
 
 
 def _median(value: float | None, metric: str) -> str:

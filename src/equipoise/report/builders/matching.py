@@ -17,6 +17,7 @@ from equipoise.matching.units import power_of_two
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
+from equipoise.report.builders.origin import origin_of_match
 from equipoise.report.document import (
     PAGE,
     SCREEN,
@@ -50,8 +51,6 @@ MATTERS_PERCENT = 10.0
 """Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""
 MOST_FIGURES = 3
 """Number of covariates with figures of their own: those least alike in distribution."""
-_NORMAL = 1.959963984540054
-"""Standard errors from the estimate to the ends of a 95 % interval."""
 _WORDING = {
     "ATT": ("treated", "the treated units", "treated unit"),
     "ATC": ("untreated", "the untreated units", "control"),
@@ -62,6 +61,8 @@ _METRICS = {
     "inverse_variance": "each scaled by its standard deviation",
     "mahalanobis": "by their Mahalanobis distance",
 }
+MOST_WORSENED = 4
+"""Covariates with a worse balance that a warning names at most."""
 MOST_NAMED = 12
 """Covariates that the sentence on the method names at most."""
 _COMPARABLE = "comparable units"
@@ -96,7 +97,9 @@ class MatchQuestion(Struct, frozen=True):
     method: tuple[str, ...]
     """How units were matched, a sentence each."""
     command: str
-    """Command that asks it again."""
+    """Command that asks it again; empty without one."""
+    notes: tuple[str, ...] = ()
+    """What became of rows before matching, a sentence each."""
 
 
 class Difference(Struct, frozen=True):
@@ -207,7 +210,8 @@ def _document(
     if naive is not None:
         remarks.insert(0, naive_sentence(naive))
     if matches is not None:
-        remarks.append(dropped_sentence(matches))
+        remarks += [dropped_sentence(matches), effective_sentence(matches)]
+    remarks += question.notes
     claim = Claim(
         badge=badge,
         tone=_tone(balance, effect),
@@ -230,7 +234,7 @@ def _document(
         *([] if search is None else [_SEARCH_WEIGHTS]),
         _LIMITS,
     )
-    warnings = tuple(_warnings(matches, balance))
+    warnings = tuple(match_warnings(matches, balance))
     rests_on = Facts((("Table", question.source), *facts))
     parts: list[Part] = [
         Answer("", claims=(claim,), warnings=len(warnings)),
@@ -240,8 +244,9 @@ def _document(
         *([Warnings(warnings)] if warnings else []),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
         Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-        Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN),
     ]
+    if question.command:
+        parts.append(Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN))
     return Document(
         name=badge,
         title=f"{question.treatment} in {question.source}",
@@ -250,6 +255,13 @@ def _document(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),
             *_weight_numbers(search),
+        ),
+        origin=origin_of_match(
+            question.treatment,
+            question.outcome,
+            question.source,
+            question.command,
+            searches=search is not None,
         ),
     )
 
@@ -290,11 +302,7 @@ def matched_difference(result: MatchResult) -> Difference | None:
     """Return the effect with a normal interval; ``None`` where no outcome was given."""
     if result.estimate is None:
         return None
-    error = result.se_standard if result.se is None else result.se
-    if error is None or not math.isfinite(error):
-        return Difference(result.estimate, None)
-    reach = _NORMAL * error
-    return Difference(result.estimate, (result.estimate - reach, result.estimate + reach))
+    return Difference(result.estimate, result.interval)
 
 
 def effect_sentence(
@@ -343,6 +351,16 @@ def dropped_sentence(result: MatchResult) -> str:
     if not result.n_dropped:
         return f"All {total:,} {units} found a match.{support}"
     return f"{result.n_dropped:,} of {total:,} {units} found no match and are left out.{support}"
+
+
+def effective_sentence(result: MatchResult) -> str:
+    """Say how many units the weights of the pairs leave in effect."""
+    treated, controls = (f"{size:,.4g}" for size in result.effective_sizes)
+    used = len(np.unique(result.treated_index)), len(np.unique(result.control_index))
+    return (
+        f"The pairs use {used[0]:,} treated units and {used[1]:,} controls; by their weights they "
+        f"are worth {treated} and {controls} (effective sample size)."
+    )
 
 
 def smallest_p_sentence(balance: Balance) -> str:
@@ -453,6 +471,10 @@ def _by(percent: float) -> str:
     return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"
 
 
+def _percent(sdiff: float) -> str:
+    return "unlimited" if math.isinf(sdiff) else f"{sdiff:+.1f} %"
+
+
 def _smallest_p(smallest: SmallestP) -> str:
     if not smallest.where:
         return "unknown"
@@ -461,8 +483,23 @@ def _smallest_p(smallest: SmallestP) -> str:
     return f"{smallest.value:.3g} ({name}, {test}{more})"
 
 
-def _warnings(result: MatchResult | None, balance: Balance) -> Iterator[CampaignWarning]:
+def match_warnings(result: MatchResult | None, balance: Balance) -> Iterator[CampaignWarning]:
+    """Yield what speaks against the answer of a match."""
     if balance.after is not None:
+        worsened = balance.worsened()
+        if worsened:
+            named = "; ".join(
+                f"{one.variable} from {_percent(one.before)} to {_percent(one.after)}"
+                for one in worsened[:MOST_WORSENED]
+            )
+            more = len(worsened) - MOST_WORSENED
+            others = f"; and {more} more" if more > 0 else ""
+            yield CampaignWarning(
+                "worse-balance",
+                f"Matching made the groups less alike in {len(worsened)} of "
+                f"{len(balance.variables)} covariates, in standard deviations: {named}{others}.",
+                "search for better weights with equipoise genmatch, or match on fewer covariates",
+            )
         worst = _worst(balance.variables, balance.after)
         if worst is None or worst[1] > MATTERS_PERCENT:
             yield CampaignWarning(

@@ -27,6 +27,7 @@ from equipoise.report.document import (
     Facts,
     Figures,
     Number,
+    Origin,
     Paragraph,
     Part,
     Section,
@@ -35,6 +36,7 @@ from equipoise.report.document import (
 )
 from equipoise.report.units import (
     change_text,
+    estimate_and_interval,
     interval_text,
     percent_change,
     signed_amount,
@@ -69,7 +71,7 @@ def observation_document(
     Parameters
     ----------
     command
-        Command that observes it again.
+        Command that observes it again; empty without one.
     draw
         Draws the figures.
     """
@@ -94,13 +96,19 @@ def observation_document(
         Section("What it rests on", (Facts(tuple(_facts(result))),)),
         *([Warnings(result.warnings)] if result.warnings else []),
         Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-        Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN),
     ]
+    if command:
+        parts.append(Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN))
     return Document(
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
         parts=tuple(parts),
         numbers=(*_effect_numbers(result), *_balance_numbers(result)),
+        origin=Origin(
+            f"What does {question.candidate} change of {question.outcome}, against "
+            f"{question.baseline}? From {question.source}",
+            command,
+        ),
     )
 
 
@@ -127,7 +135,16 @@ def _tables(result: ObservationResult) -> Iterator[Table]:
             (f"odds ×{bound.gamma:g}", _interval((bound.low, bound.high), as_ratio))
             for bound in result.hidden_bias.bounds
         )
-        yield _table("Hidden factor", ("95 % interval",), bounds)
+        bias, unit = result.hidden_bias, question.unit
+        alike = unit if bias.of == "pairs" else bias.of
+        yield replace(
+            _table("Hidden factor", ("95 % interval",), bounds),
+            notes=(
+                "Each row is the interval of the effect if something that was not measured "
+                f"multiplied the odds of {question.treatment} {question.candidate} by so much "
+                f"between two comparable {alike}.",
+            ),
+        )
     if result.strata is not None:
         of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
         yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
@@ -194,6 +211,9 @@ def _tone(result: ObservationResult) -> str:
         ends, none = effect.difference_ci, 0.0
     if ends is None or ends[0] <= none <= ends[1]:
         return "undecided"
+    if result.question.unit not in ("rows", "runs"):
+        # The outcome may be an income: neither direction is bad.
+        return "equivalent"
     return "slower" if ends[0] > none else "faster"
 
 
@@ -267,7 +287,9 @@ def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
 def _effect_cells(effect: Effect | Period | Placebo) -> tuple[str, str]:
     """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
     if effect.ratio is not None:
-        return percent_change(effect.ratio), _interval(effect.ratio_ci, True)
+        if effect.ratio_ci is None:
+            return percent_change(effect.ratio), "none"
+        return estimate_and_interval(effect.ratio, effect.ratio_ci)
     difference = UNKNOWN if effect.difference is None else signed_amount(effect.difference)
     return difference, _interval(effect.difference_ci, False)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from equipoise.model.result import PooledCampaigns, PooledComparison
 from equipoise.report.builders.shape import level_parts, levelled_ratio
 from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
-from equipoise.report.units import change_text, interval_text, percent_change, ratio_interval
+from equipoise.report.units import change_text, estimate_and_interval
 
 _MOST_COLUMNS = 6
 """Number of campaigns that stand beside one another, the latest."""
@@ -85,12 +85,18 @@ def _comparisons_table(pooled: PooledCampaigns) -> Table:
 def _row(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
     between = 100.0 * math.expm1(comparison.pooled.between_sd)
     ratios = (comparison.ratios[number - 1] for number in numbers)
+    common, common_interval = estimate_and_interval(
+        comparison.common.ratio, comparison.common.ratio_ci, unknown="none"
+    )
+    pooled, pooled_interval = estimate_and_interval(
+        comparison.pooled.ratio, comparison.pooled.ratio_ci, unlimited="unlimited to unlimited"
+    )
     return (
         comparison.candidate,
-        Styled(change_text(comparison.common.ratio, "none"), "strong"),
-        "" if comparison.common.unknown_because else ratio_interval(comparison.common.ratio_ci),
-        Styled(percent_change(comparison.pooled.ratio), "strong"),
-        interval_text(comparison.pooled.ratio_ci),
+        Styled(common, "strong"),
+        "" if comparison.common.unknown_because else common_interval,
+        Styled(pooled, "strong"),
+        pooled_interval,
         f"±{between:.1f} %",
         *(change_text(ratio, UNKNOWN) for ratio in ratios),
     )

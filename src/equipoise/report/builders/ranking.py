@@ -32,25 +32,40 @@ _COLUMNS = (
 )
 
 
+def ranking_of_all(document: ResultDocument) -> Ranking | None:
+    """Return the ranking that is the answer, since it has every condition; or ``None``."""
+    rankings, findings = document.ranking, document.findings
+    if len(rankings) != 1 or (findings is not None and findings.answer):
+        return None
+    is_of_all = len(rankings[0].conditions) == len(document.conditions)
+    return rankings[0] if is_of_all else None
+
+
 def ranking_parts(document: ResultDocument) -> Iterator[Part]:
-    """Build a sentence for each ranking, and the table of all; nothing where none was asked."""
+    """Build a sentence for each ranking, and the table of all; nothing where none was asked.
+
+    The sentence of a ranking of all conditions is the answer, and stands there.
+    """
     rankings = document.ranking
     if not rankings:
         return
-    yield Bullets(tuple(one.summary for one in rankings), most_items=ALIKE_SHOWN, forms=SCREEN)
+    summaries: tuple[str, ...] = ()
+    if ranking_of_all(document) is None:
+        summaries = tuple(one.summary for one in rankings)
+        yield Bullets(summaries, most_items=ALIKE_SHOWN, forms=SCREEN)
     alpha = f"{100 * rankings[0].alpha:g} %"
     note = (
         "Claims among candidates are a family of their own beside the comparisons with the "
         f"baseline: of each family at most {alpha} are expected to be false. The fastest condition "
         f"is missing among the first places in at most {alpha} of campaigns."
     )
-    sentences = [Paragraph(one.summary) for one in rankings[:ALIKE_SHOWN]]
-    table = Table(_COLUMNS, tuple(_rows(rankings)), label="Ranking", notes=(note,))
+    sentences = map(Paragraph, summaries[:ALIKE_SHOWN])
+    table = Table(_COLUMNS, tuple(_rows(document)), label="Ranking", notes=(note,))
     yield Section("Ranking", (*sentences, table), forms=WRITTEN)
 
 
-def _rows(rankings: Sequence[Ranking]) -> Iterator[Row]:
-    for ranking in rankings:
+def _rows(document: ResultDocument) -> Iterator[Row]:
+    for ranking in document.ranking:
         if ranking.stratum:
             levels = (f"{factor} {level}" for factor, level in ranking.stratum.items())
             yield (Styled(", ".join(levels), "strong"),)
@@ -59,11 +74,18 @@ def _rows(rankings: Sequence[Ranking]) -> Iterator[Row]:
             yield (
                 _place(one, len(ranking.conditions)),
                 one.name,
-                "baseline" if is_baseline else change_text(one.ratio, UNKNOWN),
+                "baseline" if is_baseline else _change(document, one),
                 _names(one.slower_than),
                 _names(one.tied_with),
                 _names(one.undecided),
             )
+
+
+def _change(document: ResultDocument, one: RankedCondition) -> str:
+    ratio = one.ratio
+    if ratio and document.primary_metric in document.more_is_better:
+        ratio = 1.0 / ratio
+    return change_text(ratio, UNKNOWN)
 
 
 def _place(one: RankedCondition, members: int) -> str:

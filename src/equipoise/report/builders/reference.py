@@ -8,7 +8,12 @@ from typing import Any
 
 from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
-from equipoise.report.units import change_text, interval_text, metric_formatter, percent_change
+from equipoise.report.units import (
+    estimate_and_interval,
+    metric_formatter,
+    percent_change,
+    percentage,
+)
 
 _CHANGED_SHOWN = 6
 """Rows that the answer names, those that changed most."""
@@ -69,8 +74,9 @@ def largest_changes(against: ReferenceComparison) -> Iterator[str]:
 def _row(row: ReferenceRow) -> tuple[Cell, ...]:
     show = metric_formatter(row.metric)
     costs = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
-    ratio = change_text(row.ratio, UNKNOWN)
-    interval = interval_text(row.ratio_ci, UNKNOWN)
+    ratio, interval = estimate_and_interval(
+        row.ratio, row.ratio_ci, unknown=UNKNOWN, unlimited=UNKNOWN
+    )
     changed = Styled("", "strong")
     if row.changed is None:
         changed = Styled(row.unknown or "", "caution")
@@ -83,14 +89,13 @@ def _sentences(against: ReferenceComparison) -> Iterator[str]:
     if against.level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
-            f"{100 * against.alpha:g} % are expected to be unchanged. Each interval holds at "
-            f"{100 * (1 - against.level):.4g} %."
+            f"{percentage(against.alpha)} are expected to be unchanged. The intervals hold at "
+            f"{percentage(1.0 - against.alpha)} over the rows called changed."
         )
     if against.geometric_mean is not None:
+        mean, interval = estimate_and_interval(against.geometric_mean, against.geometric_mean_ci)
         yield (
-            f"Geometric mean over {against.geometric_mean_rows} rows: "
-            f"{percent_change(against.geometric_mean)} "
-            f"({interval_text(against.geometric_mean_ci)}). "
+            f"Geometric mean over {against.geometric_mean_rows} rows: {mean} ({interval}). "
             "It weighs every row alike, as no program does: it ranks no machine."
         )
     yield f"Scope: {against.scope}."

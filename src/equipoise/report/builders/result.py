@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
-from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
+from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
-    ControlResult,
     ImportedResult,
     ResultDocument,
     SampleComparison,
@@ -25,7 +25,9 @@ from equipoise.model.result import (
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
-    imported_interval,
+    failures_of,
+    imported_effect,
+    no_difference,
     primary_comparisons,
 )
 from equipoise.report.builders.conditions import (
@@ -35,8 +37,10 @@ from equipoise.report.builders.conditions import (
     page_table,
     scaling_tables,
     screen_table,
+    shown_comparison,
     written_table,
 )
+from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
 from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
@@ -47,6 +51,7 @@ from equipoise.report.builders.shape import (
     shape_section,
     steady_sentence,
 )
+from equipoise.report.builders.typical import how_to_compare
 from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -57,7 +62,9 @@ from equipoise.report.document import (
     TEXT,
     UNKNOWN,
     WRITTEN,
+    Answer,
     Bullets,
+    Claim,
     Claims,
     Column,
     Command,
@@ -74,9 +81,9 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     byte_count,
     capitalized,
-    change_text,
+    estimate_and_interval,
     percent_change,
-    ratio_interval,
+    percentage,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +95,11 @@ _NAMES_SHOWN = 3
 _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
-_FIRST_FIGURES = frozenset({"ratios"})
+_FIRST_FIGURES = frozenset({"distributions", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)})
+"""Figures right below the answer."""
+_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
+"""Figures of one comparison each: of many comparisons they fill pages."""
+_FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
 _ASKED_FIRST = frozenset(
     {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
@@ -139,26 +150,32 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     of_primitives = is_of_primitives(document)
     primary = primary_comparisons(document)
     claims = claims_of(document)
+    failures = failures_of(document)
+    tables = tuple(_screen_tables(document, primary))
+    # Why there is no verdict comes first.
+    head: tuple[Part, ...] = (answer, *tables) if failures else (*tables, answer)
     parts: list[Part] = [
-        *_screen_tables(document, primary),
-        answer,
-        *_written_tables(document, primary),
-        *ranking_parts(document),
+        *head,
         first,
+        *how_to_compare(document),
+        *_written_tables(document, primary),
+        *_growth(document),
+        *ranking_parts(document),
         *_findings(document),
-        *([Section("Comparisons", (Claims(claims),), forms=PAGE)] if not answer.claims else []),
+        *_claims_below(document, answer, claims),
         *why_parts(document, report.flame_graph),
     ]
     if document.against is not None:
         parts.append(reference_section(document.against))
     measured = tuple(_measured(document, primary))
     parts += (others, *measured) if of_primitives else (*measured, others)
-    parts += (*_control(document.control), *_how_it_ran(report))
+    parts += (*_control(document), *_how_it_ran(report))
     if not of_primitives:
         # How long the process of a probe takes says nothing of what it measures.
         parts += shape_lines_of_screen(document)
     # The page says so if there is no warning.
-    parts.append(Warnings(document.warnings, forms=EVERYWHERE if document.warnings else PAGE))
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    parts.append(Warnings(warnings, forms=EVERYWHERE if warnings else PAGE))
     parts += _engine_note(document)
     parts += _repetition(report)
     parts.append(environment_section(document.environment))
@@ -168,7 +185,17 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         title=answer.title or answer.claims[0].text,
         parts=tuple(parts),
         numbers=tuple(_numbers(document)),
+        origin=origin_of(document, _command(report)),
     )
+
+
+def _claims_below(
+    document: ResultDocument, answer: Answer, claims: Sequence[Claim]
+) -> Iterator[Section]:
+    """Build the claims that are not in the answer; folded where each says that nothing is known."""
+    if not answer.claims:
+        alike = bool(no_difference(document, primary_comparisons(document)))
+        yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
 
 
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
@@ -185,6 +212,7 @@ def _engine_note(document: ResultDocument) -> Iterator[Part]:
 def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
     many = len(primary_comparisons(report.document)) > MOST_CLAIMS
+    first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
 
     @functools.cache
     def drawn() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
@@ -193,22 +221,35 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
         first = list(report.study_figures)
         others: list[Figure] = []
         for figure in gallery(report.document, report.sequences, every_trial=every_trial):
-            (first if many and figure.name in _FIRST_FIGURES else others).append(figure)
+            (first if figure.name in first_names else others).append(figure)
         return tuple(first), tuple(others)
 
-    return Figures(lambda: drawn()[0], "At a glance"), Figures(lambda: drawn()[1])
+    not_on_paper = _FIGURES_OF_EACH if many else frozenset[str]()
+    return (
+        Figures(lambda: drawn()[0], "At a glance"),
+        Figures(lambda: drawn()[1], not_on_paper=not_on_paper),
+    )
 
 
 def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
-    if len(primary) > MOST_CLAIMS or any(one.stratum for one in primary):
+    several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
+    if several or no_difference(document, primary):
         yield grouped_table(document, primary)
-        factor = compared_factor(document, primary[0])
-        yield from scaling_tables(document, document.primary_metric, factor)
+        if document.run.study != COMPARE_STUDY:
+            factor = compared_factor(document, primary[0])
+            yield from scaling_tables(document, document.primary_metric, factor)
     elif is_of_primitives(document):
         yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
     else:
         yield replace(screen_table(document), forms=SCREEN)
+
+
+def _growth(document: ResultDocument) -> Iterator[Part]:
+    """Build the scaling laws of the parameters of `compare` that are sizes."""
+    if document.run.study == COMPARE_STUDY:
+        tables = scaling_tables(document, document.primary_metric, None)
+        yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
 def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
@@ -237,7 +278,7 @@ def _findings(document: ResultDocument) -> Iterator[Part]:
 def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = [one for one in document.comparisons if one.metric != document.primary_metric]
-    tables: list[Part] = [others_table(others)] if others else []
+    tables: list[Part] = [others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
     if is_of_primitives(document):
@@ -266,8 +307,7 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
             (
                 one.candidate,
                 one.baseline,
-                change_text(one.ratio, UNKNOWN),
-                imported_interval(one, f"none: {one.unknown or ''}"),
+                *imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}"),
                 f"{one.baseline_trials} : {one.candidate_trials}",
             )
             for one in imported.comparisons
@@ -277,19 +317,20 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
         yield Paragraph(imported.summary, "dim", forms=SCREEN)
 
 
-def _control(control: ControlResult | None) -> Iterator[Part]:
+def _control(document: ResultDocument) -> Iterator[Part]:
+    control = document.control
     if control is None:
         return
-    comparison, floor = control.comparison, control.noise_floor
-    interval = ratio_interval(comparison.ratio_ci)
+    comparison, floor = shown_comparison(document, control.comparison), control.noise_floor
+    estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
         noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
     yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
     difference = f"{comparison.candidate} against {comparison.baseline}"
     facts = (
-        (difference, change_text(comparison.ratio, "not known yet")),
-        (f"{100 * (1 - comparison.level):g} % interval", interval),
+        (difference, estimate),
+        (f"{percentage(1.0 - comparison.level)} interval", interval),
         ("Noise floor", noise),
         ("Trials", str(control.condition.trials)),
     )
@@ -317,6 +358,8 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     scope = "nothing was compared"
     if document.comparisons:
         scope = document.comparisons[0].scope
+    elif document.typical is not None:
+        scope = document.typical.scope
     elif not run.blocks:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):
@@ -331,10 +374,14 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
     yield Bullets(tuple(lines), "dim", forms=SCREEN)
 
 
+def _command(report: CampaignReport) -> str:
+    return report.command or command_of_document(report.document)
+
+
 def _repetition(report: CampaignReport) -> Iterator[Part]:
     """Build the command that runs the campaign again, and how it was measured."""
     document = report.document
-    command = report.command or command_of_document(document)
+    command = _command(report)
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
     yield Section(
@@ -383,7 +430,7 @@ def environment_section(environment: Mapping[str, Any]) -> Section:
             facts.extend(lines)
         else:
             title = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
-            folded.append(Section(title, (Facts(lines),), folded=True))
+            folded.append(Section(title, (Facts(lines),), folded=True, on_paper=False))
     return Section("Environment", (Facts(tuple(facts)), *folded), forms=PAGE)
 
 

@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.figures.theme import color_of
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
+from equipoise.model.metrics import is_time
+from equipoise.model.names import names_of
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
     Comparison,
@@ -21,10 +25,10 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
-from equipoise.report.builders.conditions import is_time
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
+    MOST_CLAIMS,
     PAGE,
     SCREEN,
     UNKNOWN,
@@ -42,10 +46,12 @@ from equipoise.report.document import (
 from equipoise.report.units import (
     capitalized,
     change_text,
+    estimate_and_interval,
     interval_text,
     metric_formatter,
     percent_change,
     significant,
+    with_coverage,
 )
 
 MOST_STATISTICS_TABLES = 3
@@ -61,6 +67,8 @@ _COMPANIONS = {
 }
 """What a mode goes with where the covariate is low, and where it is high."""
 _SHAPES_ON_SCREEN = 6
+_DRIFT_LEVEL = 0.01
+"""Largest chance, among independent trials, of a drift that is shown: conditions are many."""
 _SKEWED_FROM = 2.0
 _DEPENDENT_FROM = 0.3
 _MOST_STATES = 4
@@ -90,7 +98,9 @@ def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Se
     for comparison in answered[:MOST_STATISTICS_TABLES]:
         if comparison.disagreement:
             parts.append(Paragraph(f"{comparison.disagreement}."))
-        parts.append(_statistics(comparison))
+        # Of many comparisons the tables would fill pages.
+        on_paper = len(primary) <= MOST_CLAIMS
+        parts.append(replace(_statistics(comparison), on_paper=on_paper))
     return Section("Shape", tuple(parts), forms=PAGE)
 
 
@@ -140,23 +150,37 @@ def states_sentence(metric: str, summary: MetricSummary) -> str | None:
     return ", ".join(parts) + (f", and {more} more changes" if more > 0 else "")
 
 
-def drift_sentence(metric: str, summary: MetricSummary, min_effect: float) -> str | None:
+def drift_sentence(metric: str, summary: MetricSummary, least: float) -> str | None:
     """Describe a drift: ``became 1.1 % faster from the first to the last third of the campaign``.
 
     Parameters
     ----------
-    min_effect
-        Smallest effect that matters, in percent; there is no sentence for less, or for what may
+    least
+        Smallest change that matters, in percent; there is no sentence for less, or for what may
         be chance.
     """
-    if summary.drift is None or summary.drift.ratio is None:
+    ratio = _sure_drift(summary, least)
+    return None if ratio is None else _drift_phrase(metric, [ratio])
+
+
+def _sure_drift(summary: MetricSummary, least: float) -> float | None:
+    """Return the drift of a condition as a ratio; ``None`` unless it is certain and matters."""
+    drift = summary.drift
+    if drift is None or drift.ratio is None:
         return None
-    low, high = summary.drift.ratio_ci
+    low, high = drift.ratio_ci
     sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-    ratio = summary.drift.ratio
-    if not sure or abs(ratio - 1.0) <= min_effect / 100.0:
-        return None
-    size = percent_change(ratio).lstrip("+-")
+    exceeds_chance = drift.chance is None or drift.chance <= _DRIFT_LEVEL
+    matters = abs(drift.ratio - 1.0) > least / 100.0
+    return drift.ratio if sure and exceeds_chance and matters else None
+
+
+def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
+    """Describe drifts in one direction: the least and the largest of them."""
+    ratio = ratios[0]
+    ordered = sorted(ratios, key=lambda one: abs(one - 1.0))
+    sizes = [percent_change(one).lstrip("+-") for one in (ordered[0], ordered[-1])]
+    size = " to ".join(dict.fromkeys(sizes))
     if size.startswith("×"):
         slow = "slow" if metric.endswith("_s") else "large"
         change = f"became {size.removeprefix('×')} times as {slow}"
@@ -188,9 +212,9 @@ def steady_sentence(steady: SteadyComparison) -> str:
     compared = steady.comparison
     if compared is None or compared.ratio_ci == (None, None):
         return steady.summary
-    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
-    interval = interval_text(compared.ratio_ci)
-    return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
+    estimate, ends = estimate_and_interval(compared.ratio, compared.ratio_ci)
+    change = "" if compared.ratio is None else f"{estimate}, "
+    return f"{steady.summary} {change}{with_coverage(ends, compared.level, compared.alpha)}."
 
 
 class Levelled(Struct, frozen=True):
@@ -300,26 +324,54 @@ def _not_flat(document: ResultDocument) -> Iterator[str]:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (modes := modes_sentence(metric, summary)) is not None:
+        # Of a condition that stands alone the answer tells them.
+        modes = modes_sentence(metric, summary)
+        if modes is not None and document.typical is None:
             yield f"{condition.name}: {modes}"
         if (states := states_sentence(metric, summary)) is not None:
             yield f"change of state: {condition.name}: {states}"
 
 
 def _drifts(document: ResultDocument) -> Iterator[str]:
-    """Yield a line for each condition whose time surely drifted by an effect that matters."""
+    """Yield a line for all conditions that became slower, and one for those that became faster.
+
+    A drift matters if it exceeds the smallest effect that matters, and the half-width of the
+    interval of an effect on whose condition it acts.
+    """
     consequence = "the random order keeps this out of the verdict"
-    metric = PRIMARY_METRIC
+    metric = PRIMARY_METRIC if document.functions is None else CALL_METRIC
+    if document.typical is not None:
+        consequence = "nothing keeps this out of its interval"
+        metric = document.typical.metric
     if document.imported is not None:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
         metric = document.imported.metric
-    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
+    drifts: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
-        if (drift := drift_sentence(metric, summary, smallest)) is not None:
-            yield f"drift: {condition.name} {drift}; {consequence}"
+        if (ratio := _sure_drift(summary, _least_drift(document, condition.name))) is not None:
+            drifts[ratio > 1.0][condition.name] = ratio
+    for of_one_direction in drifts.values():
+        if of_one_direction:
+            phrase = _drift_phrase(metric, [*of_one_direction.values()])
+            yield f"drift: {names_of([*of_one_direction])} {phrase}; {consequence}"
+
+
+def _least_drift(document: ResultDocument, condition: str) -> float:
+    """Return the change in percent from which on a drift of a condition matters."""
+    concerned = [
+        one
+        for one in document.comparisons
+        if one.metric == document.primary_metric and condition in (one.baseline, one.candidate)
+    ]
+    widths = (
+        100.0 * (math.sqrt(high / low) - 1.0) if low and high else math.inf
+        for low, high in (one.ratio_ci for one in concerned)
+    )
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
+    return max(smallest, min(widths, default=0.0))
 
 
 def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:

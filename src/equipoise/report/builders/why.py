@@ -71,7 +71,10 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     confirmed = [one for one in causes if one.status == "confirmed"]
     if not causes:
         return f"Why: {extra.summary}; no rule finds a cause in it."
-    first = (confirmed or causes)[0]
+    standing = confirmed or [one for one in causes if one.status != "refuted"]
+    if not standing:
+        return f"Why: {extra.summary}; every cause that was tested is refuted."
+    first = standing[0]
     cause, *_ = first.summary.partition(". ")
     sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
     closing = [one for one in first.tested if one.outcome == "confirmed"]

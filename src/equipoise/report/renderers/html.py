@@ -98,6 +98,8 @@ class FigureView(Struct, frozen=True):
     how_to_read: str
     description: str
     height: int
+    on_paper: bool
+    """Whether the figure is printed."""
 
 
 class DrawnFigures(Struct, frozen=True):
@@ -159,7 +161,10 @@ def _drawn(
                 within: Any = tuple(_drawn(part.parts, anchor, charts))
                 yield replace(part, parts=within)
             case Figures():
-                views = tuple(_placed(figure, anchor, charts) for figure in part.draw())
+                views = tuple(
+                    _placed(figure, anchor, charts, on_paper=figure.name not in part.not_on_paper)
+                    for figure in part.draw()
+                )
                 if views:
                     yield DrawnFigures(part.kind, part.title, views)
             case FlameGraph():
@@ -170,7 +175,7 @@ def _drawn(
                 yield part
 
 
-def _placed(figure: Figure, anchor: str, charts: list[Chart]) -> FigureView:
+def _placed(figure: Figure, anchor: str, charts: list[Chart], *, on_paper: bool) -> FigureView:
     specification: dict[str, Any] = figure.chart.to_dict()
     title = specification.pop("title")
     specification.pop("config")
@@ -183,6 +188,7 @@ def _placed(figure: Figure, anchor: str, charts: list[Chart]) -> FigureView:
         how_to_read=figure.how_to_read,
         description=specification["description"],
         height=int(specification["height"]),
+        on_paper=on_paper,
     )
 
 

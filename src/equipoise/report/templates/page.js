@@ -54,6 +54,18 @@ button.addEventListener("click", () => {
   draw();
 });
 prefersDark.addEventListener("change", draw);
+// A table that is wider than its place says so until it was scrolled to its end.
+const wideTables = document.querySelectorAll(".scroll");
+const seen = new ResizeObserver((entries) => entries.forEach((entry) => tell(entry.target)));
+function tell(place) {
+  const hidden = place.scrollWidth - place.clientWidth;
+  place.classList.toggle("wider", hidden > 1);
+  place.classList.toggle("read", place.scrollLeft >= hidden - 1);
+}
+for (const place of wideTables) {
+  seen.observe(place);
+  place.addEventListener("scroll", () => tell(place), { passive: true });
+}
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("main details:not(.numbers)")) {
     details.open = true;

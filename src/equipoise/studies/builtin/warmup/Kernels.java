@@ -186,6 +186,6 @@ public final class Kernels {
             seconds[i] = 1e-9 * (System.nanoTime() - started);
         }
         EquipoiseMetrics.report("answer", sink);
-        EquipoiseMetrics.reportIterations("iteration_s", seconds);
+        EquipoiseMetrics.reportIterations("iteration_s", seconds, 1e-9);
     }
 }

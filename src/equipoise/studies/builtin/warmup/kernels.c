@@ -167,7 +167,7 @@ int main(int count, char **words) {
             kernel();
         seconds[i] = equipoise_seconds() - started;
     }
-    equipoise_report_iterations("iteration_s", seconds, (size_t)iterations);
+    equipoise_report_timed_iterations("iteration_s", seconds, (size_t)iterations);
     free(seconds);
     return 0;
 }

@@ -1,0 +1,262 @@
+"""hyperfine's options under hyperfine's names, of versions 1 and 2: each becomes one of ours.
+
+Where an option must mean something else here, it is taken all the same, and a note says what it
+does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from equipoise.cli.options import Option, number_option, options_of
+from equipoise.design.commands import NO_SHELL
+from equipoise.model.errors import UnusableInput
+
+DEFAULT_SHELL = "/bin/sh"
+STYLES = ("auto", "basic", "full", "nocolor", "color", "none")
+TIME_UNITS = {
+    "ns": ("ns", "nanosecond", "nanoseconds"),
+    "µs": ("us", "µs", "microsecond", "microseconds"),
+    "ms": ("ms", "millisecond", "milliseconds"),
+    "s": ("s", "second", "seconds"),
+    "min": ("min", "minute", "minutes"),
+    "h": ("h", "hour", "hours"),
+}
+"""Names of each unit of ``--time-unit``."""
+METRICS = {
+    "time_wall_clock": "wall_s",
+    "time_cpu": "cpu_s",
+    "time_user": "user_s",
+    "time_system": "sys_s",
+    "memory_peak_resident": "max_rss_bytes",
+    "cpu_cycles": "cycles",
+    "instructions": "instructions",
+    "cache_references": "cache_references",
+    "cache_misses": "cache_misses",
+    "branch_misses": "branch_misses",
+}
+"""Our name of each metric."""
+PRESETS = {
+    "default": ("time_wall_clock", "memory_peak_resident"),
+    "time": ("time_wall_clock", "time_cpu", "time_user", "time_system"),
+    "all": tuple(METRICS),
+}
+_SHELLS = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
+_IGNORED_EXITS = "--ignored-exits"
+_UNSET: Mapping[str, Any] = {
+    "runs": None,
+    "min_runs": None,
+    "max_runs": None,
+    "min_benchmarking_time": None,
+    "default_shell": False,
+    "no_shell": False,
+    "show_output": False,
+    "reference": None,
+    "reference_name": None,
+    "style": None,
+    "time_unit_name": None,
+    "sort": None,
+}
+"""The parameters of `hyperfine_options` where none is given."""
+
+
+class HyperfineCommand(click.Command):
+    """A command that takes ``--ignore-failure`` with and without a value, as hyperfine does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with the value of ``--ignore-failure=1,2`` in an option of ours."""
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*map(_ignoring, args[:end]), *args[end:]])
+
+
+def _ignoring(argument: str) -> str:
+    option, equals, value = argument.partition("=")
+    if option not in ("-i", "--ignore-failure") or not equals:
+        return argument
+    return "--ignore-failure" if value == "all-non-zero" else f"{_IGNORED_EXITS}={value}"
+
+
+def _exits(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    codes = [code.strip() for code in value.split(",")]
+    if not all(code.isascii() and code.isdigit() and int(code) < 256 for code in codes):
+        raise UnusableInput(
+            f"--ignore-failure={value} is no list of exit statuses", hint="as in -i=1,2"
+        )
+    return tuple(map(int, codes))
+
+
+hyperfine_options: Option = options_of(
+    number_option(
+        "-r",
+        "--runs",
+        number="blocks",
+        metavar="N",
+        show_default=False,
+        help="Exactly N runs of each command: --blocks N --min-blocks N.",
+    ),
+    number_option(
+        *("-m", "--min-runs"), number="min_blocks", metavar="N", help="The same as --min-blocks."
+    ),
+    number_option(
+        *("-M", "--max-runs"), number="blocks", metavar="N", help="The same as --blocks."
+    ),
+    click.option("-S", "default_shell", is_flag=True, help="The same as --shell default."),
+    click.option(
+        "-N",
+        "no_shell",
+        is_flag=True,
+        help="Use no shell, as usual: its operators are plain arguments.",
+    ),
+    click.option("--show-output", is_flag=True, help="The same as --output inherit."),
+    click.option("--reference", metavar="CMD", help="The baseline, as if it were the first CMD."),
+    click.option("--reference-name", metavar="NAME", help="Name the command of --reference."),
+    click.option(
+        "--style",
+        type=click.Choice(STYLES),
+        help="none is --quiet, basic and nocolor are --no-color.",
+    ),
+    click.option(
+        "-u",
+        "--time-unit",
+        "time_unit_name",
+        type=click.Choice([name for names in TIME_UNITS.values() for name in names]),
+        metavar="UNIT",
+        help="The unit of tables that --export-… writes.",
+    ),
+    click.option("--sort", type=click.Choice(["auto", "command", "mean-time"]), hidden=True),
+    number_option("--min-benchmarking-time", number="min_seconds", metavar="SECONDS", hidden=True),
+    click.option(_IGNORED_EXITS, callback=_exits, hidden=True),
+)
+
+
+def in_our_names(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the arguments with hyperfine's options as ours, and a note on each that differs.
+
+    Raises
+    ------
+    UnusableInput
+        Two options exclude each other, or ``-S`` stands before the name of a shell.
+    """
+    notes = tuple(_notes(arguments))
+    ours = {
+        **arguments,
+        **_UNSET,
+        **_stopping(arguments),
+        "shell": _shell(arguments),
+        "output_kind": _outputs(arguments),
+        "metrics": _metrics(arguments["metrics"]),
+    }
+    if arguments["ignored_exits"]:
+        ours["ignore_failure"] = True
+    reference, name = arguments["reference"], arguments["reference_name"]
+    if reference is None and name is not None:
+        raise UnusableInput(
+            "--reference-name without --reference", hint="name conditions with -n NAME"
+        )
+    if reference is not None:
+        ours["commands"] = (reference, *arguments["commands"])
+        if name is not None or arguments["names"]:
+            ours["names"] = (reference if name is None else name, *arguments["names"])
+    if arguments["style"] == "none":
+        ours["quiet"] = True
+    if arguments["style"] in ("basic", "nocolor"):
+        ours["color"] = False
+    unit = arguments["time_unit_name"]
+    if unit is not None:
+        ours["time_unit"] = next(short for short, names in TIME_UNITS.items() if unit in names)
+    return ours, notes
+
+
+def _stopping(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of runs and seconds."""
+    pairs = (
+        ("runs", "min_runs"),
+        ("runs", "max_runs"),
+        ("runs", "blocks"),
+        ("runs", "min_blocks"),
+        ("min_runs", "min_blocks"),
+        ("max_runs", "blocks"),
+        ("min_benchmarking_time", "min_seconds"),
+    )
+    for one, other in pairs:
+        if arguments[one] is not None and arguments[other] is not None:
+            first, second = (f"--{name.replace('_', '-')}" for name in (one, other))
+            raise UnusableInput(f"{first} and {second} exclude each other", hint="leave one out")
+    exactly = arguments["runs"]
+    given = {
+        "blocks": exactly or arguments["max_runs"],
+        "min_blocks": exactly or arguments["min_runs"],
+        "min_seconds": arguments["min_benchmarking_time"],
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _shell(arguments: Mapping[str, Any]) -> str | None:
+    shell, default, none = (arguments[name] for name in ("shell", "default_shell", "no_shell"))
+    if sum((shell is not None, default, none)) > 1:
+        raise UnusableInput("-S, -N and --shell exclude each other", hint="give one of them")
+    if default:
+        for command in arguments["commands"]:
+            if os.path.basename(command) in _SHELLS:
+                raise UnusableInput(
+                    f"-S takes no shell (since hyperfine 2), so {command} would be a command",
+                    hint=f"--shell {command}",
+                )
+    if default or shell == "default":
+        return DEFAULT_SHELL
+    return NO_SHELL if none else shell
+
+
+def _outputs(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    outputs: tuple[str, ...] = arguments["output_kind"]
+    if not arguments["show_output"]:
+        return tuple("count" if kind == "pipe" else kind for kind in outputs)
+    if outputs:
+        raise UnusableInput("--show-output and --output exclude each other", hint="leave one out")
+    return ("inherit",)
+
+
+def _metrics(text: str) -> str:
+    """Return the names of metrics, hyperfine's as ours, without its units."""
+    if text.strip() in PRESETS:
+        return ",".join(METRICS[name] for name in PRESETS[text.strip()])
+    names = []
+    for part in text.split(","):
+        name, _, _ = part.strip().partition(":")
+        names.append(METRICS[name] if name in METRICS else part)
+    return ",".join(names)
+
+
+def _has_unit(text: str) -> bool:
+    return any(
+        part.strip().partition(":")[0] in METRICS and ":" in part for part in text.split(",")
+    )
+
+
+def _notes(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note on each option that means something else here."""
+    if arguments["default_shell"]:
+        yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
+    if "pipe" in arguments["output_kind"]:
+        yield (
+            "--output pipe: the output goes to a file that is counted, as with --output count: who "
+            "reads a pipe would be in the measurement"
+        )
+    if arguments["style"] in ("full", "color"):
+        yield f"--style {arguments['style']}: colour and progress are for terminals alone"
+    elif arguments["style"] == "basic":
+        yield "--style basic: no colour; a terminal still shows the progress"
+    if arguments["time_unit_name"] is not None:
+        yield "--time-unit: for the tables of --export-…; the screen has a unit for each value"
+    if _has_unit(arguments["metrics"]):
+        yield "--metrics: no unit is set; the screen has a unit for each value"
+    if arguments["sort"] is not None:
+        yield "--sort: rows stand in the order of the commands; the ranking names the fastest"

@@ -1,0 +1,179 @@
+"""Fresh processes that wait for their order: prepared together, measured one by one.
+
+To start Python and to import what the functions need takes longer than to measure small
+functions. So several processes are started at once and do both, on all processors; once every one
+of them waits, they are measured one after the other while nothing else runs. Each was executed
+anew, and none forked from another: forked processes share their addresses and their hash seed,
+which is what makes equal functions differ (docs/decisions.md).
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from equipoise.files.reading import becomes_readable
+from equipoise.functions.functions import Side
+from equipoise.measure.launcher import Launcher, OnWait, Report, Request
+
+WORKER = Path(__file__).with_name("worker.py")
+MOST_PREPARED = 8
+"""Largest number of processes that wait at a time: each holds what the functions hold."""
+_POLL_S = 0.05
+
+Key = tuple[str, int]
+"""Phase and number of the block that a process is for."""
+
+
+class Answer(Struct, frozen=True):
+    """What a worker wrote, and how its process ended."""
+
+    report: Report
+    content: dict[str, Any] | None
+    """``None`` if it wrote nothing."""
+
+
+class Processes(Protocol):
+    """Provides a fresh process for each block, or in tests a scripted answer."""
+
+    def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
+        """Let the process of a block follow an order to its end."""
+        ...
+
+
+class _Prepared(Struct):
+    """One process that waits for its order."""
+
+    launcher: Launcher
+    order: int
+    """Open FIFO to it."""
+    order_file: Path
+    answer_file: Path
+
+
+class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
+    """Fresh processes with the functions of one campaign; a context manager.
+
+    Parameters
+    ----------
+    make_launcher
+        Makes a launcher, which starts, times and ends one process at a time.
+    scratch
+        Private folder.
+    environment_of
+        Returns the environment of the process of a block.
+    following
+        Returns the keys of the blocks that will probably come next, beginning with one.
+    """
+
+    def __init__(
+        self,
+        sides: Sequence[Side],
+        make_launcher: Callable[[], Launcher],
+        scratch: Path,
+        environment_of: Callable[[Key], dict[str, str]],
+        following: Callable[[Key], Sequence[Key]],
+        *,
+        working_folder: str,
+        timeout_s: float,
+    ) -> None:
+        self._make_launcher = make_launcher
+        self._scratch = scratch
+        self._environment_of = environment_of
+        self._following = following
+        self._working_folder = working_folder
+        self._timeout_s = timeout_s
+        self._request_file = scratch / "functions"
+        self._request_file.write_bytes(_request_of(sides))
+        self._launchers: list[Launcher] = []
+        self._idle: list[Launcher] = []
+        self._prepared: dict[Key, _Prepared] = {}
+        self._started = 0
+
+    def __exit__(self, *_: object) -> None:
+        """End every process."""
+        for prepared in self._prepared.values():
+            os.close(prepared.order)
+        for launcher in self._launchers:
+            launcher.close()
+        self._prepared.clear()
+        self._launchers.clear()
+
+    def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
+        """Let the process of a block follow an order to its end."""
+        if key not in self._prepared:
+            self._prepare([one for one in self._following(key) if one not in self._prepared])
+        prepared = self._prepared.pop(key)
+        try:
+            os.write(prepared.order, marshal.dumps(order))
+            report = prepared.launcher.finish(on_wait)
+        finally:
+            # Not earlier: what is in a FIFO that nobody has open is lost.
+            os.close(prepared.order)
+        self._idle.append(prepared.launcher)
+        try:
+            content = marshal.loads(prepared.answer_file.read_bytes())
+        except (OSError, ValueError, EOFError, TypeError):
+            content = None
+        prepared.order_file.unlink(missing_ok=True)
+        prepared.answer_file.unlink(missing_ok=True)
+        return Answer(report, content)
+
+    def _prepare(self, keys: Sequence[Key]) -> None:
+        """Start a process for each block, and wait until all of them wait."""
+        with ExitStack() as stack:
+            waiting: list[tuple[int, Launcher]] = []
+            for ahead, key in enumerate(keys, start=1):
+                self._started += 1
+                place = self._scratch / f"function-{self._started}"
+                order_file, ready = place.with_suffix(".order"), place.with_suffix(".ready")
+                os.mkfifo(order_file, 0o600)
+                os.mkfifo(ready, 0o600)
+                stack.callback(ready.unlink)
+                signals = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+                stack.callback(os.close, signals)
+                launcher = self._launcher()
+                answer_file = place.with_suffix(".answer")
+                files = (self._request_file, ready, order_file, answer_file)
+                # Those ahead of it are measured while it waits.
+                launcher.begin(self._start_of(key, files, ahead * self._timeout_s))
+                # Open for both, so that nobody waits for the other end to be opened.
+                order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
+                self._prepared[key] = _Prepared(launcher, order, order_file, answer_file)
+                waiting.append((signals, launcher))
+            for signals, launcher in waiting:
+                while not becomes_readable(signals, _POLL_S) and not launcher.has_ended():
+                    pass
+
+    def _launcher(self) -> Launcher:
+        if self._idle:
+            return self._idle.pop()
+        launcher = self._make_launcher()
+        self._launchers.append(launcher)
+        return launcher
+
+    def _start_of(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
+        # The caller's own flags of the interpreter; without -P its path would begin with ours.
+        flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        program = sys.executable
+        return Request(
+            argv=(program, *flags, "-P", str(WORKER), *map(str, files)),
+            environment=self._environment_of(key),
+            working_folder=self._working_folder,
+            timeout_s=timeout_s,
+        )
+
+
+def _request_of(sides: Sequence[Side]) -> bytes:
+    modules = sorted({module for side in sides for module in side.modules})
+    wire = [asdict(side) for side in sides]
+    return marshal.dumps({"path": sys.path, "modules": modules, "sides": wire})

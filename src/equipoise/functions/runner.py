@@ -1,0 +1,258 @@
+"""A block of a campaign of functions: one fresh process, and a trial for each function.
+
+The process runs the functions in turn, a batch of each in every round, so a change of the machine
+meets all of them. The coin draws which function has which place; the order of the places in each
+round, and the order in which they are defined, are drawn apart from it and know no function. So if
+two functions are alike, exchanging them changes no time, and the order of the block is a fair coin
+given the times by place: rule 1 of the verdict. A process gives each function one number.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from equipoise.design.coin import draw_block, draw_order
+from equipoise.functions.functions import Side
+from equipoise.functions.processes import MOST_PREPARED, Answer, Key, PreparedProcesses, Processes
+from equipoise.functions.trial_runs import EXAMINATION, ROUNDS
+from equipoise.measure.environment import CovariateReader
+from equipoise.measure.installation import launcher_program
+from equipoise.measure.launcher import Launcher, OnWait
+from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import TrialReport, accounting_of, failure_of, own_environment
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from equipoise.model.functions import CALL_METRIC, FunctionsPlan
+from equipoise.model.plan import PADDING_VARIABLE, Plan
+from equipoise.model.record import Accounting, Draw, Sample, Trial
+from equipoise.stats.warm_up import classify_trial
+
+SHARED = "one process runs every function"
+"""Reason why a trial has no amounts of its own but its times."""
+_OF_PROCESS = frozenset(Accounting.__struct_fields__) - {"wall_s", "counters", "unknown"}
+FIRST_BATCHES = 1
+"""Batches before the analysed ones: the first calls import, fill caches and specialise."""
+
+
+def steady_ns(batches: Sequence[int]) -> float:
+    """Return the nanoseconds of a typical batch of a process, after its warm-up.
+
+    The median of all batches but the first; of a process that warms up by the change-points of
+    `stats.warm_up`, of those in the steady state. Where calls get slower, nothing is left out: a
+    neighbour that wakes up late is not what a function takes.
+    """
+    kept = np.asarray(batches[FIRST_BATCHES:] or batches, dtype=np.float64)
+    shape = classify_trial(kept)
+    if shape is not None and shape.kind == "warm-up":
+        kept = kept[shape.steady_from or 0 :]
+    return float(np.median(kept))
+
+
+class FunctionRunner:
+    """Runner of the processes of a plan's draws; the trials of a block end together.
+
+    Each trial is in the ledger before the next process gets its order. ``now`` returns the seconds
+    since the epoch, ``clock`` those of a monotonic clock.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        processes: Processes,
+        covariates: CovariateReader,
+        *,
+        on_wait: OnWait | None = None,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        assert plan.functions is not None, "the plan compares functions"
+        self._plan = plan
+        self._functions: FunctionsPlan = plan.functions
+        self._processes = processes
+        self._covariates = covariates
+        self._on_wait = on_wait
+        self._now = now
+        self._clock = clock
+        self._reports: tuple[TrialReport, ...] = ()
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trial at one place of a block; the first one runs the process of all."""
+        return (lambda: self._run(draw, place),)
+
+    def _run(self, draw: Draw, place: int) -> TrialReport:
+        if place == 0:
+            order = order_of(self._plan, draw)
+            started_at, began = self._now(), self._clock()
+            self._covariates.before()
+            answer = self._processes.run((draw.phase, draw.block), order, self._on_wait)
+            report = answer.report
+            covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+            wall_s = self._clock() - began
+            trials = self._trials(draw, answer, started_at, wall_s, covariates)
+            # What failed comes first and ends the campaign: the block stays incomplete.
+            self._reports = tuple(sorted(trials, key=lambda one: one.trial.failure is None))
+        return self._reports[place]
+
+    def _trials(
+        self,
+        draw: Draw,
+        answer: Answer,
+        started_at: float,
+        wall_s: float,
+        covariates: dict[str, float | None],
+    ) -> Iterator[TrialReport]:
+        report, content = answer.report, answer.content or {}
+        batches = content.get("batches")
+        ended = failure_of(report, self._plan.measure.timeout_s)
+        accounting = replace(
+            accounting_of(report),
+            wall_s=wall_s,
+            **dict.fromkeys(_OF_PROCESS),
+            unknown={**accounting_of(report).unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
+        )
+        for place, condition in enumerate(draw.order):
+            failure = None
+            if batches is None:
+                # One that ends its process ends all; only what raised is known by name.
+                failure = ended or "its process ended early"
+                if "failed" in content:
+                    named = content["failed"] == condition
+                    failure = f"{content['during']}: {content['text']}" if named else None
+            trial = Trial(
+                phase=draw.phase,
+                block=draw.block,
+                position=place,
+                condition=condition,
+                started_at=started_at,
+                accounting=accounting,
+                exit=report.exit,
+                failure=failure,
+                error_tail=report.error_tail if failure is not None else "",
+                covariates=covariates,
+                samples=() if batches is None else self._samples(condition, batches[condition]),
+            )
+            yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
+
+    def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
+        calls = self._functions.calls[condition]
+        second = 1e9 * calls
+
+        def sample(value_ns: float, number: int | None) -> Sample:
+            value_s = value_ns / second
+            return Sample(CALL_METRIC, value_s, number, "s", resolution=1.0 / second)
+
+        each = (sample(value, number) for number, value in enumerate(batches))
+        return (*each, sample(steady_ns(batches), None))
+
+
+def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
+    """Return what the process of a block does.
+
+    The order of the block says which function has which place; which place is defined when, and
+    runs when in each round, is drawn without knowledge of it.
+    """
+    assert plan.functions is not None, "the plan compares functions"
+    places = len(draw.order)
+
+    def drawn(purpose: str) -> list[int]:
+        order = draw_order(plan.seed, f"{purpose} of {draw.phase}", draw.block, places)
+        return [draw.order[place] for place in order]
+
+    rounds = FIRST_BATCHES + plan.functions.rounds
+    return {
+        "definitions": drawn("definitions"),
+        "rounds": [drawn(f"round {number}") for number in range(rounds)],
+        "calls": list(plan.functions.calls),
+        "fresh_calls": plan.functions.fresh_calls,
+    }
+
+
+@contextmanager
+def prepared_processes(
+    sides: Sequence[Side],
+    environment_of: Callable[[Key], dict[str, str]],
+    following: Callable[[Key], Sequence[Key]],
+    timeout_s: float,
+) -> Iterator[PreparedProcesses]:
+    """Make what runs functions in fresh processes, with a private folder for all of them."""
+    clear_leftovers()
+    with (
+        scratch_folder() as scratch,
+        PreparedProcesses(
+            sides,
+            lambda: Launcher(launcher_program(), campaign=scratch),
+            scratch,
+            environment_of,
+            following,
+            working_folder=os.getcwd(),
+            timeout_s=timeout_s,
+        ) as processes,
+    ):
+        yield processes
+
+
+@contextmanager
+def examining_processes(sides: Sequence[Side], timeout_s: float) -> Iterator[PreparedProcesses]:
+    """Make what runs each function by itself, for the trial runs."""
+    environment = _base_environment(own_environment())
+    with prepared_processes(
+        sides,
+        lambda _: environment,
+        lambda key: [(EXAMINATION, number) for number in range(key[1], len(sides))],
+        timeout_s,
+    ) as processes:
+        yield processes
+
+
+def runner_factory(
+    sides: Sequence[Side],
+) -> Callable[[Plan, Callable[[], None]], Any]:
+    """Return what makes the runner of a campaign of these functions (``campaign.conduct``)."""
+
+    @contextmanager
+    def make(plan: Plan, on_wait: Callable[[], None]) -> Iterator[FunctionRunner]:
+        base = _base_environment(own_environment())
+        with (
+            prepared_processes(
+                sides,
+                lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
+                lambda key: following(plan, key),
+                plan.measure.timeout_s,
+            ) as processes,
+            CovariateReader() as covariates,
+        ):
+            yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
+
+    return make
+
+
+def following(plan: Plan, key: Key) -> list[Key]:
+    """Return the block of a key and those whose processes are prepared with its own."""
+    phase, block = key
+    last = block + MOST_PREPARED - 1
+    if phase == "warmup":
+        last = min(last, plan.warmup_blocks)
+    elif plan.stopping.blocks is not None:
+        last = min(last, plan.stopping.blocks)
+    # Where a process measures for long, its start costs little, and its data may be large.
+    if plan.functions is None or plan.functions.rounds < ROUNDS:
+        last = block
+    return [(phase, number) for number in range(block, max(last, block) + 1)]
+
+
+def padding_bytes(plan: Plan, key: Key) -> int:
+    """Return the bytes by which the environment of a block's process is enlarged."""
+    phase, block = key
+    return draw_block(plan, "warmup" if phase == "warmup" else "measured", block).padding_bytes
+
+
+def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
+    return {key: value for key, value in environment.items() if key not in left_out}

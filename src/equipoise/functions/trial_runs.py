@@ -1,0 +1,180 @@
+"""Trial runs before a campaign of functions: what a call takes, and what it changes.
+
+Each function runs in a process of its own. Nothing of these runs is kept: they choose the number
+of calls in a batch, and refuse what cannot be compared before anything is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from equipoise.functions.functions import Side, runs_nothing
+from equipoise.functions.processes import Answer, Processes
+from equipoise.measure.launcher import OnWait
+from equipoise.measure.trials import failure_of
+from equipoise.measure.untimed import stderr_suffix
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.functions import FunctionsPlan
+from equipoise.model.record import CampaignWarning
+
+EXAMINATION = "examination"
+"""Phase of the process of a trial run; its block is the place of the function."""
+BATCH_S = 0.00025
+"""Shortest batch of the faster function: five thousand times what the clock can tell."""
+ROUNDS = 24
+"""Batches of each function in a process, enough for the change-points of `stats.warm_up`."""
+PROCESS_S = 0.25
+"""Seconds of measuring in a process, beyond which there are fewer batches."""
+_FRESH_BATCH_S = 0.002
+"""Longest batch where each call has its own setup, the setups included."""
+_ALIKE = 8
+"""Ratio of the numbers of calls up to which all functions get the same."""
+_CLOCK_S = 1e-6
+"""Seconds of a call that is timed alone, below which reading the clock takes a part of it."""
+_RUN_LATER = frozenset({"generator", "coroutine", "async_generator"})
+
+
+class Examined(Struct, frozen=True):
+    """One function after its trial run."""
+
+    call_s: float
+    """Seconds of one call."""
+    whole_s: float
+    """Seconds of one call with the setup that it needs."""
+    changes: bool
+    """Whether a call changes what the next call works on."""
+
+
+def examine(
+    sides: Sequence[Side], processes: Processes, *, timeout_s: float, on_wait: OnWait | None = None
+) -> tuple[Examined, ...]:
+    """Run each function by itself.
+
+    Raises
+    ------
+    UnusableInput
+        A function cannot be loaded in a fresh process, its call runs nothing, or each call takes
+        longer than the one before.
+    ConditionFailed
+        A function or its setup raises, takes too long or ends its process.
+    """
+    return tuple(
+        _examined(
+            side,
+            sides,
+            processes.run((EXAMINATION, number), {"examine": number}, on_wait),
+            timeout_s,
+        )
+        for number, side in enumerate(sides)
+    )
+
+
+def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float) -> Examined:
+    content = answer.content
+    if content is None:
+        failure = failure_of(answer.report, timeout_s) or "its process ended early"
+        raise ConditionFailed(
+            f"{side.name} failed: {failure}{stderr_suffix(answer.report.error_tail)}",
+            hint="call it by itself; what takes longer than timeout= needs a larger one",
+        )
+    if "failed" in content:
+        raise failure_in(sides, content)
+    if content["returns"] in _RUN_LATER:
+        raise runs_nothing(side.name, f"a {content['returns']}")
+    if content["grows"]:
+        raise UnusableInput(
+            f"each call of {side.name} takes longer than the one before: it adds to what it "
+            "works on",
+            hint="give setup=, which makes what a call works on anew",
+        )
+    return Examined(content["call_ns"] / 1e9, content["whole_ns"] / 1e9, content["changes"])
+
+
+def failure_in(
+    sides: Sequence[Side], content: dict[str, object]
+) -> UnusableInput | ConditionFailed:
+    """Return the error for a worker's answer that a function failed."""
+    number = content["failed"]
+    name = sides[number].name if isinstance(number, int) else "a function"
+    match content["during"]:
+        case "load":
+            return UnusableInput(
+                f"{name} cannot be loaded in a fresh process: {content['text']}",
+                hint="its module must be importable from this folder or from sys.path",
+            )
+        case "setup":
+            return ConditionFailed(
+                f"the setup of {name} failed: {content['text']}", hint="correct setup="
+            )
+    return ConditionFailed(
+        f"{name} failed: {content['text']}", hint="correct it, or what it works on"
+    )
+
+
+def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tuple[list[int], int]:
+    """Return the number of calls in a batch of each function, and the number of batches.
+
+    All functions get the same number of calls where they take about as long, so that what a batch
+    adds is alike too. The rule treats all functions alike: exchanging two exchanges their numbers.
+    """
+    calls = [_power_of_two(BATCH_S / one.call_s) for one in examined]
+    if max(calls) <= _ALIKE * min(calls):
+        calls = [max(calls)] * len(calls)
+    if fresh_calls:
+        calls = [
+            max(1, min(count, int(_FRESH_BATCH_S / one.whole_s)))
+            for count, one in zip(calls, examined, strict=True)
+        ]
+    seconds = [one.whole_s if fresh_calls else one.call_s for one in examined]
+    round_s = sum(count * one for count, one in zip(calls, seconds, strict=True))
+    return calls, max(1, min(ROUNDS, int(PROCESS_S / round_s)))
+
+
+def _power_of_two(number: float) -> int:
+    power = 1
+    while power < number:
+        power *= 2
+    return power
+
+
+def warnings_of(
+    sides: Sequence[Side], examined: Sequence[Examined], functions: FunctionsPlan
+) -> tuple[CampaignWarning, ...]:
+    """Return what the trial runs tell a user beyond numbers."""
+    warnings = []
+    changing = [side.name for side, one in zip(sides, examined, strict=True) if one.changes]
+    if changing and not functions.fresh_calls:
+        warnings.append(
+            CampaignWarning(
+                "changes_its_input",
+                f"{_listed(changing)} changes what it works on: from the second call on, a call "
+                "works on what the first one left",
+                "give setup=, which then runs before each call, untimed; "
+                "a function that only counts or caches needs none",
+            )
+        )
+    elif changing:
+        warnings.append(
+            CampaignWarning(
+                "fresh_calls",
+                f"{_listed(changing)} changes what it works on, so each call gets that anew, "
+                "untimed",
+                "nothing to do if that is what you want",
+            )
+        )
+        if min(one.call_s for one in examined) < _CLOCK_S:
+            warnings.append(
+                CampaignWarning(
+                    "clock_in_call",
+                    "each call is timed alone, and takes less than 1 µs: reading the clock is a "
+                    "part of it, so the true difference is larger",
+                    "let the setup make more to work on",
+                )
+            )
+    return tuple(warnings)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"each of {', '.join(names)}"

@@ -1,0 +1,95 @@
+"""How a metric reads: its words, its direction, and a ratio of costs as a ratio of its values.
+
+Times say *faster* and *slower*. Every other metric has its own words: a program *uses* memory,
+*has* page faults and *serves* requests; what a workload reports itself *is* higher or lower. Where
+more of a metric is better, a ratio of costs is turned round before a reader sees it.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.model.functions import CALL_METRIC
+from equipoise.model.interval import Interval
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.result import Comparison, Verdict
+
+
+class MetricWords(Struct, frozen=True):
+    """Words of sentences about a metric that has its own."""
+
+    verb: str
+    noun: str
+    """What there is more or less of; ``amount`` where the verb says it."""
+    less: str = "less"
+    """``fewer`` of what is counted."""
+    part: str = ""
+    """Part of a run that the metric is about: an ``iteration``."""
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether more of it is longer."""
+        return self.noun == "time"
+
+
+WORDS: dict[str, MetricWords] = {
+    PRIMARY_METRIC: MetricWords("takes", "time"),
+    CALL_METRIC: MetricWords("takes", "time"),
+    "iteration_s": MetricWords("takes", "time", part="iteration"),
+    "user_s": MetricWords("uses", "user CPU time"),
+    "sys_s": MetricWords("uses", "system CPU time"),
+    "cpu_s": MetricWords("uses", "CPU time"),
+    "max_rss_bytes": MetricWords("uses", "memory"),
+    "output_bytes": MetricWords("writes", "output"),
+    "throughput_per_s": MetricWords("serves", "amount"),
+    "minor_faults": MetricWords("has", "minor page faults", "fewer"),
+    "major_faults": MetricWords("has", "major page faults", "fewer"),
+    "voluntary_switches": MetricWords("makes", "voluntary context switches", "fewer"),
+    "involuntary_switches": MetricWords("has", "involuntary context switches", "fewer"),
+    "block_reads": MetricWords("makes", "block reads", "fewer"),
+    "block_writes": MetricWords("makes", "block writes", "fewer"),
+}
+"""A metric without a line is called by its name."""
+
+
+def is_time(metric: str) -> bool:
+    """Return whether a metric is a time, so that less of it is faster."""
+    return metric.endswith("_s") and not metric.endswith("_per_s")
+
+
+def verdict_word(verdict: Verdict, metric: str, *, more_is_better: bool = False) -> str:
+    """Return a verdict in the words of its metric: less memory is ``less``, not ``faster``."""
+    if is_time(metric) or verdict not in ("faster", "slower"):
+        return verdict
+    return "more" if (verdict == "slower") is not more_is_better else "less"
+
+
+def inverse_interval(interval: Interval) -> Interval:
+    """Return the interval of 1 over a ratio; an end at 0 or at infinity is unlimited."""
+    low, high = interval
+    return (1.0 / high if high else None, 1.0 / low if low else None)
+
+
+def as_values(comparison: Comparison) -> Comparison:
+    """Return a comparison of a metric of which more is better, with ratios of its values.
+
+    A comparison itself has ratios of a cost, the inverse of such a metric.
+    """
+
+    def inverse(ratio: float | None) -> float | None:
+        return 1.0 / ratio if ratio else None
+
+    these = comparison.in_these_layouts
+    return replace(
+        comparison,
+        ratio=inverse(comparison.ratio),
+        ratio_ci=inverse_interval(comparison.ratio_ci),
+        equivalence_ci=inverse_interval(comparison.equivalence_ci),
+        mean_ratio=inverse(comparison.mean_ratio),
+        mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
+        answers=tuple(replace(one, ratio=inverse(one.ratio)) for one in comparison.answers),
+        in_these_layouts=None
+        if these is None
+        else replace(these, ratio=inverse(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)),
+    )

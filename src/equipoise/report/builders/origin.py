@@ -1,0 +1,106 @@
+"""Where a result comes from: the question, the command, the time and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from equipoise.figures.quantity import metric_name
+from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.primitives import is_of_primitives
+from equipoise.report.document import Origin
+
+_LONGEST_NAME = 32
+"""Letters of a condition's name up to which a question names it."""
+
+
+def origin_of(document: ResultDocument, command: str) -> Origin:
+    """Return where a campaign comes from.
+
+    Parameters
+    ----------
+    command
+        Command that runs it again.
+    """
+    folder, _, rest = command.partition(" && ")
+    if folder.startswith("cd ") and rest:
+        # Where the command is to be copied from, its folder stands before it.
+        command = rest
+    verb = "imported" if document.imported is not None else "measured"
+    return Origin(
+        question=_question(document),
+        command=command,
+        when=f"{verb} {minute_of(document.run.started)}",
+        machine=machine_of(document.environment),
+    )
+
+
+def origin_of_match(
+    treatment: str, outcome: str | None, source: str, command: str, *, searches: bool
+) -> Origin:
+    """Return where a match comes from; its time and its machine are those of the command."""
+    if outcome is not None:
+        question = f"What is the effect of {treatment} on {outcome}?"
+    elif searches:
+        question = f"Which weights match the groups of {treatment} best?"
+    else:
+        question = f"How alike are the groups of {treatment}?"
+    return Origin(f"{question} From {source}", command)
+
+
+def machine_of(environment: Mapping[str, Any]) -> str:
+    """Return a host in a few words: its processor, how many CPUs, and its system."""
+
+    def parts() -> Iterator[str]:
+        yield str(environment.get("cpu_model") or "unknown processor")
+        if cpus := environment.get("cpus"):
+            yield f"{cpus} CPU{'' if cpus == 1 else 's'}"
+        if kernel := environment.get("kernel"):
+            yield f"{environment.get('system') or 'Linux'} {kernel}"
+
+    return ", ".join(parts())
+
+
+def minute_of(moment: str) -> str:
+    """Return an ISO 8601 time as ``2026-03-01 10:15 UTC``; any other text as it is."""
+    try:
+        parsed = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment
+    return f"{parsed.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _question(document: ResultDocument) -> str:
+    conditions, gate = document.conditions, document.gate
+    metric = document.primary_metric
+    if gate is not None:
+        return (
+            f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
+            f"{gate.min_effect:g} %?"
+        )
+    if document.imported is not None:
+        return "What do trials of another tool show?"
+    if document.against is not None:
+        return "What changed since another result?"
+    if is_of_primitives(document):
+        return "What do operating system primitives cost here?"
+    if document.run.study == WHY_STUDY:
+        return "Why do they differ?"
+    names = [one.name if len(one.name) <= _LONGEST_NAME else "" for one in conditions]
+    if document.typical is not None:
+        return (
+            f"How long does {names[0] or 'it'} take?"
+            if metric == PRIMARY_METRIC
+            else (f"What is the {metric_name(metric)} of {names[0] or 'it'}?")
+        )
+    if document.run.study != COMPARE_STUDY:
+        return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
+    if len(conditions) != 2:
+        best = "the fastest" if metric == PRIMARY_METRIC else f"the best by {metric_name(metric)}"
+        return f"Which of {len(conditions)} is {best}?"
+    baseline, candidate = names if all(names) else ("the first command", "the second")
+    if metric == PRIMARY_METRIC:
+        return f"Is {candidate} faster or slower than {baseline}?"
+    return f"Does the {metric_name(metric)} of {candidate} differ from that of {baseline}?"

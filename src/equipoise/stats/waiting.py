@@ -1,0 +1,34 @@
+"""Whether most of a difference in time is waiting for a processor.
+
+In each block the extra time of the slower condition is split: the part by which its main thread
+waited longer for a processor (run delay), and the rest. A sign test asks whether the waiting is
+more than half of the extra time in most blocks (Dixon and Mood 1946). It uses no size of any
+difference, so a hiccup in one block decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from equipoise.stats.arrays import FloatArray
+
+HALF = 0.5
+"""Part of the extra time that counts as most of it."""
+_QUANTILE = 1.6448536269514722
+"""Of the normal distribution, for a one-sided level of 5 %."""
+
+
+def is_mostly_waiting(extra_s: FloatArray, waiting_s: FloatArray) -> bool:
+    """Return whether more than half of the extra time is waiting in most blocks, for certain.
+
+    Parameters
+    ----------
+    extra_s
+        Wall time of the slower condition less that of the other, shape (n,), in seconds.
+    waiting_s
+        The same of their run delays, shape (n,), in seconds.
+    """
+    blocks = len(extra_s)
+    explained = int(((extra_s > 0.0) & (waiting_s > HALF * extra_s)).sum())
+    # Normal, with the correction for whole numbers; exact to a block from five blocks on.
+    return explained - 0.5 > (blocks + _QUANTILE * math.sqrt(blocks)) / 2.0

@@ -1,0 +1,12 @@
+"""Matching and observing on tables: data frames and files in, results and matched data out.
+
+- ``interface``: what Python has of it: ``eq.match``, ``eq.gen_match``, ``eq.observe``, …
+- ``reading``: a table as columns, from a file or a data frame, and back into a file
+- ``csv_file``: CSV by the standard library
+- ``problem``: the named columns as matching takes them, words as indicators
+- ``missing``: what is done about missing values
+- ``matching``: matching and the search for weights, as the options say
+- ``results``: the result, its report and its balance
+- ``matched``: the matched data set
+- ``observing``: effects from the columns of a log
+"""

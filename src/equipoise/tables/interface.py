@@ -1,0 +1,446 @@
+"""``eq.match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from equipoise.matching.balance import Balance, Matched
+from equipoise.matching.gen_match import Progress as SearchProgress
+from equipoise.matching.options import Estimand
+from equipoise.model.errors import UnusableInput
+from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
+from equipoise.tables.missing import Policy
+from equipoise.tables.observing import Names, observe_table
+from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_problem
+from equipoise.tables.reading import read_columns
+from equipoise.tables.results import Observation, TableMatch, balance_of, question_of, table_match
+
+Calipers = float | Sequence[float] | None
+
+
+def match(
+    table: Any,
+    outcome: str | None = None,
+    treatment: str | None = None,
+    covariates: Names = (),
+    *,
+    formula: str | None = None,
+    estimand: Estimand = "ATT",
+    m: int = 1,
+    metric: Any = "inverse_variance",
+    propensity: bool = False,
+    exact: Names = (),
+    by: Names = (),
+    caliper: Calipers = None,
+    replace: bool = True,
+    ties: bool = True,
+    common_support: bool = False,
+    weights: str | None = None,
+    missing: Policy = "refuse",
+    bias_adjust: bool = False,
+    variance_neighbors: int | None = None,
+    variance: Literal["population", "sample"] = "population",
+    r_compatible: bool = False,
+    threads: int | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> TableMatch:
+    """Match the treated rows of a table with its controls, and estimate the effect.
+
+    Examples
+    --------
+    >>> eq.match(people, outcome="wage", treatment="trained", covariates=["age", "region"])
+
+    Parameters
+    ----------
+    table
+        A data frame of pandas, polars or pyarrow (or anything with ``__arrow_c_stream__``), a
+        mapping of names to columns, or the name of a CSV or Parquet file.
+    outcome, weights
+        Column that the treatment may have changed; column with the weight of each row.
+    treatment
+        Column of 0 and 1, of truths or of yes and no; or ``"COLUMN=TREATED:CONTROL"`` for two of
+        the values of any column.
+    covariates
+        Columns to match on. A column of words becomes an indicator for each word but the first.
+    formula
+        Treatment and covariates at once instead: ``"trained ~ age + I(age**2) + region"``.
+    exact, by
+        Columns that must be equal in pairs; columns that form strata, each matched alone.
+    missing
+        ``"refuse"`` missing values, ``"drop"`` their rows, or keep rows whose covariates are
+        missing, with a covariate (``"indicator"``) that says so.
+    estimand, m, metric, caliper, replace, ties, common_support, bias_adjust, variance_neighbors, \
+variance, r_compatible, threads, seed, progress
+        As for ``equipoise.matching.match``; a caliper is one number, or one for each covariate.
+    propensity
+        Match on a propensity score of the covariates instead of themselves.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows, or if no row can be matched.
+    """
+    columns = MatchColumns(
+        treatment=treatment,
+        covariates=_names(covariates),
+        formula=formula,
+        outcome=outcome,
+        weights=weights,
+        by=_names(by),
+        exact=_names(exact),
+        missing=missing,
+    )
+    data = _read(table, columns)
+    pairing = Pairing(
+        estimand=estimand,
+        m=m,
+        exact=columns.exact,
+        caliper=_calipers(caliper),
+        replace=replace,
+        ties=ties,
+        common_support=common_support,
+        r_compatible=r_compatible,
+        threads=threads,
+        seed=seed,
+    )
+    if bias_adjust and outcome is None:
+        raise UnusableInput("bias_adjust has no outcome to adjust", hint="give outcome")
+    if bias_adjust and by:
+        raise UnusableInput("bias_adjust and by do not go together", hint="leave one of them out")
+    among = run_match(
+        data,
+        pairing,
+        metric=metric,
+        propensity=propensity,
+        progress=progress,
+        variance_neighbors=variance_neighbors,
+        variance=variance,
+        **({"bias_adjust": True} if bias_adjust else {}),
+    )
+    name = metric if isinstance(metric, str) else "given"
+    options = {**_options(pairing, columns), "metric": name, "propensity": propensity}
+    question = question_of(
+        data,
+        {**options, "bias_adjust": bias_adjust},
+        source=_source(table),
+        outcome=outcome,
+        command="",
+    )
+    balance = balance_of(data, among, pairing, boot=0)
+    return table_match(data, among, balance, pairing, question, frame=table)
+
+
+def match_balance(
+    table: Any,
+    treatment: str | None = None,
+    covariates: Names = (),
+    *,
+    formula: str | None = None,
+    match: TableMatch | None = None,
+    estimand: Estimand | None = None,
+    weights: str | None = None,
+    missing: Policy = "refuse",
+    boot: int = 500,
+    ks: bool = True,
+    paired: bool = True,
+    r_compatible: bool = False,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Balance:
+    """Compare the treated rows of a table with its controls, before and after matching.
+
+    Parameters
+    ----------
+    table, treatment, covariates, formula, weights, missing
+        As for ``eq.match``. The covariates may be others than those matched on.
+    match
+        What ``eq.match`` or ``eq.gen_match`` returned for the same table; without one there is no
+        "after".
+    estimand, boot, ks, paired, r_compatible, seed, progress
+        As for ``equipoise.matching.match_balance``.
+
+    Raises
+    ------
+    UnusableInput
+        Naming column and rows of what cannot be used; or the match has rows that a missing value
+        leaves out here.
+    """
+    columns = MatchColumns(
+        treatment=treatment,
+        covariates=_names(covariates),
+        formula=formula,
+        weights=weights,
+        missing=missing,
+    )
+    data = _read(table, columns)
+    matched = None if match is None else _pairs_among(match, data)
+    reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
+    pairing = Pairing(estimand=reference, r_compatible=r_compatible)
+    return balance_of(
+        data, matched, pairing, boot=boot, ks=ks, paired=paired, seed=seed, progress=progress
+    )
+
+
+def gen_match(
+    table: Any,
+    treatment: str | None = None,
+    covariates: Names = (),
+    *,
+    outcome: str | None = None,
+    formula: str | None = None,
+    balance: str | None = None,
+    estimand: Estimand = "ATT",
+    m: int = 1,
+    exact: Names = (),
+    caliper: Calipers = None,
+    replace: bool = True,
+    ties: bool = True,
+    common_support: bool = False,
+    weights: str | None = None,
+    missing: Policy = "refuse",
+    population: int = 100,
+    generations: int = 100,
+    wait_generations: int = 4,
+    hard_generation_limit: bool = False,
+    fitness: Any = "pvals",
+    loss: Any = 1,
+    boot: int = 0,
+    ks: bool = True,
+    variance_neighbors: int | None = None,
+    r_compatible: bool = False,
+    threads: int | None = None,
+    seed: int | None = None,
+    executor: Any = None,
+    progress: SearchProgress | None = None,
+) -> TableMatch:
+    """Search for the weights of the covariates whose pairs balance best, and match by them.
+
+    Parameters
+    ----------
+    table, treatment, covariates, outcome, formula, exact, weights, missing
+        As for ``eq.match``.
+    balance
+        Terms to balance, as the right side of a formula: ``"age + re74 + age:re74"``; by default
+        the covariates.
+    estimand, m, caliper, replace, ties, common_support, r_compatible, threads, seed
+        As for ``eq.match``.
+    population, generations, wait_generations, hard_generation_limit, fitness, loss, boot, ks, \
+executor, progress
+        As for ``equipoise.matching.gen_match``.
+    variance_neighbors
+        As for ``eq.match``, for the effect by the weights that were found.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows, or if no row can be matched.
+    """
+    columns = MatchColumns(
+        treatment=treatment,
+        covariates=_names(covariates),
+        formula=formula,
+        outcome=outcome,
+        weights=weights,
+        exact=_names(exact),
+        balance=balance,
+        missing=missing,
+    )
+    data = _read(table, columns)
+    pairing = Pairing(
+        estimand=estimand,
+        m=m,
+        exact=columns.exact,
+        caliper=_calipers(caliper),
+        replace=replace,
+        ties=ties,
+        common_support=common_support,
+        r_compatible=r_compatible,
+        threads=threads,
+        seed=seed,
+    )
+    search = run_search(
+        data,
+        pairing,
+        population=population,
+        generations=generations,
+        wait_generations=wait_generations,
+        hard_generation_limit=hard_generation_limit,
+        fitness=fitness,
+        loss=loss,
+        boot=boot,
+        ks=ks,
+        executor=executor,
+        progress=progress,
+    )
+    among = search.matches
+    if outcome is not None:
+        among = match_by_weights(data, pairing, search, variance_neighbors=variance_neighbors)
+    options = {
+        **_options(pairing, columns),
+        "population": population,
+        "fitness": fitness if isinstance(fitness, str) else "a function",
+    }
+    question = question_of(data, options, source=_source(table), outcome=outcome, command="")
+    found = search.balance(boot=boot, ks=ks)
+    return table_match(data, among, found, pairing, question, search=search, frame=table)
+
+
+def observe(
+    table: Any,
+    treatment: str,
+    outcome: str,
+    *,
+    covariates: Names | None = None,
+    exact: Names = (),
+    cluster: Names | None = None,
+    method: Literal["genetic", "mahalanobis", "propensity"] = "genetic",
+    ratio: bool = True,
+    unit: str = "rows",
+    missing: Policy = "refuse",
+    placebo_outcomes: Names = (),
+    placebo_period: tuple[str, str] | None = None,
+    mediators: Names = (),
+    leave_others_out: bool = False,
+    one_unit: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[str], object] = lambda _: None,
+) -> Observation:
+    """Estimate the effect of a change from a log, among comparable rows.
+
+    Examples
+    --------
+    >>> eq.observe(runs, "version=2.0:1.0", "wall_s", covariates=["load", "cache"], cluster="day")
+
+    Parameters
+    ----------
+    table
+        As for ``eq.match``.
+    treatment
+        ``"COLUMN=CANDIDATE:BASELINE"``: the column that names the version, and two of its values.
+        The column alone where it has two versions, of which the later is the candidate, or 0 and 1,
+        yes and no, old and new.
+    outcome
+        Column that the candidate may have changed: a cost.
+    covariates
+        Columns that may explain the difference; ``None`` for every usable one.
+    cluster
+        Columns that dependent rows share; ``None`` to choose one by its name, ``()`` for none.
+    ratio
+        Whether to estimate a ratio too; every outcome must then be above 0.
+    unit
+        What a row is, in the sentences: ``"people"``, ``"builds"``.
+    missing
+        As for ``eq.match``.
+    exact, method, placebo_outcomes, placebo_period, mediators, leave_others_out, one_unit, seed, \
+threads
+        As for ``equipoise observe`` (docs/observe.md).
+    progress
+        Called with a description of each step.
+
+    Returns
+    -------
+    Observation
+        The answer; where no comparison holds ``refused`` is true and ``document`` says why.
+
+    Raises
+    ------
+    UnusableInput
+        The question does not fit the table; the error names the column and the rows.
+    """
+    column, equals, values = treatment.partition("=")
+    if not column or (equals and not values):
+        raise UnusableInput(
+            f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
+            hint='name the column and two of its values, such as "version=2.0:1.0"',
+        )
+    return Observation(
+        observe_table(
+            read_columns(table, (column,)),
+            {
+                "treatment": column,
+                "values": values or None,
+                "outcome": outcome,
+                "covariates": None if covariates is None else _names(covariates),
+                "exact": _names(exact),
+                "cluster": None if cluster is None else _names(cluster),
+                "method": method,
+                "ratio": ratio,
+                "unit": unit,
+                "placebo_outcomes": _names(placebo_outcomes),
+                "placebo_period": placebo_period,
+                "mediators": _names(mediators),
+                "leave_others_out": leave_others_out,
+                "one_unit": one_unit,
+                "seed": seed,
+                "threads": threads,
+            },
+            source=_source(table),
+            missing=missing,
+            progress=progress,
+        )
+    )
+
+
+def _read(table: Any, columns: MatchColumns) -> MatchTable:
+    source = _source(table)
+    return read_problem(read_columns(table, columns.names_in_csv), columns, source)
+
+
+def _source(table: Any) -> str:
+    return str(table) if isinstance(table, str) or hasattr(table, "__fspath__") else "the table"
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    """Return names; a single one may be given as it is."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _calipers(caliper: Calipers) -> tuple[float, ...] | None:
+    return None if caliper is None else tuple(np.atleast_1d(np.asarray(caliper, float)).tolist())
+
+
+def _options(pairing: Pairing, columns: MatchColumns) -> dict[str, Any]:
+    """Return the options under the names that the command line has for them."""
+    return {
+        **asdict(pairing),
+        "no_replace": not pairing.replace,
+        "no_ties": not pairing.ties,
+        "by": columns.by,
+        "weights": columns.weights,
+        "propensity": False,
+        "metric": "inverse_variance",
+    }
+
+
+class _Pairs(Struct, frozen=True):
+    """Pairs of rows, numbered among those that take part."""
+
+    treated_index: Any
+    control_index: Any
+    weights: Any
+
+
+def _pairs_among(match: TableMatch, data: MatchTable) -> Matched:
+    """Return the pairs of a match of the whole table, by the rows that take part here."""
+    if match.table.rows_read != data.rows_read:
+        raise UnusableInput(
+            f"the match is of a table with {match.table.rows_read} rows, and this one has "
+            f"{data.rows_read}",
+            hint="match and balance on the same table",
+        )
+    place = np.full(data.rows_read, -1)
+    place[data.rows] = np.arange(len(data.rows))
+    treated, control = place[match.pairs.treated_index], place[match.pairs.control_index]
+    if min(treated.min(), control.min()) < 0:
+        raise UnusableInput(
+            "the match has rows in which a covariate is missing here",
+            hint='match with the same missing="drop", or balance with missing="indicator"',
+        )
+    return _Pairs(treated, control, match.pairs.weights)

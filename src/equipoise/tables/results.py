@@ -1,0 +1,307 @@
+"""What ``eq.match``, ``eq.gen_match`` and ``eq.observe`` return, and the command line shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from equipoise.matching.balance import Balance, Matched, match_balance
+from equipoise.matching.gen_match import GenMatchResult
+from equipoise.matching.match import MatchResult, aligned
+from equipoise.matching.units import Floats
+from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
+from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.record import CampaignWarning
+from equipoise.tables.csv_file import Columns
+from equipoise.tables.matched import matched_columns, matched_frame, matched_numbers
+from equipoise.tables.matching import by_name, exact_cells
+from equipoise.tables.missing import MissingValues
+from equipoise.tables.problem import MatchTable, Pairing
+
+if TYPE_CHECKING:
+    import pandas
+
+    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.document import Document
+
+
+class TableMatch(Struct, frozen=True, eq=False, kw_only=True):
+    """A match of the rows of a table, its effect, its balance and the matched data set.
+
+    Parameters
+    ----------
+    pairs
+        The match; its rows are numbered as in the table, from 0.
+    balance
+        Balance of the covariates before and after matching.
+    table
+        The columns in use.
+    among
+        The match with the rows numbered among those that take part.
+    search
+        The search that found the weights; ``None`` without one.
+    """
+
+    pairs: MatchResult
+    balance: Balance
+    table: MatchTable
+    among: MatchResult
+    pairing: Pairing
+    question: MatchQuestion
+    search: GenMatchResult | None = None
+    frame: Any = None
+
+    @property
+    def estimate(self) -> float | None:
+        """The effect, in the unit of the outcome; ``None`` without an outcome."""
+        return self.pairs.estimate
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the effect."""
+        return self.pairs.interval
+
+    @property
+    def se(self) -> float | None:
+        """Standard error of the effect (Abadie and Imbens 2006); ``None`` without replacement."""
+        return self.pairs.se
+
+    @property
+    def p_value(self) -> float | None:
+        """Two-sided p-value of "no effect"."""
+        return self.pairs.p_value
+
+    @property
+    def effective_sizes(self) -> tuple[float, float]:
+        """Effective numbers of treated units and of controls."""
+        return self.pairs.effective_sizes
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each row of the table in the matched data, shape (rows,); 0 if unmatched."""
+        return self.pairs.row_weights
+
+    @property
+    def missing(self) -> MissingValues:
+        """What was done about missing values."""
+        return self.table.missing
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """Weight of each standardised covariate that the search found; ``None`` without one."""
+        if self.search is None:
+            return None
+        return dict(zip(self.search.names, self.search.weights.tolist(), strict=True))
+
+    @property
+    def warnings(self) -> tuple[CampaignWarning, ...]:
+        """What speaks against the answer."""
+        from equipoise.report.builders.matching import match_warnings
+
+        return tuple(match_warnings(self.among, self.balance))
+
+    def matched_columns(self) -> Columns:
+        """Return the matched data set as columns; ``matched_frame`` describes it."""
+        return matched_columns(self.table, self._numbers())
+
+    def matched_frame(self) -> Any:
+        """Return the matched data set, as a frame of the library that the table came from.
+
+        A pair is a unit that looked for matches, with all its matches: one row for the unit and one
+        for each match, so that a control which serves three pairs has three rows. Behind the
+        columns of the table are ``row`` (number in the table, from 0), ``pair`` and ``stratum``
+        (from 1; strata are those of ``by``, else of ``exact``) and ``weight``. A name that the
+        table has already gets ``match_`` before it. The weighted mean of the treated less that of
+        the controls is the effect.
+
+        Raises
+        ------
+        UnusableInput
+            ``r_compatible`` and ``common_support`` together number rows as R does; or pandas is
+            not installed, for a table that was no frame.
+        """
+        return matched_frame(self.frame, self.table, self._numbers())
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a row for each pair, with the numbers of its rows in the table (pandas)."""
+        return self.pairs.to_frame()
+
+    def love_plot(self) -> Any:
+        """Draw the standardized differences of every covariate, before and after."""
+        return self.balance.love_plot()
+
+    def document(self) -> Document:
+        """Return the report of the match, which every form is rendered from."""
+        from equipoise.report.builders import matching
+
+        naive = difference_before(self.table)
+        if self.search is None:
+            return matching.match_document(self.among, self.balance, naive, self.question)
+        effect = None if self.table.outcome is None else self.among
+        return matching.search_document(self.search, effect, self.balance, naive, self.question)
+
+    def summary(self) -> str:
+        """Return the answer, its warnings and the numbers, a line each."""
+        from equipoise.report.document import Answer
+
+        answers = [part for part in self.document().parts if isinstance(part, Answer)]
+        claims = [claim for answer in answers for claim in answer.claims]
+        lines = [line for claim in claims for line in (claim.text, *claim.remarks)]
+        lines += [f"warning: {warning.summary}" for warning in self.warnings]
+        facts = self.among.facts() if self.search is None else self.search.facts()
+        return "\n".join((*lines, "", aligned(facts)))
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return the estimate and its interval."""
+        return f"TableMatch(estimate={self.estimate!r}, interval={self.interval!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        from equipoise.report.renderers.notebook import to_html
+
+        return to_html(self.document())
+
+    def _numbers(self) -> Columns:
+        if self.pairing.r_compatible and self.among.n != self.among.rows:
+            raise UnusableInput(
+                "r_compatible with common_support numbers rows as R does: the matched rows are "
+                "unknown",
+                hint="leave out one of the two",
+            )
+        return matched_numbers(self.among, self.table.rows, exact_cells(self.table, self.pairing))
+
+
+class Observation(Struct, frozen=True):
+    """An effect estimated from a log, or the reason why none is reported.
+
+    ``document`` has everything, as the ``--json`` file does.
+    """
+
+    document: ObservationResult
+
+    @property
+    def refused(self) -> bool:
+        """Whether no comparison holds; ``document.refusal`` says why."""
+        return self.document.refusal is not None
+
+    @property
+    def effect(self) -> Effect | None:
+        """The effect among comparable rows, as ratio and difference; ``None`` if refused."""
+        return None if self.document.matched is None else self.document.matched.effect
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate over baseline of the outcome; ``None`` without one."""
+        return None if self.effect is None else self.effect.ratio
+
+    @property
+    def difference(self) -> float | None:
+        """Candidate less baseline, in the unit of the outcome."""
+        return None if self.effect is None else self.effect.difference
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the ratio, or where there is none of the difference."""
+        if self.effect is None:
+            return None
+        return self.effect.difference_ci if self.ratio is None else self.effect.ratio_ci
+
+    def __str__(self) -> str:
+        """Return the answer in sentences."""
+        return self.document.summary
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        from equipoise.report.builders.observation import observation_document
+        from equipoise.report.renderers.notebook import to_html
+
+        return to_html(observation_document(self.document, ""))
+
+
+def table_match(
+    table: MatchTable,
+    among: MatchResult,
+    balance: Balance,
+    pairing: Pairing,
+    question: MatchQuestion,
+    *,
+    search: GenMatchResult | None = None,
+    frame: Any = None,
+) -> TableMatch:
+    """Return the result of a match of the rows that take part."""
+    return TableMatch(
+        pairs=among.of_rows(table.rows, table.rows_read),
+        balance=balance,
+        table=table,
+        among=among,
+        pairing=pairing,
+        question=question,
+        search=search,
+        frame=frame,
+    )
+
+
+def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **more: Any) -> Balance:
+    """Return the balance of the table's covariates; ``more`` as for ``match_balance``."""
+    return match_balance(
+        by_name(table.covariates),
+        table.covariates.treated,
+        result,
+        weights=table.weights,
+        estimand=pairing.estimand,
+        r_compatible=pairing.r_compatible,
+        **more,
+    )
+
+
+def difference_before(table: MatchTable) -> Difference | None:
+    """Return the difference of the outcome before matching; ``None`` without an outcome."""
+    if table.outcome is None:
+        return None
+    from equipoise.report.builders.matching import naive_difference
+
+    return naive_difference(table.outcome, table.covariates.treated, table.weights)
+
+
+def question_of(
+    table: MatchTable,
+    options: Mapping[str, Any],
+    *,
+    source: str,
+    outcome: str | None,
+    command: str,
+) -> MatchQuestion:
+    """Return what was asked of a table; ``options`` has the names of the command line's."""
+    from equipoise.report.builders.matching import MatchQuestion, method_sentences
+
+    notes = [table.missing.sentence()]
+    if table.other_rows:
+        notes.append(f"{table.other_rows:,} rows are neither treated nor controls: left out.")
+    return MatchQuestion(
+        source=source,
+        treatment=table.treatment,
+        outcome=outcome,
+        method=tuple(method_sentences(options, table.covariates.names)),
+        command=command,
+        notes=tuple(note for note in notes if note is not None),
+    )
+
+
+def table_document(
+    table: MatchTable, among: MatchResult | None, balance: Balance
+) -> dict[str, Any]:
+    """Return what was missing, and what speaks against the answer, as JSON has them."""
+    from equipoise.report.builders.matching import match_warnings
+
+    return {
+        "missing": asdict(table.missing),
+        "warnings": [asdict(warning) for warning in match_warnings(among, balance)],
+    }

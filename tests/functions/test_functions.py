@@ -1,0 +1,101 @@
+"""Functions and code as the user gives them, before anything runs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from equipoise.functions.functions import code_sides, function_sides
+from equipoise.model.errors import UnusableInput
+
+
+def first() -> int:
+    return sum(range(100))
+
+
+def second() -> int:
+    return sum(range(100))
+
+
+def test_functions_have_their_own_names_and_equal_names_are_numbered() -> None:
+    names = [side.name for side in function_sides([first, second, first], None)]
+    assert names == ["first", "second", "first (2)"]
+    assert [side.name for side in function_sides([lambda: 1, lambda: 2], None)] == [
+        "<lambda>",
+        "<lambda> (2)",
+    ]
+
+
+def test_names_can_be_given() -> None:
+    sides = function_sides([first, second], None, ["old", "new"])
+    assert [side.name for side in sides] == ["old", "new"]
+    with pytest.raises(UnusableInput, match="1 names for 2"):
+        function_sides([first, second], None, ["old"])
+
+
+def test_modules_are_imported_before_the_clock_runs() -> None:
+    import fractions
+
+    def third() -> object:
+        return fractions.Fraction(1, 3)
+
+    (side,) = function_sides([third], None)
+    assert "fractions" in side.modules
+
+
+def test_the_same_function_has_the_same_digest_and_another_one_another() -> None:
+    one, again, other = (
+        code_sides([code], "x = 1", {})[0].digest for code in ("x + 1", "x + 1", "x + 2")
+    )
+    assert one == again != other
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda: (yield 1), "returns a generator"),
+        (threading.Lock().acquire, "cannot be sent to a fresh process"),
+    ],
+)
+def test_a_function_that_cannot_be_compared_is_refused(function: Any, what: str) -> None:
+    with pytest.raises(UnusableInput, match=what) as refusal:
+        function_sides([first, function], None)
+    assert refusal.value.hint
+
+
+def test_a_setup_must_be_a_function() -> None:
+    with pytest.raises(UnusableInput, match="setup is no function"):
+        function_sides([first, second], [3, 1, 2])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("codes", "setup", "what"),
+    [
+        (["", "x"], "", "is empty"),
+        (["x", "# nothing"], "", "is empty"),
+        (["x"], "# nothing", "setup is empty"),
+        (["x ="], "", "is no code that can be timed"),
+        (["return 1"], "", "is no code that can be timed"),
+        (["x"], "from math import *", "setup is no code that can be timed"),
+        ([len], "", "is no text"),
+    ],
+)
+def test_code_that_cannot_be_compared_is_refused(codes: Any, setup: str, what: str) -> None:
+    with pytest.raises(UnusableInput, match=what) as refusal:
+        code_sides(codes, setup, {})
+    assert refusal.value.hint
+
+
+def test_only_the_names_that_code_uses_are_sent() -> None:
+    available = {"x": 1, "lock": threading.Lock()}
+    assert code_sides(["x + 1"], "", available)[0].names is not None
+    with pytest.raises(UnusableInput, match="lock, which lock.locked"):
+        code_sides(["lock.locked()"], "", available)
+
+
+def test_code_that_awaits_is_awaited() -> None:
+    plain, awaiting = code_sides(["f()", "await f()"], "async def f(): pass", {})
+    assert (plain.awaits, awaiting.awaits) == (False, True)
+    assert "asyncio" in awaiting.modules
