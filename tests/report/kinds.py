@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
+from equipoise.analysis.typical import SCOPE
+from equipoise.analysis.wording import typical_sentence
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,
@@ -19,6 +21,7 @@ from equipoise.model.result import (
     Ranking,
     ResultDocument,
     SampleComparison,
+    TypicalValue,
 )
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.builders.result import CampaignReport
@@ -54,6 +57,7 @@ def kinds() -> tuple[Kind, ...]:
         Kind("os against", against_another, ("1 of 5 rows changed", "Costs more: fork"), 2),
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
         Kind("gate", gated, ("The gate fails: b is slower.",), 2),
+        Kind("alone", alone, ("a takes 50", " in a typical run ("), 2),
         Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
         Kind("import", imported, ("imported trials say nothing for certain",), 2),
@@ -100,6 +104,25 @@ def reported(document: ResultDocument) -> CampaignReport:
     """With a course of every ratio."""
     courses = {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
     return CampaignReport(document, courses)
+
+
+def alone(text: str = "") -> CampaignReport:
+    """One command, which is compared with nothing."""
+    document = document_of(f"a{text}", blocks=30)
+    (condition,) = document.conditions
+    summary = condition.metrics["wall_s"]
+    value = TypicalValue(
+        condition=condition.name,
+        metric="wall_s",
+        median=summary.median,
+        median_ci=summary.median_ci,
+        level=0.05,
+        trials=condition.trials,
+        scope=SCOPE,
+        summary="",
+    )
+    value = replace(value, summary=typical_sentence(value))
+    return CampaignReport(replace(document, typical=value))
 
 
 def many(text: str = "") -> CampaignReport:

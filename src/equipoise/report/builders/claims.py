@@ -36,6 +36,7 @@ from equipoise.report.builders.typical import typical_lines
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
 from equipoise.report.units import (
+    capitalized,
     estimate_and_interval,
     in_one_unit,
     percent_change,
@@ -207,7 +208,9 @@ def _title(
     if claims:
         return "", ()
     if document.typical is not None:
-        return document.typical.summary, tuple(typical_lines(document))
+        return document.typical.summary, tuple(
+            f"{capitalized(line)}." for line in typical_lines(document)
+        )
     if is_of_primitives(document):
         known = (document.environment.get(key) for key in ("system", "kernel"))
         system = " ".join(str(value) for value in known if value) or "this system"
