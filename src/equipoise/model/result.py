@@ -404,9 +404,10 @@ class TypicalValue(Struct, frozen=True):
     condition: str
     metric: str
     median: float
-    """Trials that timed out count as slowest."""
+    """Trials that timed out count as worst."""
     median_ci: Interval
-    """Confidence sequence of the median: it holds after every trial at once, so at any stop."""
+    """Confidence sequence of the median: if runs are independent of each other, it holds after
+    every trial at once, so at any stop."""
     level: float
     """1 minus the coverage of ``median_ci``."""
     trials: int
