@@ -15,7 +15,7 @@ from equipoise.model.record import Draw
 from tests.cli.conftest import Equipoise, document
 from tests.plans import plan_of, trial_of
 
-WAITING = "most of the extra time is waiting for a processor"
+WAITING = "most of the extra time is waiting for a processor (description, without an error rate)"
 BLOCKS = 30
 
 

@@ -163,7 +163,8 @@ def verdict_sentence(
 
 def waiting_sentence(summary: str) -> str:
     """Return a verdict's sentence with what its extra time is: waiting, and no work."""
-    return f"{summary.removesuffix('.')}; most of the extra time is waiting for a processor."
+    claim = summary.removesuffix(".")
+    return f"{claim}; most of the extra time is waiting for a processor {_DESCRIPTION}."
 
 
 def lost_analyses_clause(lost: int) -> str:
