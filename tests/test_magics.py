@@ -55,6 +55,7 @@ def test_a_result_shows_itself(shell: Any) -> None:
         ("", "needs code"),
         ("1 + 1 ---", "needs code before and after each ---"),
         ("--blocks none 1 --- 2", "blocks=none is not a whole number"),
+        ("--budget ' 1 --- 2", "the quotation of --budget ' has no end"),
         ("--frobnicate 3 1 --- 2", "there is no option --frobnicate"),
         ("1 + --- 2", "is no code that can be timed"),
     ],
@@ -68,3 +69,11 @@ def test_a_mistake_is_said_in_two_lines(
     assert what in error
     assert "hint: " in error
     assert "Traceback" not in error
+
+
+def test_the_code_that_is_measured_is_the_code_that_was_typed(shell: Any) -> None:
+    shell.run_cell("x = 5")
+    result = shell.run_line_magic("compare", FEW + ' f"{x} $x" --- {1, x}')
+    assert [one.name for one in result.document.conditions] == ['f"{x} $x"', "{1, x}"]
+    cell = shell.run_cell_magic("compare", f"{FEW} y = {{x}}", "len(y)\n---\ny | {x}\n")
+    assert cell.document.functions.setup == "y = {x}"

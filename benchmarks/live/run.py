@@ -40,9 +40,12 @@ class Tally:
 def main() -> int:
     """Run the scenarios that were asked for, and print what came of them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scenario", choices=["copy", "drift", "3percent", "all"], default="all")
+    parser.add_argument(
+        "--scenario", choices=["copy", "drift", "3percent", "rare", "all"], default="all"
+    )
     parser.add_argument("--campaigns", type=int, default=60, help="for copy and drift")
     parser.add_argument("--power-campaigns", type=int, default=20)
+    parser.add_argument("--rare-campaigns", type=int, default=30)
     parser.add_argument("--milliseconds", type=float, default=10.0)
     asked = parser.parse_args()
     for tool in ("hyperfine", "cc"):
@@ -57,6 +60,8 @@ def main() -> int:
             print_null("a program that slows by 1 % at every run", bench.drift(asked.campaigns))
         if asked.scenario in ("3percent", "all"):
             print_power(bench.three_percent(asked.power_campaigns))
+        if asked.scenario in ("rare", "all"):
+            print_rare(bench.rare(asked.rare_campaigns))
     return 0
 
 
@@ -67,6 +72,7 @@ class Bench:
         self._folder = folder
         self._spinning = self._compile("spinning", [])
         self._drifting = self._compile("drifting", ["-lm"])
+        self._stumbling = self._compile("stumbling", [])
         self._work = self._calibrate(milliseconds / 1000.0)
         self._counter = folder / "counter"
 
@@ -98,6 +104,11 @@ class Bench:
         )
         return self._campaigns(campaigns, pair, ["--blocks", "120"])
 
+    def rare(self, campaigns: int) -> Tally:
+        """Compare a program with one that does three times its work in one run of ten."""
+        pair = (f"{self._spinning} {self._work}", f"{self._stumbling} {self._work}")
+        return self._campaigns(campaigns, pair, ["--budget", "20"])
+
     def _campaigns(
         self,
         campaigns: int,
@@ -119,7 +130,7 @@ class Bench:
     def _equipoise(self, pair: tuple[str, str], options: list[str], tally: Tally) -> None:
         document: dict[str, Any] = json.loads(
             _output(
-                "equipoise", "compare", *pair, *options, "--budget", "1e6", "--json", "-",
+                "equipoise", "compare", *pair, "--budget", "1e6", *options, "--json", "-",
                 "--ledger", str(self._folder / "ledger.db"), "-n", "first", "-n", "second",
             )
         )  # fmt: skip
@@ -181,6 +192,16 @@ def print_power(tally: Tally) -> None:
     )
     print(f"  hyperfine, Welch  {sum(tally.welch)}; Mann-Whitney  {sum(tally.mann_whitney)}")
     print(f"  {spread_words(tally)}\n")
+
+
+def print_rare(tally: Tally) -> None:
+    """Print the verdicts on a program of which one run in ten takes three times as long."""
+    campaigns = len(tally.equipoise)
+    print(f"one run in ten three times as long: of {campaigns} campaigns of at most 20 s")
+    for verdict in sorted(set(tally.equipoise) | {"equivalent"}):
+        print(f"  Equipoise, {verdict:<12}{tally.equipoise.count(verdict):>4}")
+    print(f"  after {statistics.median(tally.blocks):g} blocks at the median")
+    print(f"  hyperfine, Welch  {sum(tally.welch)}; Mann-Whitney  {sum(tally.mann_whitney)}\n")
 
 
 def spread_words(tally: Tally) -> str:

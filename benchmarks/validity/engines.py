@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -137,8 +138,8 @@ def mean_blocks(question: Question, engine: int, campaigns: int, seed: int) -> t
     return float(np.mean(counts)), float(np.std(counts) / math.sqrt(campaigns))
 
 
-def main() -> None:
-    """Print one row for each question; both engines see the same campaigns."""
+def main() -> int:
+    """Print one row for each question, seen by both engines; 1 if a mean is over its bar."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.validity.engines")
     parser.add_argument("--campaigns", type=int, default=8000)
     parser.add_argument("--seed", type=int, default=1)
@@ -146,26 +147,32 @@ def main() -> None:
     table = Table(title="Mean blocks until the interval leaves out what is asked")
     for heading in ("question", "first release", "now", "now / first", "at most"):
         table.add_column(heading, justify="left" if heading == "question" else "right")
+    missed = []
     for question in QUESTIONS:
         (old, old_error), (new, new_error) = (
             mean_blocks(question, engine, options.campaigns, options.seed)
             for engine in (FIRST_ENGINE, LATEST_ENGINE)
         )
+        bar = _bar(question, old)
         table.add_row(
             question.name,
             f"{old:.1f} ± {old_error:.1f}",
             f"{new:.1f} ± {new_error:.1f}",
             f"{new / old:.2f}",
-            _bar(question, old),
+            "" if bar is None else f"{bar:.1f}",
         )
+        if bar is not None and new - 2.0 * new_error > bar:
+            missed.append(question.name)
     Console(width=100).print(table)
     print(f"{options.campaigns} campaigns a row, alpha {ALPHA}, seed {options.seed}")
+    if missed:
+        print(f"over the bar by more than two standard errors: {', '.join(missed)}")
+    return int(bool(missed))
 
 
-def _bar(question: Question, first: float) -> str:
-    bar = question.bar if question.bar_of_first is None else question.bar_of_first * first
-    return "" if bar is None else f"{bar:.1f}"
+def _bar(question: Question, first: float) -> float | None:
+    return question.bar if question.bar_of_first is None else question.bar_of_first * first
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -36,7 +36,10 @@ _NUMBERS: dict[str, type[int] | type[float]] = {
 def register(shell: Any) -> None:
     """Give a running IPython the two magics."""
     from IPython.core.error import UsageError
+    from IPython.core.magic import no_var_expand
 
+    # Otherwise IPython replaces {…} and $name in the code before it is measured.
+    @no_var_expand
     def compare(line: str, cell: str | None = None) -> Result:
         try:
             return _compared(line, cell, shell.user_ns)
@@ -74,13 +77,24 @@ def _numbers(line: str) -> tuple[dict[str, Any], str]:
     numbers: dict[str, Any] = {}
     rest = line.strip()
     while match := re.match(r"--([a-z][a-z-]*)(?:=|\s+)(\S+)\s*", rest):
-        name, value = match.group(1).replace("-", "_"), shlex.split(match.group(2))[0]
+        name, value = match.group(1).replace("-", "_"), _unquoted(match)
         if name not in _NUMBERS:
             raise UnusableInput(f"there is no option --{match.group(1)}", hint=USAGE)
         # `CampaignLimits` names a bad number.
         numbers[name] = _read(value, _NUMBERS[name])
         rest = rest[match.end() :]
     return numbers, rest
+
+
+def _unquoted(option: re.Match[str]) -> str:
+    """Return the value of an option without its quotation marks."""
+    try:
+        return shlex.split(option.group(2))[0]
+    except ValueError:
+        raise UnusableInput(
+            f"the quotation of --{option.group(1)} {option.group(2)} has no end",
+            hint=f"write the number without quotation marks: --{option.group(1)} NUMBER",
+        ) from None
 
 
 def _read(value: str, kind: type[int] | type[float]) -> int | float | str:

@@ -90,11 +90,11 @@ ONE_EQUAL = (1.0, 1.1, 1.1, 1.1, 1.0)
 def test_what_is_decided_and_cannot_be_the_fastest_leaves_a_comparison() -> None:
     trials = {}
     for leaves in (False, True):
-        plans = [plan_with(ONE_EQUAL, seed) for seed in range(8)]
+        plans = [plan_with(ONE_EQUAL, seed) for seed in range(24)]
         stopping = replace(LEAVING, leave_out_decided=leaves)
         runs = [simulated(replace(plan, stopping=stopping), ONE_EQUAL, 0.01, 300) for plan in plans]
         trials[leaves] = sum(len(one.trials) for one in runs)
-    assert trials[True] < 0.62 * trials[False]
+    assert trials[True] < 0.6 * trials[False]
 
 
 def test_a_comparison_of_the_command_line_leaves_out_and_ranks() -> None:
@@ -233,6 +233,7 @@ def test_a_ranking_that_is_not_possible_is_said_and_refused_where_it_was_asked()
     assert "with --layouts" in layouts[0].summary
     for asked in (
         CompareOptions(many, ranking=True),
+        CompareOptions(("true",), ranking=True),
         CompareOptions(many[:3], layouts=2, aslr="on", ranking=True),
     ):
         with pytest.raises(UnusableInput, match="the fastest"):

@@ -135,7 +135,7 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     ("arguments", "named"),
     [
         (("true", "false"), "one command, not 2"),
-        ((), "at least one command"),
+        ((), "compare needs a command"),
         (("true", "--blocks", "3"), "3 blocks"),
     ],
 )

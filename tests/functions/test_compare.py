@@ -9,6 +9,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
+from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import Equipoise, equipoise
 from tests.schema import validated
 
@@ -170,3 +171,10 @@ def test_a_function_that_fails_later_ends_the_campaign_and_is_in_the_ledger(
     with pytest.raises(eq.EquipoiseError, match="fails_later failed: call: ValueError: too many"):
         eq.compare(short, fails_later, ledger=ledger, blocks=1000, min_blocks=1000)
     assert any(one.failure for one in eq.show(ledger=ledger).document.trials)
+
+
+def test_a_ranking_of_one_function_is_refused_before_anything_runs(ledger: Path) -> None:
+    with pytest.raises(UnusableInput, match="the fastest") as refusal:
+        eq.compare(short, ranking=True, ledger=ledger)
+    assert refusal.value.hint
+    assert not ledger.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from typing import Any
 
@@ -93,6 +94,25 @@ def test_only_the_names_that_code_uses_are_sent() -> None:
     assert code_sides(["x + 1"], "", available)[0].names is not None
     with pytest.raises(UnusableInput, match="lock, which lock.locked"):
         code_sides(["lock.locked()"], "", available)
+
+
+def test_a_name_that_shadows_a_builtin_is_sent_and_a_builtin_is_not() -> None:
+    (shadowed,) = code_sides(["[sum(x) for x in ([1],)]"], "", {"sum": max, "len": len})
+    assert shadowed.names is not None
+    assert pickle.loads(shadowed.names) == {"sum": max}
+    assert code_sides(["len([1])"], "", {"len": len})[0].names is None
+
+
+def test_a_name_whose_value_is_none_is_sent() -> None:
+    (side,) = code_sides(["x is None"], "", {"x": None})
+    assert side.names is not None
+
+
+def test_an_attribute_is_not_a_name() -> None:
+    available = {"x": [1], "append": threading.Lock()}
+    (side,) = code_sides(["(lambda: x.append(1))()"], "", available)
+    assert side.names is not None
+    assert pickle.loads(side.names) == {"x": [1]}
 
 
 def test_code_that_awaits_is_awaited() -> None:

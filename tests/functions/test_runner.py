@@ -107,6 +107,14 @@ def test_a_process_that_dies_fails_every_function() -> None:
     assert {trial.failure for trial in trials_of(Answer(died, None))} == {"signal 11 (SIGSEGV)"}
 
 
+def test_the_function_that_ended_its_process_is_named_and_the_other_is_not() -> None:
+    died = replace(FINISHED, exit=None, signal=11)
+    for block in range(1, 6):
+        failed, other = trials_of(Answer(died, None, running=1), block)
+        assert (failed.condition, failed.failure) == (1, "signal 11 (SIGSEGV)")
+        assert (other.condition, other.failure) == (0, None)
+
+
 def test_processes_are_prepared_together_within_the_limits_of_the_campaign() -> None:
     plan = plan_of_functions("f()", "g()", blocks=10)
     assert len(following(plan, ("measured", 1))) == MOST_PREPARED
@@ -135,3 +143,9 @@ def test_fresh_calls_make_short_batches_with_their_setup() -> None:
     calls, rounds = calls_and_rounds(examined(1e-4, 1e-4), fresh_calls=True)
     assert calls == [4, 4]
     assert rounds == ROUNDS
+
+
+def test_functions_with_equal_numbers_of_calls_keep_them_with_their_setup() -> None:
+    setups = [Examined(1e-5, whole_s, changes=True) for whole_s in (0.99e-3, 1.01e-3)]
+    calls, _ = calls_and_rounds(setups, fresh_calls=True)
+    assert calls == [1, 1]

@@ -24,7 +24,9 @@ def examined(sides: Sequence[Side]) -> tuple[Examined, ...]:
         return examine(sides, processes, timeout_s=60.0)
 
 
-def measured(sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False) -> Answer:
+def measured(
+    sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False, timeout_s: float = 60.0
+) -> Answer:
     """The answer of one process that runs all functions in two rounds."""
     everybody = list(range(len(sides)))
     order = {
@@ -34,7 +36,9 @@ def measured(sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False
         "fresh_calls": fresh_calls,
     }
     environment = dict(os.environ)
-    with prepared_processes(sides, lambda _: environment, lambda key: [key], 60.0) as processes:
+    with prepared_processes(
+        sides, lambda _: environment, lambda key: [key], timeout_s
+    ) as processes:
         return processes.run(("measured", 1), order)
 
 
@@ -163,6 +167,24 @@ def test_a_function_that_takes_too_long_is_ended() -> None:
         pytest.raises(ConditionFailed, match=r"timed out after 0\.5 s"),
     ):
         examine(sides, processes, timeout_s=0.5)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_function_that_ends_its_process_is_known(place: int) -> None:
+    codes = ["1 + 1", "1 + 1"]
+    codes[place] = "os.kill(os.getpid(), 11)"
+    answer = measured(code_sides(codes, "import os", {}))
+    assert (answer.content, answer.report.signal, answer.running) == (None, 11, place)
+
+
+def test_the_function_that_hangs_is_known() -> None:
+    sides = code_sides(["1 + 1", "time.sleep(60)"], "import time", {})
+    answer = measured(sides, timeout_s=0.5)
+    assert (answer.content, answer.report.timed_out, answer.running) == (None, True, 1)
+
+
+def test_a_process_that_answers_names_no_function() -> None:
+    assert measured(code_sides(["1 + 1"], "", {})).running is None
 
 
 def test_a_method_of_a_module_is_as_fresh_as_a_function() -> None:

@@ -115,9 +115,11 @@ def test_twenty_campaigns_know_the_common_ratio_better_than_five(alike: list[Sto
         # By chance no ratio fits a pool, as its interval misses the truth: in at most alpha.
         fitting = [one.ratio_ci for one in pools if one.unknown_because is None]
         assert len(fitting) >= at_least(len(pools), 1.0 - ALPHA)
-        return float(
-            np.mean([math.log((high or math.inf) / (low or 0.0)) for low, high in fitting])
-        )
+        widths: list[float] = []
+        for low, high in fitting:
+            assert low is not None and high is not None
+            widths.append(math.log(high / low))
+        return float(np.mean(widths))
 
     assert width(20) < 0.65 * width(5)
 

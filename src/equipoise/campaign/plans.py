@@ -206,9 +206,28 @@ def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
     """
     plan, warnings = planned
     members = 1 + max(map(len, plan.groups), default=0)
+    missing = ranking_warnings(members, ranking, layouts=bool(plan.layouts))
+    return plan, (*warnings, *missing)
+
+
+def ranking_warnings(
+    members: int, ranking: bool | None, *, layouts: bool = False
+) -> tuple[CampaignWarning, ...]:
+    """Return a warning where it cannot be asked which of some conditions is the fastest.
+
+    Raises
+    ------
+    UnusableInput
+        The user asked it: ``ranking`` is true.
+    """
+    if ranking and members < 2:
+        raise UnusableInput(
+            "nothing is compared, so it cannot be asked which condition is the fastest",
+            hint="give two or more to compare, or leave out the ranking",
+        )
     if ranking is False or members < FEWEST_RANKED:
-        return planned
-    if plan.layouts:
+        return ()
+    if layouts:
         what = f"with --layouts it cannot be asked which of {members} conditions is the fastest"
         hint = "--ranking off asks about the baseline alone; a ranking needs no --layouts"
     elif members > MOST_RANKED:
@@ -218,10 +237,10 @@ def _ranked(planned: PlanAndWarnings, ranking: bool | None) -> PlanAndWarnings:
         )
         hint = f"compare {MOST_RANKED} at a time; --ranking off asks about the baseline alone"
     else:
-        return planned
+        return ()
     if ranking:
         raise UnusableInput(what, hint=hint)
-    return plan, (*warnings, CampaignWarning("no_ranking", what, hint))
+    return (CampaignWarning("no_ranking", what, hint),)
 
 
 def _with_room_for_verdicts(

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import CampaignLimits
 from equipoise.functions.functions import Side, code_sides, function_sides
@@ -101,6 +102,7 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
         raise UnusableInput(
             "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
         )
+    no_ranking = ranking_warnings(len(sides), request.ranking)
     listener = request.progress or ProgressListener()
     with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):
         timeout_s = timeout_of(request.limits)
@@ -116,7 +118,7 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
                     plan,
                     store,
                     listener,
-                    warnings=warnings_of(sides, examined, plan.functions),
+                    warnings=(*warnings_of(sides, examined, plan.functions), *no_ranking),
                     runner_factory=runner_factory(sides),
                 )
             except conduct.Interrupted as interruption:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dis
 import hashlib
 import inspect
 import itertools
@@ -36,6 +37,8 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
 """
 """A generator, so that the names of the setup are local variables of the loop, as in `timeit`, and
 stay from one batch to the next. Python's own ``timeit`` has the same loop in a function."""
+_READING = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
+"""Instructions that read a variable from outside a function."""
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
@@ -172,7 +175,7 @@ def _code_side(
     used = {
         one: available[one]
         for one in sorted({*_names_in(code), *_names_in(setup_code)})
-        if one in available and not (one.startswith("__") or hasattr(builtins, one))
+        if one in available and not (one.startswith("__") or _is_builtin(one, available[one]))
     }
     try:
         pickled = _pickled(used, name) if used else None
@@ -241,8 +244,17 @@ def _no_python(place: str, error: Exception) -> UnusableInput:
     )
 
 
+def _is_builtin(name: str, value: object) -> bool:
+    """Return whether the value of a name is the builtin of that name, not one that shadows it."""
+    known = vars(builtins)
+    return name in known and value is known[name]
+
+
 def _names_in(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
+    """Return the variables that code may read from outside; attributes are none."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _READING:
+            yield str(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from _names_in(inner)

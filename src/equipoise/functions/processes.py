@@ -40,6 +40,8 @@ class Answer(Struct, frozen=True):
     report: Report
     content: dict[str, Any] | None
     """``None`` if it wrote nothing."""
+    running: int | None = None
+    """Function that ran when the process ended without an answer, where that is known."""
 
 
 class Processes(Protocol):
@@ -58,6 +60,15 @@ class _Prepared(Struct):
     """Open FIFO to it."""
     order_file: Path
     answer_file: Path
+    running_file: Path
+
+    def running(self) -> int | None:
+        """Return the function that ran last; ``None`` where none was begun."""
+        try:
+            number = int.from_bytes(self.running_file.read_bytes(), "little", signed=True)
+        except OSError:
+            return None
+        return None if number < 0 else number
 
 
 class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
@@ -124,9 +135,10 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
             content = marshal.loads(prepared.answer_file.read_bytes())
         except (OSError, ValueError, EOFError, TypeError):
             content = None
-        prepared.order_file.unlink(missing_ok=True)
-        prepared.answer_file.unlink(missing_ok=True)
-        return Answer(report, content)
+        running = None if content is not None else prepared.running()
+        for file in (prepared.order_file, prepared.answer_file, prepared.running_file):
+            file.unlink(missing_ok=True)
+        return Answer(report, content, running)
 
     def _prepare(self, keys: Sequence[Key]) -> None:
         """Start a process for each block, and wait until all of them wait."""
@@ -143,12 +155,15 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
                 stack.callback(os.close, signals)
                 launcher = self._launcher()
                 answer_file = place.with_suffix(".answer")
-                files = (self._request_file, ready, order_file, answer_file)
+                running_file = place.with_suffix(".running")
+                files = (self._request_file, ready, order_file, answer_file, running_file)
                 # Those ahead of it are measured while it waits.
                 launcher.begin(self._start_of(key, files, ahead * self._timeout_s))
                 # Open for both, so that nobody waits for the other end to be opened.
                 order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
-                self._prepared[key] = _Prepared(launcher, order, order_file, answer_file)
+                self._prepared[key] = _Prepared(
+                    launcher, order, order_file, answer_file, running_file
+                )
                 waiting.append((signals, launcher))
             for signals, launcher in waiting:
                 while not becomes_readable(signals, _POLL_S) and not launcher.has_ended():

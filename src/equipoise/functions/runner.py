@@ -120,11 +120,11 @@ class FunctionRunner:
         for place, condition in enumerate(draw.order):
             failure = None
             if batches is None:
-                # One that ends its process ends all; only what raised is known by name.
-                failure = ended or "its process ended early"
-                if "failed" in content:
-                    named = content["failed"] == condition
-                    failure = f"{content['during']}: {content['text']}" if named else None
+                # A process that ended before any function ran fails all of them.
+                if content.get("failed", answer.running) in (None, condition):
+                    failure = ended or "its process ended early"
+                    if "failed" in content:
+                        failure = f"{content['during']}: {content['text']}"
             trial = Trial(
                 phase=draw.phase,
                 block=draw.block,

@@ -120,13 +120,16 @@ def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tupl
     adds is alike too. The rule treats all functions alike: exchanging two exchanges their numbers.
     """
     calls = [_power_of_two(BATCH_S / one.call_s) for one in examined]
-    if max(calls) <= _ALIKE * min(calls):
+    alike = max(calls) <= _ALIKE * min(calls)
+    if alike:
         calls = [max(calls)] * len(calls)
     if fresh_calls:
         calls = [
             max(1, min(count, int(_FRESH_BATCH_S / one.whole_s)))
             for count, one in zip(calls, examined, strict=True)
         ]
+        if alike:
+            calls = [min(calls)] * len(calls)
     seconds = [one.whole_s if fresh_calls else one.call_s for one in examined]
     round_s = sum(count * one for count, one in zip(calls, seconds, strict=True))
     return calls, max(1, min(ROUNDS, int(PROCESS_S / round_s)))

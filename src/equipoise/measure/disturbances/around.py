@@ -27,10 +27,7 @@ from equipoise.model.record import CampaignWarning
 BUSY_SHARE = 0.25
 """Share of one CPU from which on the work of others is told."""
 CODE = "busy_host"
-_HINT = (
-    "close what else runs unless you measure it, or wait until it is done: `equipoise doctor` "
-    "names it; the random order keeps it out of the verdict, not out of the spread"
-)
+_HINT = "close what else runs: `equipoise doctor` names it"
 _BEFORE = (other_work.load, memory.full_memory)
 _WHILE = (other_work.steal, other_work.cpu_quota, memory.swap)
 
