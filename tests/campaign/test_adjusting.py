@@ -182,7 +182,8 @@ def test_a_plan_of_an_older_ledger_adjusts_nothing() -> None:
 
 def test_the_sentence_stands_below_the_verdict_and_is_left_out_where_it_is_empty() -> None:
     plan = adjusting()
-    draws, trials = [], []
+    draws: list[Draw] = []
+    trials: list[Trial] = []
     for block in blocks_of(plan, "load_1_minute").values():
         draws.append(Draw("measured", block[0].block, tuple(one.condition for one in block), 0))
         trials.extend(block)
