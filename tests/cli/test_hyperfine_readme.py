@@ -60,6 +60,8 @@ DIFFER = (
     ("--setup 'git switch {branch}'", "--setup ran before each trial: {branch} stands in it"),
     (":MiB", "--metrics: no unit is set"),
 )
+FORESEEN = tuple(begin for _, begin in DIFFER)
+PREFIX = "equipoise: "
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +121,11 @@ def desk(tmp_path: Path) -> Path:
 
 
 def said(answer: subprocess.CompletedProcess[str]) -> list[str]:
-    """What Equipoise says that it does otherwise."""
-    told = [line.removeprefix("equipoise: ") for line in answer.stderr.splitlines()]
-    told += [line.removeprefix("warning: ") for line in answer.stdout.splitlines()]
-    return [line for line in told if any(line.startswith(begin) for _, begin in DIFFER)]
+    """What Equipoise says that it does otherwise: every line of its own, known or not."""
+    own = (line for line in answer.stderr.splitlines() if line.startswith(PREFIX))
+    told = [line.removeprefix(PREFIX) for line in own]
+    warnings = [line.removeprefix("warning: ") for line in answer.stdout.splitlines()]
+    return told + [line for line in warnings if line.startswith(FORESEEN)]
 
 
 def test_every_example_runs_and_says_what_it_does_otherwise(
@@ -150,10 +153,13 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
         table += [f"{'differs' if otherwise else 'the same'}: {example}"]
         table += [f"    {line}" for line in otherwise]
         expected = [begin for option, begin in DIFFER if option in example]
+        unlisted = [line for line in otherwise if not line.startswith(tuple(expected))]
         if answer.returncode != 0:
             wrong.append(f"{example}: status {answer.returncode}: {answer.stderr}")
         elif [one for one in expected if not any(line.startswith(one) for line in otherwise)]:
             wrong.append(f"{example}: it does not say {expected}, but {otherwise}")
+        elif unlisted:
+            wrong.append(f"{example}: it says what is not listed: {unlisted}")
         else:
             document = json.loads((desk / "result.json").read_text(encoding="utf-8"))
             candidates = len(document["conditions"]) - 1

@@ -291,3 +291,44 @@ def test_observe_has_the_policies_for_gaps(equipoise: Equipoise) -> None:
     kept = json.loads(equipoise(*asked, "--missing", "indicator", "--json", "-").out)
     assert kept["question"]["covariates"] == ["load", "load is missing"]
     assert "3 left out: a missing value (load)" in equipoise(*asked, "--missing", "drop").out
+
+
+@pytest.mark.usefixtures("log")
+def test_the_policies_for_gaps_hold_for_covariates_that_nobody_named(equipoise: Equipoise) -> None:
+    asked = ("observe", "gaps.csv", *OBSERVED[:4], *QUICK)
+    everything = json.loads(
+        equipoise("observe", "ci.csv", *OBSERVED[:4], *QUICK, "--json", "-").out
+    )["question"]["covariates"]
+    assert "load" in everything
+    refused = equipoise(*asked, "--missing", "refuse")
+    assert refused.status == 2
+    assert "load is missing in rows 3, 5, 8" in refused.err
+    assert "hint: --missing drop leaves out the 3 rows" in refused.err
+    dropped = json.loads(equipoise(*asked, "--missing", "drop", "--json", "-").out)
+    assert dropped["question"]["covariates"] == everything
+    assert dropped["rows"]["left_out"] == {"a missing value (load)": 3}
+    kept = json.loads(equipoise(*asked, "--missing", "indicator", "--json", "-").out)
+    assert kept["question"]["covariates"] == [*everything, "load is missing"]
+    assert kept["rows"]["left_out"] == {}
+    for answer in (dropped, kept):
+        assert "covariates-left-out" not in [one["code"] for one in answer["warnings"]]
+
+
+@pytest.mark.usefixtures("log")
+def test_a_column_with_gaps_that_is_not_matched_on_is_named(equipoise: Equipoise) -> None:
+    answer = json.loads(equipoise("observe", "gaps.csv", *OBSERVED[:4], *QUICK, "--json", "-").out)
+    assert "load" not in answer["question"]["covariates"]
+    warning = next(one for one in answer["warnings"] if one["code"] == "covariates-left-out")
+    assert warning["summary"].endswith("load (3 missing)")
+    assert "--missing indicator" in warning["hint"]
+
+
+@pytest.mark.usefixtures("log")
+def test_nothing_is_answered_where_gaps_leave_nothing_to_match_on(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    frame = pandas.read_csv(tmp_path / "gaps.csv")[["version", "wall_s", "load"]]
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    refused = equipoise("observe", "gaps.csv", *OBSERVED[:4], *QUICK)
+    assert refused.status == 2
+    assert "load is missing in rows 3, 5, 8" in refused.err

@@ -169,7 +169,18 @@ def test_a_first_command_without_the_parameter_is_the_baseline_at_each_value() -
     assert found is not None
     assert [(one.baseline, one.candidate) for one in found] == [(0, 1), (0, 2)]
     # The other way round the second command has no value of its own.
-    assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) is None
+    assert contrasts("echo {n}", "true", parameters={"n": ("5", "9")}) == (
+        Contrast(0, 2, "command", {}),
+    )
+
+
+def test_a_command_without_the_parameter_leaves_the_others_paired_at_their_value() -> None:
+    found = contrasts("true {n}", "pwd", "echo {n}", parameters={"n": ("1", "2")})
+    assert found == (
+        Contrast(0, 2, "command", {}),
+        Contrast(0, 3, "command", {"n": "1"}),
+        Contrast(1, 4, "command", {"n": "2"}),
+    )
 
 
 def test_values_of_one_command_are_compared_with_the_first_of_them() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.observation import robustness
 from equipoise.observation.question import Values
-from equipoise.observation.robustness import regression
+from equipoise.observation.robustness import Regression, regression, robustness_of
 
 models: Any = importlib.import_module("statsmodels.api")
 
@@ -78,3 +78,10 @@ def test_the_contributions_and_the_estimate_add_up_to_the_naive_difference() -> 
     fitted = regression(Y, TREATED, X, OWNERS)
     naive = Y[TREATED].mean() - Y[~TREATED].mean()
     assert fitted.estimate + sum(fitted.contributions.values()) == pytest.approx(naive)
+
+
+def test_the_sentence_has_no_exponent() -> None:
+    fitted = Regression(0.5, 0.9999, "load", 312.4, {})
+    summary = robustness_of(fitted, 0.5).summary
+    assert "explained 100 % of the variance" in summary
+    assert "mattered 312 times as much as load does" in summary

@@ -14,6 +14,7 @@ from equipoise.analysis.typical import SCOPE
 from equipoise.analysis.wording import typical_sentence
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
+    Comparison,
     GateResult,
     GateRow,
     ImportedResult,
@@ -23,7 +24,7 @@ from equipoise.model.result import (
     SampleComparison,
     TypicalValue,
 )
-from equipoise.model.why import Explanation, ExtraTime, TimePart
+from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
 from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.documents import CLOSED, comparison_of, document_of, points_of
@@ -60,6 +61,8 @@ def kinds() -> tuple[Kind, ...]:
         Kind("alone", alone, ("a takes 50", " in a typical run ("), 2),
         Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
+        Kind("strata", strata, ("4 comparisons: ", "The largest difference: c, n="), 3),
+        Kind("what varies", varied, ("nothing was compared",), 2),
         Kind("import", imported, ("imported trials say nothing for certain",), 2),
     )
 
@@ -82,6 +85,61 @@ def six(text: str = "") -> CampaignReport:
         f"{zstd} is the fastest of 6: 2.2 times as fast as {gzip}; {lz4} cannot be told from it."
     )
     return reported(replace(document, ranking=(Ranking(gzip, ranked, (), 0.05, summary),)))
+
+
+def strata(text: str = "") -> CampaignReport:
+    """Three candidates at two values of a parameter, each with a ranking."""
+    levels = [{"command": f"{name}{text}", "n": f"{n}{text}"} for n in "12" for name in "abc"]
+    names = [f"{one['command']}, n={one['n']}" for one in levels]
+    document = document_of(*names, blocks=40, medians=(0.05, 0.0526, 0.06))
+    conditions = tuple(
+        replace(one, levels=its) for one, its in zip(document.conditions, levels, strict=True)
+    )
+    comparisons: list[Comparison] = []
+    rankings: list[Ranking] = []
+    for a, b, c in (names[:3], names[3:]):
+        stratum = {"n": a.partition("=")[2]}
+        for name, ratio in ((b, 1.052), (c, 1.2)):
+            comparisons.append(replace(comparison_of(a, name, ratio), stratum=stratum))
+        ranked = (
+            RankedCondition(a, 1.0, True, (), (b, c), (), ()),
+            RankedCondition(b, 1.052, False, (a,), (c,), (), ()),
+            RankedCondition(c, 1.2, False, (a, b), (), (), ()),
+        )
+        rankings.append(Ranking(a, ranked, (), 0.05, f"{a} is the fastest of 3.", stratum))
+    return reported(
+        replace(
+            document,
+            conditions=conditions,
+            comparisons=tuple(comparisons),
+            ranking=tuple(rankings),
+        )
+    )
+
+
+def varied(text: str = "") -> CampaignReport:
+    """One command whose sources of chance are held."""
+    document = document_of(
+        f"nothing held{text}", f"CPU held{text}", f"everything held{text}", blocks=40
+    )
+    held: tuple[tuple[str, Status, str], ...] = (
+        ("CPU", "source", "CPU spreads the times: with it held, ±10 % instead of ±20 %"),
+        ("everything", "remainder", "with everything held, the times are within ±10 %"),
+    )
+    sources = tuple(
+        Explanation(
+            cause=f"{name}{text}",
+            kind="chance",
+            evidence={"spread": 0.2, "spread_held": 0.1, "p_value": 0.01, "blocks": 40},
+            status=status,
+            share_of_gap=0.75,
+            share_ci=(0.5, 0.9),
+            summary=summary + text,
+        )
+        for name, status, summary in held
+    )
+    run = replace(document.run, study="what-varies")
+    return CampaignReport(replace(document, run=run, comparisons=(), why=sources))
 
 
 def alike(text: str = "") -> CampaignReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
 from equipoise.model.result import (
     Comparison,
@@ -14,10 +15,11 @@ from equipoise.model.result import (
     Verdict,
 )
 from equipoise.report.builders.claims import campaign_answer, claims_of
+from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.why import because_sentence
 from equipoise.report.document import Answer
 from tests.documents import comparison_of, document_of
-from tests.report.kinds import against_another, explained
+from tests.report.kinds import against_another, explained, strata, varied
 
 
 def of(document: ResultDocument) -> Answer:
@@ -120,11 +122,13 @@ def test_a_study_without_a_difference_says_so_in_one_sentence() -> None:
     assert told((0.9524, 1.03), (0.99, 1.0412)) == "No difference found; all within ±5 %"
     assert told((0.99, 1.0412), (0.99, 1.01)) == "No difference found; all within ±4.2 %"
     assert told((0.4, 1.2), (0.9, 1.1)) == "No difference found; all within a factor of 2.5"
+    assert told((0.818, 7.04), (0.9, 1.1)) == "No difference found; all within a factor of 7.1"
+    assert told((0.818, 123.4), (0.9, 1.1)) == "No difference found; all within a factor of 130"
     assert told((None, 1.2), (0.9, 1.1)) == (
         "No difference found; 1 of 2 intervals are still unlimited"
     )
     assert told((0.995, 1.005), (0.999, 1.001), verdict="equivalent") == (
-        "No difference: all are the same within ±1 %"
+        "No difference: all are the same as a within ±1 %"
     )
 
 
@@ -171,3 +175,24 @@ def test_a_gap_without_a_cause_says_so_and_one_that_was_not_looked_at_nothing() 
     words = because_sentence(replace(document, why=()), document.comparisons[0])
     assert words.endswith("no rule finds a cause in it.")
     assert because_sentence(document_of("a", "b"), document.comparisons[0]) == ""
+
+
+def test_the_question_is_that_of_the_campaign() -> None:
+    def question(document: ResultDocument) -> str:
+        return origin_of(document, "equipoise compare").question
+
+    stratified = strata().document
+    assert question(stratified) == "Which of 3 is the fastest, at each n?"
+    pairs = tuple(one for one in stratified.comparisons if one.candidate.startswith("b"))
+    assert question(replace(stratified, comparisons=pairs)) == (
+        "Is b faster or slower than a, at each n?"
+    )
+    assert question(varied().document) == "What makes the time of nothing held vary?"
+    of_functions = document_of("f", "g")
+    of_functions = replace(
+        of_functions,
+        run=replace(of_functions.run, study="functions"),
+        comparisons=(comparison_of("f", "g", 1.1, metric="call_s"),),
+        functions=FunctionsPlan((1, 1), 1, False, None, ("0", "1"), "CPython 3.12.1", ""),
+    )
+    assert question(of_functions) == "Is g faster or slower than f?"

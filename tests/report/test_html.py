@@ -36,6 +36,7 @@ from tests.documents import (
 )
 from tests.iterated import record_of, restless, steady
 from tests.report.forms import page
+from tests.report.kinds import strata, varied
 
 LARGEST = 3_000_000
 
@@ -380,3 +381,10 @@ def test_an_open_side_of_the_strip_reaches_the_edge() -> None:
     assert strip.open_high
     assert sum(strip.interval) == pytest.approx(100.0)
     assert strip_of(comparison_of("a", "b", None)) is None
+
+
+def test_a_table_with_styled_row_headings_has_a_page() -> None:
+    stratified = page([strata()])
+    assert '<th scope="row">n 1</th>' in stratified
+    assert "Which of 3 is the fastest, at each n?" in stratified
+    assert '<th scope="row">CPU</th>' in page([varied()])

@@ -102,7 +102,7 @@ def test_the_page_begins_with_a_number_of_each_class() -> None:
     text = page([CampaignReport(result())])
     assert "Operating system primitives: " in text
     assert "1 of 5 rows has no number here" in text
-    tiles = text[text.index('<dl class="tiles">') : text.index("Figures")]
+    tiles = text[text.index('<dl class="tiles">') : text.index("At a glance")]
     assert [part.partition("<")[0] for part in tiles.split("<dt>")[1:]] == [
         "system calls: null_call",
         "process: fork",

@@ -36,3 +36,11 @@ def test_few_blocks_tell_nothing() -> None:
     assert not is_mostly_waiting(gap, gap)
     assert is_mostly_waiting(np.full(5, 0.01), np.full(5, 0.01))
     assert not is_mostly_waiting(np.zeros(0), np.zeros(0))
+
+
+def test_many_small_waits_are_not_most_of_a_few_long_stretches_of_work() -> None:
+    # 70 blocks wait for 1 ms, 30 work for 100 ms: 2.3 % of the extra time is waiting.
+    extra = np.repeat([0.001, 0.1], [70, 30])
+    waiting = np.repeat([0.001, 0.0], [70, 30])
+    assert not is_mostly_waiting(extra, waiting)
+    assert is_mostly_waiting(extra, extra)

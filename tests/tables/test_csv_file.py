@@ -47,6 +47,25 @@ def test_a_column_is_of_the_first_kind_that_all_its_values_fit(
     assert found == values
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_comma_before_decimals_makes_numbers(tmp_path: Path, separator: str) -> None:
+    rows = (
+        ("x", "whole", "word", "name"),
+        ("1,5", "1", "1,5", "1,5"),
+        ("-2", "2", "a,b", "2,5"),
+        ("", "3", "3", "3,5"),
+        ("1,5e3", "4", "4", "4,5"),
+    )
+    text = "\n".join(separator.join(row) for row in rows)
+    columns = read(tmp_path, text, as_text=("name",))
+    assert columns["x"].tolist()[:2] == [1.5, -2.0]
+    assert np.isnan(columns["x"][2])
+    assert columns["x"][3] == 1500.0
+    assert columns["whole"].dtype.kind == "i"
+    assert columns["word"].tolist() == ["1,5", "a,b", "3", "4"]
+    assert columns["name"].tolist() == ["1,5", "2,5", "3,5", "4,5"]
+
+
 @pytest.mark.parametrize("blank", ["", "NA", "null", "NaN"])
 def test_a_missing_value_is_missing_in_every_kind_of_column(tmp_path: Path, blank: str) -> None:
     columns = read(

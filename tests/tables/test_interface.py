@@ -228,7 +228,7 @@ def test_observe_takes_frames(library: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"treatment": "treat"}, "--covariates is missing"),
+        ({"treatment": "treat"}, "^covariates is missing"),
         ({"treatment": "treat", "covariates": ["z"]}, "no column z"),
         ({"treatment": "region", "covariates": ["age"]}, "it has north, south"),
         ({"treatment": "region=east:west", "covariates": ["age"]}, "does not name two values"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ TABLE: dict[str, Any] = {
 def test_a_missing_value_is_refused_with_its_row_and_what_can_be_done() -> None:
     with pytest.raises(eq.EquipoiseError, match=r"x is missing in row 2 \(from 0\)") as refused:
         eq.match(TABLE, "y", "t", ["x", "w"])
-    assert "--missing drop leaves out the 3 rows" in str(refused.value.hint)
+    assert 'missing="drop" leaves out the 3 rows' in str(refused.value.hint)
 
 
 def test_rows_with_a_missing_value_are_left_out_and_counted() -> None:
@@ -120,6 +121,29 @@ def test_observe_has_the_same_policies() -> None:
     left_out = eq.observe(log, "version=2.0:1.0", "wall_s", missing="drop", **asked).document
     assert left_out.rows.left_out == {"a missing value (load)": 3}
     assert left_out.rows.read == 400
+
+
+def test_errors_and_warnings_in_python_name_arguments_and_no_options() -> None:
+    from tests.observation.logs import loaded_log
+
+    nothing = {"t": [1, 1, 0, 0], "x": [np.nan] * 4}
+    with pytest.raises(eq.EquipoiseError) as refused:
+        eq.match(nothing, treatment="t", covariates="x", missing="drop")
+    assert refused.value.hint == 'give fewer columns, or missing="indicator"'
+    dates = {**TABLE, "x": np.array([date(2024, 1, 1), None] * 4, dtype=object)}
+    with pytest.raises(eq.EquipoiseError) as refused:
+        eq.match(dates, "y", "t", "x", missing="indicator")
+    assert 'or give missing="drop"' in str(refused.value)
+    with pytest.raises(eq.EquipoiseError, match="^by and common_support do not go together"):
+        eq.match(TABLE, "y", "t", ["x"], by="w", common_support=True, missing="drop")
+    log = loaded_log()
+    with pytest.raises(eq.EquipoiseError, match="^covariates: there is no column a--b"):
+        eq.observe(log, "version=2.0:1.0", "wall_s", covariates="a--b")
+    log["load"] = np.where(np.arange(400) < 20, np.nan, log["load"])
+    found = eq.observe(log, "version=2.0:1.0", "wall_s", method="mahalanobis", cluster=())
+    warning = next(one for one in found.document.warnings if one.code == "covariates-left-out")
+    assert warning.summary.endswith("load (20 missing)")
+    assert 'give missing="indicator"' in warning.hint
 
 
 def test_an_indicator_takes_out_what_missing_itself_stands_for() -> None:

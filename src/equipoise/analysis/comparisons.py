@@ -243,7 +243,7 @@ def _comparison(
     pairing: Pairing,
     judged: ComparisonVerdict,
     to_go: int | None,
-    constancy_level: float,
+    share_of_alpha: float,
 ) -> Comparison:
     judgement, pairs, contrast = plan.judgement, pairing.pairs, pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
@@ -251,13 +251,12 @@ def _comparison(
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
-    is_constant = fits_constant_ratio(pairs, level=constancy_level)
+    is_constant = fits_constant_ratio(pairs, level=share_of_alpha)
     statistics = answers(
         baseline_costs,
         pairs.candidate,
         min_effect=judgement.min_effect,
-        mean_ratio_ci=means.ratio_ci,
-        level=judgement.alpha,
+        level=share_of_alpha,
     )
     comparison = Comparison(
         baseline=baseline.name,

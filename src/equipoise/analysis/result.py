@@ -33,7 +33,7 @@ from equipoise.analysis.iterations import (
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
 from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
-from equipoise.analysis.typical import typical_value
+from equipoise.analysis.typical import typical_value, warnings_of_typical
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
@@ -44,6 +44,7 @@ from equipoise.campaign.blocks import (
     left_out_because,
     resolution_of,
 )
+from equipoise.campaign.describing import DESCRIBED
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
@@ -55,8 +56,8 @@ from equipoise.model.result import (
     ResultDocument,
     RunInfo,
     TrialRow,
+    TypicalValue,
 )
-from equipoise.stats.describe import median_at_any_stop
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """Metrics described of every condition; a workload's own metrics stand beside them."""
@@ -87,12 +88,15 @@ def _document_of(record: RunRecord) -> ResultDocument:
     by_level = ratios_by_level(plan, primary, blocks, by_condition.draws) if primary else ()
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
+    typical = typical_value(plan, blocks)
     samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.segments[0].environment if record.segments else {},
-        conditions=tuple(_condition_result(plan, index, by_condition) for index in plan.described),
+        conditions=tuple(
+            _condition_result(plan, index, by_condition, typical) for index in plan.described
+        ),
         comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
@@ -100,6 +104,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *warnings_of(record, primary, control, blocks, gate),
             *unknown,
             *threats(imported),
+            *warnings_of_typical(plan, blocks),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
@@ -111,7 +116,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
         functions=plan.functions,
-        typical=typical_value(plan, blocks),
+        typical=typical,
     )
 
 
@@ -177,7 +182,12 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     )
 
 
-def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) -> ConditionResult:
+def _condition_result(
+    plan: Plan,
+    index: int,
+    by_condition: _TrialsByCondition,
+    typical: TypicalValue | None = None,
+) -> ConditionResult:
     condition = plan.conditions[index]
     analysed = by_condition.analysed.get(index, [])
     reported = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
@@ -199,11 +209,8 @@ def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) 
         if metric == primary:
             by_level = cost_by_level(plan, analysed, by_condition.draws)
             summary = replace(summary, by_level=by_level)
-            if plan.describes_one:
-                ordered = np.sort(values[known])
-                summary = replace(
-                    summary, median_ci=median_at_any_stop(ordered, plan.judgement.alpha)
-                )
+            if typical is not None and index == DESCRIBED:
+                summary = replace(summary, median_ci=typical.median_ci)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)

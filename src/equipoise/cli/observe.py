@@ -97,7 +97,13 @@ def _treatment(
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
 @click.option("--leave-others-out", is_flag=True, help="Leave out the rows of other versions.")
-@options.missing_option
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop", "indicator"]),
+    show_default="refuse; without --covariates, leave the column out, with a warning",
+    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
+    "with a covariate that says so.",
+)
 @click.option(
     "--unit",
     metavar="NAME",
@@ -129,7 +135,7 @@ def command(**arguments: Any) -> int:
     from equipoise.report.json_document import encode
 
     output = OutputOptions.from_options(arguments, source=Path(arguments["file"]))
-    if arguments["strata"] is not None and arguments["missing"] != "refuse":
+    if arguments["strata"] is not None and arguments["missing"] not in (None, "refuse"):
         raise UnusableInput(
             f"--strata and --missing {arguments['missing']} do not go together",
             hint="fill in or leave out the rows before, or observe without --strata",
@@ -177,13 +183,13 @@ def _observe_log(
     columns, warnings = log.allowing(arguments["allow"] or (), matched_on)
     if arguments["unit"] is None:
         question = replace(question, unit=log.unit)
-    complete, question, incomplete = complete_log(columns, question, arguments["missing"])
+    complete = complete_log(columns, question, arguments["missing"])
     return observe(
-        complete,
-        question,
+        complete.columns,
+        complete.question,
         source=log.source,
-        left_out={**log.left_out, **incomplete},
-        warnings=warnings,
+        left_out={**log.left_out, **complete.left_out},
+        warnings=(*warnings, *complete.warnings),
         progress=progress,
     )
 

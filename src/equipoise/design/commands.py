@@ -143,8 +143,9 @@ def contrasts_of(
 ) -> tuple[Contrast, ...] | None:
     """Return the contrasts of several commands with parameters; ``None`` for all with the first.
 
-    At each value, the candidates are compared with the first command at that value. Raise
-    `UnusableInput` if a pair that was chosen is none of two conditions.
+    At each value, the candidates are compared with the first command at that value; a candidate
+    without the parameter, with the first command at its first value. Raise `UnusableInput` if a
+    pair that was chosen is none of two conditions.
     """
     if options.pairs:
         return tuple(_chosen_pair(pair, len(conditions)) for pair in options.pairs)
@@ -153,22 +154,27 @@ def contrasts_of(
     if factor not in first:
         return None
     settings = [_others(condition.levels, factor) for condition in conditions]
-    baselines = {
-        frozenset(settings[place].items()): place
+    baselines = [
+        place
         for place, condition in enumerate(conditions)
         if condition.levels[factor] == first[factor]
-    }
+    ]
     contrasts: list[Contrast] = []
     for place, (condition, setting) in enumerate(zip(conditions, settings, strict=True)):
         if condition.levels[factor] == first[factor]:
             continue
-        # A first command without a parameter is the baseline at each of its values.
-        known = {key: value for key, value in setting.items() if key in first}
-        baseline = baselines.get(frozenset(known.items()))
+        # Either command may be without a parameter: only values that both have must be equal.
+        agreeing = (one for one in baselines if _agree(settings[one], setting))
+        baseline = next(agreeing, None)
         if baseline is None:
             return None
         contrasts.append(Contrast(baseline, place, factor, setting))
     return tuple(contrasts)
+
+
+def _agree(baseline: Mapping[str, str], candidate: Mapping[str, str]) -> bool:
+    """Return whether two settings have the same values of the parameters that both have."""
+    return all(candidate[key] == baseline[key] for key in baseline.keys() & candidate.keys())
 
 
 def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:

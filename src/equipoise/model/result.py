@@ -318,7 +318,8 @@ class StatisticAnswer(Struct, frozen=True):
     """Verdict by ``min_effect``, as if there were no chance in the statistic."""
     certain: bool = False
     """Whether the interval of the ratio leaves out "no difference". The interval of a decile rests
-    on order statistics of each condition; the minimum has none."""
+    on order statistics of each condition; the minimum and the mean have none, and are never
+    certain."""
 
 
 class TheseLayouts(Struct, frozen=True):
@@ -403,9 +404,10 @@ class TypicalValue(Struct, frozen=True):
     condition: str
     metric: str
     median: float
-    """Trials that timed out count as slowest."""
+    """Trials that timed out count as worst."""
     median_ci: Interval
-    """Confidence sequence of the median: it holds after every trial at once, so at any stop."""
+    """Confidence sequence of the median: if runs are independent of each other, it holds after
+    every trial at once, so at any stop."""
     level: float
     """1 minus the coverage of ``median_ci``."""
     trials: int

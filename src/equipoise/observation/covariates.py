@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.categories import MAX_CATEGORIES, numbers_or_indicators
+from equipoise.matching.frames import missing_in
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
@@ -93,7 +94,14 @@ def read_covariates(log: Log, question: Question) -> Covariates:
 
 
 def default_covariates(log: Log, question: Question) -> tuple[str, ...]:
-    """Return every usable column: complete numbers, or a few distinct texts.
+    """Return every usable column in which no value is missing."""
+    return tuple(
+        name for name in usable_covariates(log, question) if not missing_in(log[name]).any()
+    )
+
+
+def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
+    """Return every usable column, with or without missing values: numbers, or a few texts.
 
     Columns with another role in the question, mediators, times, clusters and row numbers are
     left out.
@@ -127,11 +135,17 @@ def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:
 
 
 def _is_usable(column: NDArray[Any]) -> bool:
+    column = column[~missing_in(column)]
+    if column.dtype.kind == "O" and all(isinstance(value, bool) for value in column.tolist()):
+        # Truths with a gap come as objects.
+        column = column.astype(np.bool_)
+    if not len(column):
+        return False
     if column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
         is_row_number = column.dtype.kind in "iu" and bool((np.diff(numbers) == 1.0).all())
-        is_complete = bool(np.isfinite(numbers).all())
-        return is_complete and bool(np.ptp(numbers) > 0.0) and not is_row_number
+        is_finite = bool(np.isfinite(numbers).all())
+        return is_finite and bool(np.ptp(numbers) > 0.0) and not is_row_number
     values = column.tolist()
     if column.dtype.kind not in "OUS" or not all(isinstance(value, str) for value in values):
         return False

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.observation_result import Contribution, Robustness
+from equipoise.model.quantities import significant
 from equipoise.observation.question import Flags, Values
 from equipoise.observation.sample import Sample, Scales
 
@@ -73,13 +74,15 @@ def robustness_of(fitted: Regression, effect: float) -> Robustness:
     if fitted.estimate * effect <= 0.0:
         why = "the regression over all rows has the opposite sign of the matched effect"
         return Robustness(None, None, None, f"unknown: {why}")
+    share = significant(100.0 * fitted.robustness, 2)
     summary = (
         "something that was not measured would remove the whole effect if it explained "
-        f"{100.0 * fitted.robustness:.2g} % of the variance that the covariates leave, in the "
+        f"{share} % of the variance that the covariates leave, in the "
         "outcome and in who has which version"
     )
     if fitted.strongest is not None and fitted.multiple is not None:
-        summary += f", or mattered {fitted.multiple:.2g} times as much as {fitted.strongest} does"
+        multiple = significant(fitted.multiple, 2)
+        summary += f", or mattered {multiple} times as much as {fitted.strongest} does"
     return Robustness(fitted.robustness, fitted.strongest, fitted.multiple, summary)
 
 

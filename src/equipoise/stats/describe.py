@@ -15,6 +15,10 @@ from equipoise.stats.arrays import FloatArray, part_medians, shared_ranks
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 from equipoise.stats.modes import find_modes
 
+BEYOND_CHANCE = 2.33
+"""Standard errors that one independent series in a hundred exceeds."""
+LEAST_AUTOCORRELATION = 0.2
+"""Rank autocorrelation from which on an interval for independent values is too narrow."""
 LEAST_TRIALS_FOR_DRIFT = 6
 BINS_FOR_DRIFT = 100
 
@@ -206,6 +210,16 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
     ranks -= ranks.mean()
     total = float(np.sum(ranks**2))
     return float(np.sum(ranks[1:] * ranks[:-1])) / total if total > 0 else None
+
+
+def is_visible(autocorrelation: float, count: int) -> bool:
+    """Return whether neighbours are alike beyond chance and by enough to matter.
+
+    Ranks of ``count`` independent values have a correlation of -1/count on average, with a variance
+    of about 1/count (Wald and Wolfowitz 1943): by chance one series in a hundred is called visible.
+    """
+    by_chance = -1.0 / count + BEYOND_CHANCE / math.sqrt(count)
+    return autocorrelation > max(by_chance, LEAST_AUTOCORRELATION)
 
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.describe import quantile_interval
@@ -173,7 +172,6 @@ def answers(
     candidate: FloatArray,
     *,
     min_effect: float,
-    mean_ratio_ci: Interval = (None, None),
     level: float = 0.05,
 ) -> tuple[StatisticAnswer, ...]:
     """Return the answer of each statistic alone: the minimum, each decile and the mean.
@@ -184,14 +182,15 @@ def answers(
         Shape (n,), n at least 1: costs from 0 up, +inf for a trial that timed out.
     min_effect
         Smallest effect that matters, in percent.
-    mean_ratio_ci
-        Interval of the ratio of means, by which its answer is certain or not.
     level
-        Largest chance that any decile is certain of the wrong winner, if trials are independent.
+        Largest chance that any decile is certain of the wrong winner, if trials are independent:
+        alpha over the number of comparisons that share it.
 
     Returns
     -------
-    From the minimum up, the mean last. Two timeouts, or two costs of nothing, are equivalent.
+    From the minimum up, the mean last. The minimum and the mean are never certain: without bounds
+    on the costs no interval of a mean has an error rate (Bahadur and Savage 1956). Two timeouts,
+    or two costs of nothing, are equivalent.
     """
     margin = margin_of(min_effect)
     names = ("minimum", *(f"p{round(100 * decile)}" for decile in DECILES), "mean")
@@ -200,7 +199,7 @@ def answers(
         for costs in (baseline, candidate)
     )
     log_ratios = map(_ln_ratio, high, low)
-    certain = (0, *_certain_deciles(baseline, candidate, level), _beyond_one(mean_ratio_ci))
+    certain = (0, *_certain_deciles(baseline, candidate, level), 0)
     return tuple(
         StatisticAnswer(
             name,
@@ -226,14 +225,6 @@ def _certain_deciles(
         is_above = below is not None and high is not None and below > high
         is_below = above is not None and low is not None and above < low
         yield 1 if is_above else -1 if is_below else 0
-
-
-def _beyond_one(ratio_ci: Interval) -> Literal[-1, 0, 1]:
-    """Return 1 if an interval is above 1, -1 if below, else 0."""
-    low, high = ratio_ci
-    if low is not None and low > 1.0:
-        return 1
-    return -1 if high is not None and high < 1.0 else 0
 
 
 _ANSWERS: dict[int, Literal["faster", "slower", "equivalent"]]

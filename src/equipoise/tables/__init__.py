@@ -6,6 +6,7 @@
 - ``problem``: the named columns as matching takes them, words as indicators
 - ``missing``: what is done about missing values
 - ``matching``: matching and the search for weights, as the options say
+- ``python_hints``: errors and warnings that name arguments, not options
 - ``results``: the result, its report and its balance
 - ``matched``: the matched data set
 - ``observing``: effects from the columns of a log

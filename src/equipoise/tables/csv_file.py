@@ -35,6 +35,8 @@ _SEPARATORS = (",", ";", "\t")
 _TRUTHS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(rf"{_DAY.pattern}([ T]\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+"""A number as spreadsheets write it where the comma separates the decimals."""
 _HINT = "correct the file, or save it again from the program that wrote it"
 
 
@@ -62,7 +64,8 @@ class _Unreadable(Exception):
 def read_csv(path: Path, as_text: Collection[str] = ()) -> Columns:
     """Read a whole file, compressed if its name ends in ``.gz``.
 
-    The separator is the first of comma, semicolon and tab that the first line has.
+    The separator is the first of comma, semicolon and tab that the first line has. Where it is no
+    comma, 1,5 is a number.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
                 cells = zip(*piece, strict=True)
                 pieces.append(
                     [
-                        _text(column) if name in texts else _values(column)
+                        _text(column) if name in texts else _values(column, separator)
                         for name, column in zip(names, cells, strict=True)
                     ]
                 )
@@ -157,11 +160,14 @@ def _rows(reader: Any, width: int) -> Iterator[Sequence[str]]:
             )
 
 
-def _values(cells: Sequence[str]) -> _Piece:
+def _values(cells: Sequence[str], separator: str) -> _Piece:
     """Return the cells of one column as the first kind of value that all of them fit."""
     present = [cell for cell in cells if cell not in MISSING]
     if not present:
         return _Piece("none", np.full(len(cells), np.nan))
+    if separator != "," and _have_decimal_commas(present):
+        cells = [cell.replace(",", ".") for cell in cells]
+        present = [cell.replace(",", ".") for cell in present]
     joined = "".join(present)
     # Python reads 1_000 and the digits of other scripts as numbers; a table means words.
     if joined.isascii() and "_" not in joined:
@@ -182,6 +188,12 @@ def _values(cells: Sequence[str]) -> _Piece:
             if times is not None:
                 return _Piece(kind, _spread(times, cells, np.datetime64("NaT")))
     return _text(cells)
+
+
+def _have_decimal_commas(cells: Sequence[str]) -> bool:
+    """Return whether all cells are numbers once the comma of some is a point."""
+    others = [cell for cell in cells if not _DECIMAL_COMMA.fullmatch(cell)]
+    return len(others) < len(cells) and _numbers(others, float) is not None
 
 
 def _text(cells: Sequence[str]) -> _Piece:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import asdict
 
 from equipoise.matching.balance import Balance, Matched
@@ -17,12 +17,14 @@ from equipoise.tables.matching import Progress, match_by_weights, run_match, run
 from equipoise.tables.missing import Policy
 from equipoise.tables.observing import Names, observe_table
 from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_problem
+from equipoise.tables.python_hints import in_python, python_hints
 from equipoise.tables.reading import read_columns
 from equipoise.tables.results import Observation, TableMatch, balance_of, question_of, table_match
 
 Calipers = float | Sequence[float] | None
 
 
+@python_hints()
 def match(
     table: Any,
     outcome: str | None = None,
@@ -136,6 +138,7 @@ variance, r_compatible, threads, seed, progress
     return table_match(data, among, balance, pairing, question, frame=table)
 
 
+@python_hints()
 def match_balance(
     table: Any,
     treatment: str | None = None,
@@ -187,6 +190,7 @@ def match_balance(
     )
 
 
+@python_hints()
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -291,6 +295,7 @@ executor, progress
     return table_match(data, among, found, pairing, question, search=search, frame=table)
 
 
+@python_hints()
 def observe(
     table: Any,
     treatment: str,
@@ -302,7 +307,7 @@ def observe(
     method: Literal["genetic", "mahalanobis", "propensity"] = "genetic",
     ratio: bool = True,
     unit: str = "rows",
-    missing: Policy = "refuse",
+    missing: Policy | None = None,
     placebo_outcomes: Names = (),
     placebo_period: tuple[str, str] | None = None,
     mediators: Names = (),
@@ -337,7 +342,8 @@ def observe(
     unit
         What a row is, in the sentences: ``"people"``, ``"builds"``.
     missing
-        As for ``eq.match``.
+        As for ``eq.match``. By default a gap in a column that you name is refused; without
+        ``covariates`` a column with a gap is not matched on, and a warning names it.
     exact, method, placebo_outcomes, placebo_period, mediators, leave_others_out, one_unit, seed, \
 threads
         As for ``equipoise observe`` (docs/observe.md).
@@ -360,32 +366,35 @@ threads
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    return Observation(
-        observe_table(
-            read_columns(table, (column,)),
-            {
-                "treatment": column,
-                "values": values or None,
-                "outcome": outcome,
-                "covariates": None if covariates is None else _names(covariates),
-                "exact": _names(exact),
-                "cluster": None if cluster is None else _names(cluster),
-                "method": method,
-                "ratio": ratio,
-                "unit": unit,
-                "placebo_outcomes": _names(placebo_outcomes),
-                "placebo_period": placebo_period,
-                "mediators": _names(mediators),
-                "leave_others_out": leave_others_out,
-                "one_unit": one_unit,
-                "seed": seed,
-                "threads": threads,
-            },
-            source=_source(table),
-            missing=missing,
-            progress=progress,
-        )
+    document = observe_table(
+        read_columns(table, (column,)),
+        {
+            "treatment": column,
+            "values": values or None,
+            "outcome": outcome,
+            "covariates": None if covariates is None else _names(covariates),
+            "exact": _names(exact),
+            "cluster": None if cluster is None else _names(cluster),
+            "method": method,
+            "ratio": ratio,
+            "unit": unit,
+            "placebo_outcomes": _names(placebo_outcomes),
+            "placebo_period": placebo_period,
+            "mediators": _names(mediators),
+            "leave_others_out": leave_others_out,
+            "one_unit": one_unit,
+            "seed": seed,
+            "threads": threads,
+        },
+        source=_source(table),
+        missing=missing,
+        progress=progress,
     )
+    warnings = tuple(
+        structs.replace(one, summary=in_python(one.summary), hint=in_python(one.hint))
+        for one in document.warnings
+    )
+    return Observation(structs.replace(document, warnings=warnings))
 
 
 def _read(table: Any, columns: MatchColumns) -> MatchTable:

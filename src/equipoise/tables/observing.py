@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.matching.frames import missing_in
 from equipoise.model.observation_result import ObservationResult
+from equipoise.model.record import CampaignWarning
 from equipoise.observation.analysis import observe
+from equipoise.observation.covariates import usable_covariates
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Log, Question, check_question
 from equipoise.tables.missing import Policy, without_missing
@@ -17,31 +21,52 @@ Names = str | Sequence[str]
 """Names of columns; a single one may be given as it is."""
 
 
+class CompleteLog(Struct, frozen=True):
+    """A log without missing values in the columns in use, and the question to put to it.
+
+    ``left_out`` has the number of rows that are left out, by reason; the question has the
+    covariates that say where a value was missing.
+    """
+
+    columns: Log
+    question: Question
+    left_out: dict[str, int]
+    warnings: tuple[CampaignWarning, ...] = ()
+
+
 def observe_table(
     columns: Log,
     question: Mapping[str, Any],
     *,
     source: str,
-    missing: Policy,
+    missing: Policy | None,
     progress: Progress,
 ) -> ObservationResult:
     """Observe the columns of a table; ``question`` has the fields of a ``Question``."""
-    log, asked, left_out = complete_log(columns, Question(**question), missing)
-    return observe(log, asked, source=source, left_out=left_out, progress=progress)
+    log = complete_log(columns, Question(**question), missing)
+    return observe(
+        log.columns,
+        log.question,
+        source=source,
+        left_out=log.left_out,
+        warnings=log.warnings,
+        progress=progress,
+    )
 
 
-def complete_log(
-    log: Log, question: Question, policy: Policy
-) -> tuple[Log, Question, dict[str, int]]:
-    """Apply the policy on missing values to the columns that a question names.
+def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
+    """Apply the policy on missing values to the columns in use.
 
-    Returns
-    -------
-    The columns, the question with the covariates that say where a value was missing, and the number
-    of rows that are left out, by reason.
+    Covariates that nobody named are chosen first, so that the policy applies to them. Without a
+    policy, columns with a missing value are no covariates unless they are named, and a warning
+    names them.
+
+    Raises
+    ------
+    UnusableInput
+        The policy is ``refuse`` and a chosen covariate has a missing value.
     """
     check_question(log, question)
-    named = tuple(name for name in question.covariates or () if name not in question.exact)
     others = (
         *(question.treatment, question.outcome),
         *question.exact,
@@ -49,13 +74,35 @@ def complete_log(
         *question.placebo_outcomes,
         *question.placebo_column,
     )
-    if policy == "refuse":
+    usable = usable_covariates(log, question) if question.covariates is None else ()
+    gaps = {name: int(gap.sum()) for name in usable if (gap := missing_in(log[name])).any()}
+    if policy is None and len(gaps) == len(usable) and not question.exact:
+        # Nothing would be left to match on.
+        policy = "refuse"
+    if policy is None:
+        return CompleteLog(log, question, {}, (_left_out_warning(gaps),) if gaps else ())
+    if policy == "refuse" and not gaps:
         # The question's own checks name the option.
-        return log, question, {}
+        return CompleteLog(log, question, {})
+    if question.covariates is None:
+        question = replace(question, covariates=usable)
+    named = tuple(name for name in question.matched_on if name not in question.exact)
     complete = without_missing({**log}, named, others, policy)
     columns = {**complete.columns, **complete.indicators}
     if complete.indicators:
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))
     count = complete.missing.rows_left_out
     reason = f"a missing value ({', '.join(complete.missing.columns)})"
-    return columns, question, {reason: count} if count else {}
+    return CompleteLog(columns, question, {reason: count} if count else {})
+
+
+def _left_out_warning(gaps: Mapping[str, int]) -> CampaignWarning:
+    """Warn that columns are not matched on; ``gaps`` are their numbers of missing values."""
+    counts = ", ".join(f"{name} ({count:,} missing)" for name, count in gaps.items())
+    return CampaignWarning(
+        "covariates-left-out",
+        "columns with missing values are not matched on, though they may explain the difference: "
+        f"{counts}",
+        "to match on them, give --missing indicator, which keeps the rows, or --missing drop; or "
+        "name the covariates with --covariates",
+    )

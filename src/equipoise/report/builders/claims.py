@@ -99,7 +99,9 @@ def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> st
     if len(primary) < 2 or beaten or not all(map(_is_open, primary)):
         return ""
     if all(one.verdict == "equivalent" for one in primary):
-        return f"No difference: all are the same within ±{primary[0].min_effect:g} %"
+        baselines = {one.baseline for one in primary}
+        baseline = baselines.pop() if len(baselines) == 1 else "their baselines"
+        return f"No difference: all are the same as {baseline} within ±{primary[0].min_effect:g} %"
     ends = [one.ratio_ci for one in primary]
     bounds = [max(high, 1.0 / low) for low, high in ends if low and high]
     unlimited = len(primary) - len(bounds)
@@ -107,7 +109,8 @@ def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> st
         some = "all intervals" if not bounds else f"{unlimited} of {len(primary)} intervals"
         return f"No difference found; {some} are still unlimited"
     most = max(bounds)
-    within = f"a factor of {most:.2g}" if most >= 2.0 else f"±{_rounded_up(100.0 * (most - 1.0))} %"
+    percent = 100.0 * (most - 1.0)
+    within = f"a factor of {_rounded_up(most)}" if most >= 2.0 else f"±{_rounded_up(percent)} %"
     return f"No difference found; all within {within}"
 
 
@@ -120,12 +123,12 @@ def _is_open(comparison: Comparison) -> bool:
     )
 
 
-def _rounded_up(percent: float) -> str:
-    """Return a percentage that nothing exceeds, with two digits: ``4.7``."""
-    if percent <= 0.0:
+def _rounded_up(bound: float) -> str:
+    """Return the next number from a bound up that has two digits: ``4.7``."""
+    if bound <= 0.0:
         return "0"
-    step = 10.0 ** (math.floor(math.log10(percent)) - 1)
-    return f"{math.ceil(percent / step - 1e-9) * step:.3g}"
+    step = 10.0 ** (math.floor(math.log10(bound)) - 1)
+    return f"{math.ceil(bound / step - 1e-9) * step:.15g}"
 
 
 def failures_of(document: ResultDocument) -> list[CampaignWarning]:

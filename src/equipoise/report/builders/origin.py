@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
+from equipoise.model.functions import CALL_METRIC
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.primitives import is_of_primitives
@@ -95,12 +98,30 @@ def _question(document: ResultDocument) -> str:
             if metric == PRIMARY_METRIC
             else (f"What is the {metric_name(metric)} of {names[0] or 'it'}?")
         )
-    if document.run.study != COMPARE_STUDY:
+    if document.run.study == CHANCE_STUDY:
+        command = shlex.join(conditions[0].command)
+        it = command if len(command) <= _LONGEST_NAME else "one command"
+        return f"What makes the time of {it} vary?"
+    if document.run.study != COMPARE_STUDY and document.functions is None:
         return f"Study {document.run.study}: {len(conditions)} conditions, {metric_name(metric)}"
-    if len(conditions) != 2:
-        best = "the fastest" if metric == PRIMARY_METRIC else f"the best by {metric_name(metric)}"
-        return f"Which of {len(conditions)} is {best}?"
-    baseline, candidate = names if all(names) else ("the first command", "the second")
-    if metric == PRIMARY_METRIC:
-        return f"Is {candidate} faster or slower than {baseline}?"
-    return f"Does the {metric_name(metric)} of {candidate} differ from that of {baseline}?"
+    compared = [one for one in document.comparisons if one.metric == metric]
+    stratum = compared[0].stratum if compared else {}
+    if not stratum:
+        return f"{_question_among(names, metric)}?"
+    members = [compared[0].baseline]
+    members += [one.candidate for one in compared if one.stratum == stratum]
+    commands = {one.name: one.levels.get("command", "") for one in conditions}
+    names = [commands[one] if len(commands[one]) <= _LONGEST_NAME else "" for one in members]
+    return f"{_question_among(names, metric)}, at each {' and '.join(stratum)}?"
+
+
+def _question_among(names: Sequence[str], metric: str) -> str:
+    """Return what is asked of conditions, without the question mark; a long name is empty."""
+    is_time = metric in (PRIMARY_METRIC, CALL_METRIC)
+    if len(names) != 2:
+        best = "the fastest" if is_time else f"the best by {metric_name(metric)}"
+        return f"Which of {len(names)} is {best}"
+    baseline, candidate = names if all(names) else ("the first", "the second")
+    if is_time:
+        return f"Is {candidate} faster or slower than {baseline}"
+    return f"Does the {metric_name(metric)} of {candidate} differ from that of {baseline}"
