@@ -135,6 +135,7 @@ def compare(
     warmup: int = 1,
     washout: bool = False,
     control: bool = False,
+    adjust: bool = False,
     ranking: bool | None = None,
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
@@ -166,6 +167,9 @@ def compare(
         Variables that are set for one condition, by its position from 1.
     control
         Run the baseline a second time, to check the tool.
+    adjust
+        Adjust two commands by load, pressure or another reading before each trial. It assumes that
+        both leave the host alike for the trial after them.
     ranking
         Also ask which command is the fastest, not only how each compares with the baseline; by
         default, unless there are layouts or more than 20 commands.
@@ -228,6 +232,7 @@ def compare(
                 "environments": environments,
                 "washout": washout,
                 "control": control,
+                "adjust": adjust,
                 "metrics": tuple(metrics) != (PRIMARY_METRIC,),
                 "ignore_failure": ignore_failure,
                 "layouts": layouts,
@@ -248,6 +253,7 @@ def compare(
             washout=washout,
             ignore_failure=ignore_failure,
             control=control,
+            adjust=adjust,
             ranking=ranking,
             layouts=layouts,
             aslr=aslr,

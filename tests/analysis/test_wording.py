@@ -351,27 +351,30 @@ def test_statistics_disagree_only_where_they_are_certain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spread_ratio", "interval", "more_is_better", "sentence"),
+    ("typical", "interval", "more_is_better", "without"),
     [
-        (
-            0.8,
-            (1.005, 1.04),
-            False,
-            "which saved about 36 % of the blocks; unadjusted: +2.00 % (+0.50 % to +4.00 %)",
-        ),
-        (
-            1.01,
-            (None, 1.04),
-            False,
-            "which saved nothing; unadjusted: +2.00 % (unknown to +4.00 %)",
-        ),
-        (1.0, (1.0, 1.25), True, "which saved nothing; unadjusted: -1.96 % (-20.0 % to +0.00 %)"),
+        (1.02, (1.005, 1.04), False, "+2.00 % (+0.50 % to +4.00 %)"),
+        (1.02, (None, 1.04), False, "+2.00 % (unknown to +4.00 %)"),
+        (1.02, (1.0, 1.25), True, "-1.96 % (-20.0 % to +0.00 %)"),
+        (None, (None, None), False, "unknown"),
+        (13.866, (12.1, 15.04), False, "13.9 times (12.1 to 15)"),
+        (1.0 / 4.0, (0.2, 0.5), True, "4 times (2 to 5)"),
     ],
 )
 def test_an_adjustment_says_by_what_it_was_what_it_saved_and_the_numbers_without_it(
-    spread_ratio: float, interval: Interval, more_is_better: bool, sentence: str
+    typical: float | None, interval: Interval, more_is_better: bool, without: str
 ) -> None:
-    adjustment = Adjustment("steal_before", 41, spread_ratio, 1.02, interval, "")
-    said = adjustment_sentence(adjustment, 50, more_is_better=more_is_better)
-    head = "41 of 50 blocks were adjusted by steal_before, read before each trial, "
-    assert said == f"{head}{sentence}"
+    adjustment = Adjustment("steal_before", 41, 0.8, typical, interval, "")
+    said = adjustment_sentence(adjustment, 50, typical, more_is_better=more_is_better)
+    assert said == (
+        "41 of 50 blocks were adjusted by steal_before, read before each trial, which saved about "
+        f"36 % of the blocks; unadjusted: {without}"
+    )
+
+
+@pytest.mark.parametrize(("spread_ratio", "is_said"), [(0.99, True), (0.999, False), (1.2, False)])
+def test_an_adjustment_that_saved_under_a_hundredth_of_the_blocks_is_not_told(
+    spread_ratio: float, is_said: bool
+) -> None:
+    adjustment = Adjustment("steal_before", 5, spread_ratio, 1.02, (1.0, 1.04), "")
+    assert bool(adjustment_sentence(adjustment, 7, 1.02)) is is_said

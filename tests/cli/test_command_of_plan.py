@@ -36,6 +36,7 @@ def plan_from(line: list[str]) -> Plan:
         ["-L", "size", "1,2"],
         ["-L", "size", "1,2", "--control", "-n", "a b"],
         ["--metrics", "max_rss_bytes,wall_s", "--control"],
+        ["--adjust"],
         ["--layouts", "3", "--aslr", "drawn"],
         ["--layouts", "6", "--blocks", "40", "--aslr", "off"],
         ["--control", "-n", "one", "-n", "two", "--env", "1:X=1"],

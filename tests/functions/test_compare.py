@@ -47,10 +47,13 @@ def test_the_campaign_is_in_the_ledger_like_every_other(ledger: Path) -> None:
     assert result.document.run.seed == 7
     functions = result.document.functions
     assert functions is not None
-    assert functions.again == "eq.compare(short, long, seed=7)"
+    assert functions.again == (
+        "eq.compare(short, long, blocks=6, min_seconds=0, budget=20, seed=7)"
+    )
     frame = result.to_frame()
     assert set(frame["condition"]) == {"short", "long"}
     assert "of a call" in result._repr_html_()
+    assert "Again:" in result._repr_html_()
 
 
 def test_code_that_changes_its_input_gets_it_anew_for_every_call(ledger: Path) -> None:
@@ -76,6 +79,10 @@ def test_a_function_that_changes_what_it_works_on_is_said(ledger: Path) -> None:
     result = eq.compare(lambda: sorted(words), sort, ledger=ledger, **FEW)
     (warning,) = (one for one in result.document.warnings if one.code == "changes_its_input")
     assert warning.summary.startswith("sort changes what it works on")
+    # A lambda has no name that Python could read.
+    assert result.document.functions is not None
+    assert result.document.functions.again == ""
+    assert "Again:" not in result._repr_html_()
 
 
 def test_several_functions_are_ranked(ledger: Path) -> None:
@@ -99,7 +106,8 @@ def test_the_command_line_shows_it_and_says_what_it_cannot_do(
     assert (shown.status, "2 + 2" in shown.out) == (0, True)
     resumed = equipoise("resume", run, *where)
     assert resumed.status == 2
-    assert "eq.compare_code('1 + 1', '2 + 2', seed=7)" in resumed.err
+    line = "eq.compare_code('1 + 1', '2 + 2', blocks=6, min_seconds=0, budget=20, seed=7)"
+    assert line in resumed.err
     explained = equipoise("why", run, *where)
     assert (explained.status, "Python functions" in explained.err) == (2, True)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from equipoise.functions.functions import code_sides, function_sides
+from equipoise.design.limits import CampaignLimits
+from equipoise.functions.functions import Side, code_sides, function_sides
+from equipoise.functions.plan import functions_plan
+from equipoise.functions.trial_runs import Examined
 from equipoise.model.errors import UnusableInput
 
 
@@ -119,3 +123,37 @@ def test_code_that_awaits_is_awaited() -> None:
     plain, awaiting = code_sides(["f()", "await f()"], "async def f(): pass", {})
     assert (plain.awaits, awaiting.awaits) == (False, True)
     assert "asyncio" in awaiting.modules
+
+
+def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
+    """The line that asks again."""
+    examined = [Examined(1e-6, 1e-6, changes=False)] * len(sides)
+    given = CampaignLimits(seed=7, **limits)
+    plan = functions_plan(sides, examined, given, setup=None, names=names, ranking=False)
+    assert plan.functions is not None
+    return plan.functions.again
+
+
+def test_the_line_that_asks_again_has_the_limits_that_are_not_usual() -> None:
+    sides = code_sides(["1 + 1", "2"], "", {})
+    usual: dict[str, Any] = {
+        "alpha": 0.05,
+        "min_effect": 1.0,
+        "timeout": 600.0,
+        "warmup": 1,
+        "patient": False,
+    }
+    assert again(sides, **usual) == "eq.compare_code('1 + 1', '2', ranking=False, seed=7)"
+    assert again(sides, names=["a", "b"], blocks=5, min_effect=3.0) == (
+        "eq.compare_code('1 + 1', '2', blocks=5, min_effect=3.0, names=['a', 'b'], "
+        "ranking=False, seed=7)"
+    )
+    assert again(function_sides([first, second], None), alpha=0.01) == (
+        "eq.compare(first, second, alpha=0.01, ranking=False, seed=7)"
+    )
+
+
+def test_functions_whose_names_are_not_known_have_no_line() -> None:
+    assert again(function_sides([first, lambda: 1], None)) == ""
+    names = ["old", "new"]
+    assert again(function_sides([first, second], None, names), names=names) == ""

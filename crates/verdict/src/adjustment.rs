@@ -1,8 +1,10 @@
 //! Adjustment for a covariate that was read before each trial, its slope learnt from past blocks.
 //!
 //! A block's difference d becomes d − β̂·x, where x is the covariate at the candidate's trial minus
-//! that at the baseline's. No program can move what was read before it began, so under a constant
-//! ratio the order coin says nothing about d − β̂·x − θ either, and bets on it are fair.
+//! that at the baseline's. A program cannot move what was read before its own trial began, but that
+//! reading follows the trial before, which is often the other condition's. Bets on d − β̂·x − θ are
+//! fair only if the ratio is constant and both conditions leave the covariate alike for the trial
+//! after them. Nothing here can make sure of the latter, so the user chooses to adjust.
 
 use crate::order_statistics::{median, scale};
 

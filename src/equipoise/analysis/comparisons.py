@@ -83,10 +83,7 @@ def _with_waiting(comparison: Comparison, contrast: Contrast, blocks: Blocks) ->
     extra_s, waiting_s = np.array(rows, dtype=np.float64).reshape(-1, 2).T
     if np.isnan(waiting_s).any() or not is_mostly_waiting(extra_s, waiting_s):
         return comparison
-    adjusted = comparison.adjusted_by
-    adjustment = "" if adjusted is None else _second_sentence(adjusted)
-    claim = comparison.summary.removesuffix(adjustment)
-    return replace(comparison, summary=f"{waiting_sentence(claim)}{adjustment}")
+    return replace(comparison, summary=waiting_sentence(comparison.summary))
 
 
 def _wall_and_waiting(trial: Trial) -> tuple[float, float]:
@@ -188,9 +185,9 @@ def _in_these_layouts(
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
-        _with_adjustment(
+        replace(
             _comparison(plan, pairing, one, more, alpha / len(pairs)),
-            adjustment_of(plan, pairing, one, len(pairs)),
+            adjusted_by=_adjustment(plan, pairing, one, len(pairs)),
         )
         for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
@@ -307,7 +304,7 @@ def _comparison(
     return replace(comparison, summary=summary)
 
 
-def adjustment_of(
+def _adjustment(
     plan: Plan, pairing: Pairing, judged: ComparisonVerdict, compared: int
 ) -> Adjustment | None:
     """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
@@ -333,19 +330,10 @@ def adjustment_of(
         unadjusted_ratio_ci=without.ratio_ci,
         summary="",
     )
-    sentence = adjustment_sentence(adjustment, len(pairs), more_is_better=pairing.more_is_better)
+    sentence = adjustment_sentence(
+        adjustment, len(pairs), judged.ratio, more_is_better=pairing.more_is_better
+    )
     return replace(adjustment, summary=sentence)
-
-
-def _with_adjustment(comparison: Comparison, adjustment: Adjustment | None) -> Comparison:
-    if adjustment is None:
-        return comparison
-    summary = f"{comparison.summary}{_second_sentence(adjustment)}"
-    return replace(comparison, adjusted_by=adjustment, summary=summary)
-
-
-def _second_sentence(adjustment: Adjustment) -> str:
-    return f" {adjustment.summary}."
 
 
 def scope_of(plan: Plan) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from equipoise.analysis.comparisons import Blocks, Pairing, adjustment_of, pairing_of
+from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.result import GateOutcome, GateResult, GateRow
@@ -35,7 +35,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     ]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     decisions = judge_gate([one.pairs for one in pairings], min_effect=effect, alpha=alpha)
-    rows = tuple(_row(plan, *one, len(pairings)) for one in zip(pairings, decisions, strict=True))
+    rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
         baseline=gated.baseline,
@@ -48,7 +48,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     )
 
 
-def _row(plan: Plan, pairing: Pairing, decision: GateDecision, compared: int) -> GateRow:
+def _row(plan: Plan, pairing: Pairing, decision: GateDecision) -> GateRow:
     judged = decision.judged
     row = GateRow(
         benchmark=benchmark_of(plan, pairing),
@@ -63,12 +63,8 @@ def _row(plan: Plan, pairing: Pairing, decision: GateDecision, compared: int) ->
         blocks=judged.blocks,
         outcome=decision.outcome,
         summary="",
-        adjusted_by=adjustment_of(plan, pairing, judged, compared),
     )
-    summary = _row_sentence(row, plan.judgement.min_effect)
-    if row.adjusted_by is not None:
-        summary = f"{summary} {row.adjusted_by.summary}."
-    return replace(row, summary=summary)
+    return replace(row, summary=_row_sentence(row, plan.judgement.min_effect))
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:

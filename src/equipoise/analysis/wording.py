@@ -57,9 +57,11 @@ def typical_sentence(value: TypicalValue) -> str:
 
 
 def adjustment_sentence(
-    adjustment: Adjustment, blocks: int, *, more_is_better: bool = False
+    adjustment: Adjustment, blocks: int, ratio: float | None, *, more_is_better: bool = False
 ) -> str:
     """Return the sentence on what adjusting by a covariate did, and the numbers without it.
+
+    It is empty where adjusting saved under 1 % of the blocks.
 
     A verdict needs about as many blocks as the variance of the block differences.
 
@@ -69,19 +71,27 @@ def adjustment_sentence(
         What the adjustment did; its own summary is not read.
     blocks
         Blocks of the comparison.
+    ratio
+        Adjusted ratio: where it reads as "13.9 times", so do the numbers without an adjustment.
     more_is_better
         Whether the cost that the ratio compares is the inverse of the metric.
     """
     saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
-    effect = f"saved about {saved:.0f} % of the blocks" if saved >= 1.0 else "saved nothing"
-    ratio, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
+    if saved < 1.0:
+        return ""
+    typical, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
     if more_is_better:
-        ratio, low, high = (None if one is None else _inverse(one) for one in (ratio, high, low))
-    bounds = " to ".join("unknown" if one is None else signed_percent(one) for one in (low, high))
-    without = "unknown" if ratio is None else f"{signed_percent(ratio)} ({bounds})"
+        typical, low, high = (
+            None if one is None else _inverse(one) for one in (typical, high, low)
+        )
+    as_times = ratio is not None and _reads_as_times(ratio)
+    show = "{:.3g}".format if as_times else signed_percent
+    bounds = " to ".join("unknown" if one is None else show(one) for one in (low, high))
+    times = " times" if as_times else ""
+    without = "unknown" if typical is None else f"{show(typical)}{times} ({bounds})"
     return (
         f"{adjustment.blocks} of {blocks} blocks were adjusted by {adjustment.covariate}, read "
-        f"before each trial, which {effect}; unadjusted: {without}"
+        f"before each trial, which saved about {saved:.0f} % of the blocks; unadjusted: {without}"
     )
 
 

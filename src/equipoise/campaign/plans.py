@@ -33,6 +33,7 @@ from equipoise.measure.counters import counters_among
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
+from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
@@ -81,7 +82,9 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             ignored_exits=options.ignored_exits,
         ),
         stopping=limits.stopping(ONE_COMMAND if alone else Stopping(leave_out_decided=True)),
-        judgement=limits.judgement(metrics),
+        judgement=replace(
+            limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
+        ),
         seed=_seed(limits),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
@@ -90,7 +93,14 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     if not options.what_varies:
         over = over_layouts(plan, options.layouts, options.aslr)
         plan, warnings = _ranked(over, options.ranking)
+        if options.adjust:
+            _check_adjustable(plan)
         return plan, (*warnings, *_of_setup(options))
+    if options.adjust:
+        raise UnusableInput(
+            "--what-varies examines one command, --adjust compares two",
+            hint="leave out one of the two",
+        )
     if options.layouts is not None:
         raise UnusableInput(
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -99,6 +109,16 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
     from equipoise.campaign.chance import hold_sources_of_chance
 
     return hold_sources_of_chance(plan)
+
+
+def _check_adjustable(plan: Plan) -> None:
+    """Raise `UnusableInput` with the reason where a plan must not be adjusted."""
+    reason = plan.not_adjustable_because
+    if reason is not None:
+        raise UnusableInput(
+            f"--adjust (adjust=True) does not fit: {reason}",
+            hint="leave out --adjust, or compare two commands alone",
+        )
 
 
 def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:

@@ -79,6 +79,12 @@ from equipoise.model.plan import PRIMARY_METRIC
     is_flag=True,
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
+@click.option(
+    "--adjust",
+    is_flag=True,
+    help="Adjust two conditions by load, pressure or another reading before each trial. Choose it "
+    "where both leave the host alike; nothing can check that for sure.",
+)
 @options.ranking_option
 @options.layout_options
 @options.stopping_options(
@@ -130,7 +136,8 @@ def compare_options(arguments: dict[str, Any]) -> CompareOptions:
         )
     same = (
         *("commands", "names", "environments", "pairs", "setup", "prepare", "conclude", "cleanup"),
-        *("metrics", "ignore_failure", "washout", "control", "what_varies", "layouts", "aslr"),
+        *("metrics", "ignore_failure", "washout", "control", "what_varies", "adjust"),
+        *("layouts", "aslr"),
     )
     return CompareOptions(
         **{name: arguments[name] for name in same},

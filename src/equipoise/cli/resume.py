@@ -43,7 +43,7 @@ def command(**arguments: Any) -> int:
         if plan.functions is not None:
             raise UnusableInput(
                 f"{run} compares Python functions, which the ledger does not hold",
-                hint=f"compare them again: {plan.functions.again}",
+                hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
             )
         require_data(plan, output.ledger)
         run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)

@@ -168,6 +168,8 @@ def _options(plan: Plan) -> Iterator[str]:
         yield from ("--pair", f"{contrast.baseline + 1}:{contrast.candidate + 1}")
     if plan.control is not None:
         yield "--control"
+    if plan.adjust_by:
+        yield "--adjust"
     if not plan.ranking and len(conditions) >= FEWEST_RANKED:
         yield from ("--ranking", "off")
 

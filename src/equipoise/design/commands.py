@@ -60,6 +60,8 @@ class CompareOptions(Struct, frozen=True):
     """Run each condition twice in a row and count the second run."""
     control: bool = False
     """Run the baseline a second time, to check the tool."""
+    adjust: bool = False
+    """Adjust two conditions by what is read before each trial."""
     what_varies: bool = False
     """Find the sources of chance of one command instead of comparing several."""
     layouts: int | None = None

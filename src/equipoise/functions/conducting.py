@@ -109,7 +109,12 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
         with examining_processes(sides, timeout_s) as processes:
             examined = examine(sides, processes, timeout_s=timeout_s)
         plan = functions_plan(
-            sides, examined, request.limits, setup=setup, ranking=request.ranking is not False
+            sides,
+            examined,
+            request.limits,
+            setup=setup,
+            ranking=request.ranking is not False,
+            names=request.names,
         )
         assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:

@@ -6,15 +6,25 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from keyword import iskeyword
 
 from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side
 from equipoise.functions.trial_runs import Examined, calls_and_rounds
 from equipoise.model.functions import CALL_METRIC, STUDY, FunctionsPlan
-from equipoise.model.plan import Condition, Measure, Plan, Stopping
+from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 
 TIMEOUT_S = 600.0
+WARMUP_BLOCKS = 1
+_USUAL = {
+    "alpha": Judgement().alpha,
+    "min_effect": Judgement().min_effect,
+    "timeout": TIMEOUT_S,
+    "warmup": WARMUP_BLOCKS,
+    "patient": False,
+}
+"""Limits that `equipoise.compare` has where none is given."""
 
 
 def functions_plan(
@@ -24,6 +34,7 @@ def functions_plan(
     *,
     setup: str | None,
     ranking: bool = True,
+    names: Sequence[str] = (),
 ) -> Plan:
     """Return the plan that compares functions, or describes one; the first is the baseline.
 
@@ -31,6 +42,8 @@ def functions_plan(
     ----------
     setup
         Code of the setup, or the name of its function.
+    names
+        Names that the user chose for the functions.
 
     Raises
     ------
@@ -48,7 +61,7 @@ def functions_plan(
         measure=Measure(
             working_folder=os.getcwd(),
             timeout_s=timeout_of(limits),
-            warmup=1 if limits.warmup is None else limits.warmup,
+            warmup=WARMUP_BLOCKS if limits.warmup is None else limits.warmup,
         ),
         stopping=limits.stopping(
             ONE_COMMAND if len(sides) == 1 else Stopping(leave_out_decided=True)
@@ -63,7 +76,7 @@ def functions_plan(
             setup=setup,
             digests=tuple(side.digest for side in sides),
             python=f"{platform.python_implementation()} {platform.python_version()}",
-            again=_python_line(sides, setup, seed),
+            again=_python_line(sides, setup, limits, seed, names, ranking=ranking),
         ),
     )
 
@@ -73,10 +86,31 @@ def timeout_of(limits: CampaignLimits) -> float:
     return TIMEOUT_S if limits.timeout is None else limits.timeout
 
 
-def _python_line(sides: Sequence[Side], setup: str | None, seed: int) -> str:
-    if sides[0].function is None:
-        given = [repr(side.source) for side in sides]
-        given += [] if setup is None else [f"setup={setup!r}"]
-        return f"eq.compare_code({', '.join(given)}, seed={seed})"
-    given = [side.name for side in sides] + ([] if setup is None else [f"setup={setup}"])
-    return f"eq.compare({', '.join(given)}, seed={seed})"
+def _python_line(
+    sides: Sequence[Side],
+    setup: str | None,
+    limits: CampaignLimits,
+    seed: int,
+    names: Sequence[str],
+    *,
+    ranking: bool,
+) -> str:
+    """Return the line that asks again; empty where the name of a function is not known."""
+    is_code = sides[0].function is None
+    written = [*(side.name for side in sides), *([] if setup is None else [setup])]
+    if not is_code and (names or not all(map(_is_name, written))):
+        return ""
+    given = [repr(side.source) if is_code else side.name for side in sides]
+    if setup is not None:
+        given.append(f"setup={setup!r}" if is_code else f"setup={setup}")
+    for name in limits.__struct_fields__:
+        value = getattr(limits, name)
+        if name != "seed" and value is not None and value != _USUAL.get(name):
+            given.append(f"{name}={value!r}")
+    given += [f"names={[*names]!r}"] if names else []
+    given += [] if ranking else ["ranking=False"]
+    return f"eq.compare{'_code' if is_code else ''}({', '.join(given)}, seed={seed})"
+
+
+def _is_name(text: str) -> bool:
+    return all(part.isidentifier() and not iskeyword(part) for part in text.split("."))

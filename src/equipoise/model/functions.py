@@ -27,4 +27,5 @@ class FunctionsPlan(Struct, frozen=True):
     python: str
     """Implementation and version of Python: ``CPython 3.12.1``."""
     again: str
-    """Line of Python that asks the same question with the same coin."""
+    """Line of Python that asks the same question with the same coin; empty where a function has no
+    name that Python could read, as a lambda."""

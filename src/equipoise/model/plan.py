@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL, MOST_COVARIATES
+from equipoise.model.adjustment import MOST_COVARIATES
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
@@ -225,8 +225,8 @@ class Judgement(Struct, frozen=True):
     """Judged at the stop, with the false-discovery rate at alpha among them."""
     engine: int = LATEST_ENGINE
     """Version of the rules: a campaign keeps the one that it began with."""
-    adjust_by: tuple[str, ...] = COVARIATES_BEFORE_TRIAL
-    """Covariates that costs may be adjusted by: no program can move what is read before it."""
+    adjust_by: tuple[str, ...] = ()
+    """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
 
 
 class Plan(Struct, frozen=True):
@@ -279,18 +279,36 @@ class Plan(Struct, frozen=True):
 
     @property
     def adjust_by(self) -> tuple[str, ...]:
-        """Covariates that the conditions find alike, so that costs may be adjusted by them.
+        """Covariates that costs may be adjusted by; none where the plan is no plan for it."""
+        fits = self.not_adjustable_because is None
+        return self.judgement.adjust_by[:MOST_COVARIATES] if fits else ()
 
-        None where what belongs to a condition comes before the reading: a run of its own
-        (``--washout``), a server, or a hook, which also follows the trial before; and where
-        functions share a process.
+    @property
+    def not_adjustable_because(self) -> str | None:
+        """Reason why no cost may be adjusted by a covariate; ``None`` where it may.
+
+        What belongs to a condition must not come before its own reading, and the guard against
+        what a condition leaves behind sees only the trials of two.
         """
-        moved = self.measure.washout or self.functions is not None
-        moved |= any(
-            one.server is not None or any((one.hooks.setup, one.hooks.prepare, one.hooks.conclude))
-            for one in self.conditions
-        )
-        return () if moved else self.judgement.adjust_by[:MOST_COVARIATES]
+        number = len(self.conditions)
+        if number != 2:
+            conditions = "1 condition" if number == 1 else f"{number} conditions"
+            return (
+                f"{conditions} (a control counts): Equipoise can look at what conditions leave "
+                "behind only if there are 2"
+            )
+        if self.measure.washout:
+            return "a washout is a run of the condition before its own reading"
+        hooks = [one.hooks for one in self.conditions]
+        if any(one.setup or one.prepare or one.conclude for one in hooks):
+            return "a hook of a condition runs before a reading and can move it"
+        if any(one.server is not None for one in self.conditions):
+            return "a server of a condition runs before a reading and can move it"
+        if self.layouts:
+            return "the verdict over layouts rests on the layouts, not on the blocks"
+        if self.functions is not None:
+            return "all functions of a block share one process"
+        return "a gate is never adjusted" if self.gated is not None else None
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

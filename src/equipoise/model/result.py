@@ -136,8 +136,6 @@ class GateRow(Struct, frozen=True):
     """Interval that decides: each side of it stands for itself, at ``level``."""
     equivalence_level: float | None = None
     """1 minus the coverage of ``equivalence_ci``; null in documents of the first release."""
-    adjusted_by: Adjustment | None = None
-    """Covariate that costs were adjusted by; null where none paid."""
 
 
 class GateResult(Struct, frozen=True):

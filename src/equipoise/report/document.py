@@ -294,7 +294,7 @@ class Origin(Struct, frozen=True):
 
     question: str
     command: str
-    """Command line that asks it again."""
+    """Command line that asks it again; empty where there is none."""
     when: str = ""
     """Empty where it is not known yet."""
     machine: str = ""

@@ -269,6 +269,8 @@ def _certainty(comparison: Comparison, document: ResultDocument) -> Iterator[str
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     yield ", ".join(parts)
+    if comparison.adjusted_by is not None and comparison.adjusted_by.summary:
+        yield comparison.adjusted_by.summary
     if equivalence := equivalence_text(comparison):
         yield equivalence
     if three := _three_numbers(comparison):
@@ -321,6 +323,8 @@ def _facts(comparison: Comparison, document: ResultDocument) -> Iterator[tuple[s
     if comparison.mean_ratio is not None:
         means, interval = estimate_and_interval(comparison.mean_ratio, comparison.mean_ratio_ci)
         yield "Total cost of many runs", f"{means} ({interval}; description)"
+    if comparison.adjusted_by is not None and comparison.adjusted_by.summary:
+        yield "Adjusted", comparison.adjusted_by.summary
     if comparison.carry_over is not None:
         carried = comparison.carry_over
         estimate, interval = estimate_and_interval(carried.ratio, carried.ratio_ci)

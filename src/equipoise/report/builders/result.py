@@ -387,14 +387,17 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     yield Section(
         "Run it again",
         (
-            Command(command, "The same question with the same coin:"),
+            *([Command(command, "The same question with the same coin:")] if command else []),
             Command(show, "From the ledger that holds it, without measuring again:"),
             Facts(facts),
         ),
         forms=PAGE,
     )
     known = (fact for fact in _flattened(document.environment) if fact[0] in _ASKED_FIRST)
-    measured = (Facts((*facts, *known)), Command(command, "Again:"))
+    measured: tuple[Part, ...] = (
+        Facts((*facts, *known)),
+        *([Command(command, "Again:")] if command else []),
+    )
     yield Section("How it was measured", measured, forms=frozenset({"text"}))
     yield Section("How it was measured", measured, folded=True, forms=frozenset({"notebook"}))
 
