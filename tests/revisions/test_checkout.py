@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -58,8 +59,11 @@ def test_the_users_repository_stays_as_it_was_to_the_byte(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     made.write("value", "changed\n")
-    # A file that git would note as unchanged in its index, if it were let.
-    (made.path / "inside" / "deep").touch()
+    # A file that git would note as unchanged in its index, if it were let: one that is touched
+    # a second after the commit.
+    for file, seconds in ((made.path / ".git" / "index", -10), (made.path / "inside/deep", -5)):
+        moment = file.stat().st_mtime + seconds
+        os.utime(file, (moment, moment))
     before = everything_in(made.path)
     repo = repository_at(made.path)
     (tmp_path / "new").mkdir()

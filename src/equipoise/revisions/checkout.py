@@ -34,6 +34,8 @@ _HARMLESS = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+_WITHOUT_TRACES = ("-c", "core.hooksPath=/dev/null", "-c", "diff.autoRefreshIndex=false")
+"""git diff writes the user's index where optional locks are off, too."""
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
@@ -237,7 +239,7 @@ def _git(
     environment = without_git_variables(os.environ)
     try:
         return subprocess.run(
-            ["git", "-c", "core.hooksPath=/dev/null", *arguments],
+            ["git", *_WITHOUT_TRACES, *arguments],
             cwd=folder,
             env={**environment, **_HARMLESS},
             input=stdin,
