@@ -277,7 +277,9 @@ def test_a_server_that_dies_under_its_client_fails_the_trial(stage: Stage) -> No
 
 
 def test_a_client_that_fails_with_its_server_is_not_what_failed(stage: Stage) -> None:
-    client = python("import os; os.kill(int(open('{folder}/pid').read()), 9); raise SystemExit(5)")
+    crash = "import os, time; os.kill(int(open('{folder}/pid').read()), 9)"
+    # The client waits a little, so that the death is seen before the server is told to stop.
+    client = python(crash + "; time.sleep(0.5); raise SystemExit(5)")
     own = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     wait = "import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/pid'))"
     trial = stage.run(client, Server(python(own), ready=python(wait, FOLDER))).trial

@@ -44,6 +44,13 @@ def checked_out(made: MadeRepository, name: str, side: Path) -> Path:
     return check_out(repo, revision_named(repo, name, "--baseline"), side)
 
 
+def touch_after_commit(made: MadeRepository, name: str) -> None:
+    """Make a file one that git would note as unchanged in its index, if it were let."""
+    for file, seconds in ((made.path / ".git" / "index", -10), (made.path / name, -5)):
+        moment = file.stat().st_mtime + seconds
+        os.utime(file, (moment, moment))
+
+
 def test_each_revision_has_its_own_files_at_paths_of_equal_length(
     made: MadeRepository, tmp_path: Path
 ) -> None:
@@ -59,17 +66,15 @@ def test_the_users_repository_stays_as_it_was_to_the_byte(
     made: MadeRepository, tmp_path: Path
 ) -> None:
     made.write("value", "changed\n")
-    # A file that git would note as unchanged in its index, if it were let: one that is touched
-    # a second after the commit.
-    for file, seconds in ((made.path / ".git" / "index", -10), (made.path / "inside/deep", -5)):
-        moment = file.stat().st_mtime + seconds
-        os.utime(file, (moment, moment))
+    touch_after_commit(made, "inside/deep")
     before = everything_in(made.path)
     repo = repository_at(made.path)
     (tmp_path / "new").mkdir()
-    check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
+    tree = check_out(repo, revision_of_working_tree(repo), tmp_path / "new")
     untracked_files(repo)
+    changed_submodules(repo)
     assert everything_in(made.path) == before
+    assert (tree / "value").read_text() == "changed\n"
 
 
 @pytest.mark.parametrize(
@@ -129,6 +134,11 @@ def test_a_clean_working_tree_is_head(made: MadeRepository) -> None:
     revision = revision_of_working_tree(repository_at(made.path))
     assert (revision.asked, revision.uncommitted) == ("HEAD", False)
     assert revision.label == f"HEAD ({made.git('rev-parse', 'HEAD')[:10]})"
+
+
+def test_a_file_that_was_only_touched_is_no_change(made: MadeRepository) -> None:
+    touch_after_commit(made, "inside/deep")
+    assert not revision_of_working_tree(repository_at(made.path)).uncommitted
 
 
 def test_a_folder_of_the_repository_is_known_as_such(made: MadeRepository) -> None:

@@ -9,7 +9,9 @@ out in the user's tree are checked out in the same way, from there.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,8 +36,7 @@ _HARMLESS = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_WITHOUT_TRACES = ("-c", "core.hooksPath=/dev/null", "-c", "diff.autoRefreshIndex=false")
-"""git diff writes the user's index where optional locks are off, too."""
+_WITHOUT_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _LOCAL_VARIABLES = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_CONFIG GIT_DIR GIT_GRAFT_FILE "
     "GIT_IMPLICIT_WORK_TREE GIT_INDEX_FILE GIT_NAMESPACE GIT_NO_REPLACE_OBJECTS "
@@ -126,7 +127,7 @@ def revision_of_working_tree(repository: Repository) -> Revision:
         The repository has no commit yet.
     """
     head = revision_named(repository, "HEAD", "the candidate")
-    done = _git(repository.top, *_DIFFERENCES, "--quiet", "HEAD")
+    done = _differences(repository, "--quiet")
     if done.returncode == 0:
         return head
     return Revision(WORKING_TREE, head.commit, uncommitted=True)
@@ -140,7 +141,7 @@ def untracked_files(repository: Repository) -> tuple[str, ...]:
 
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
     """Return the submodules that are not at the commit that HEAD names, or have changes."""
-    listed = _git(repository.top, "diff", "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
+    listed = _diff(repository, "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
     fields = listed.stdout.split(b"\0")
     return tuple(
         os.fsdecode(path)
@@ -162,17 +163,30 @@ def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
     tree = side / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
     if revision.uncommitted:
-        changes = _checked(revision.label, repository.top, *_DIFFERENCES, "HEAD")
+        changes = _succeeded(_differences(repository), revision.label)
         apply = ("apply", "--whitespace=nowarn", "-")
         _checked(revision.label, tree, *apply, stdin=changes.stdout)
     return tree
 
 
-_DIFFERENCES = (
-    *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false"),
-    *("diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
-    *("--no-renames", "--ignore-submodules=all"),
-)
+def _differences(repository: Repository, *how: str) -> subprocess.CompletedProcess[bytes]:
+    """Return the changes of tracked files since HEAD, as a patch if ``how`` says no other form."""
+    options = (
+        *("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
+        *("--src-prefix=a/", "--dst-prefix=b/", "--no-renames", "--ignore-submodules=all"),
+    )
+    return _diff(repository, *options, *how, "HEAD")
+
+
+def _diff(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Run git diff on a copy of the index, which it refreshes even where locks are optional."""
+    index = repository.top / _line(repository.top, "rev-parse", "--git-path", "index")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "index"
+        if index.is_file():
+            # Its time tells git which of the files may have been changed after it was written.
+            shutil.copy2(index, copy)
+        return _git(repository.top, "diff", *arguments, index=copy)
 
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
@@ -233,13 +247,15 @@ def _text(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _git(
-    folder: Path, *arguments: str, stdin: bytes | None = None
+    folder: Path, *arguments: str, stdin: bytes | None = None, index: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder, without hooks and without questions to the user."""
     environment = without_git_variables(os.environ)
+    if index is not None:
+        environment["GIT_INDEX_FILE"] = str(index)
     try:
         return subprocess.run(
-            ["git", *_WITHOUT_TRACES, *arguments],
+            ["git", *_WITHOUT_HOOKS, *arguments],
             cwd=folder,
             env={**environment, **_HARMLESS},
             input=stdin,
@@ -258,7 +274,12 @@ def _checked(
     label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git as a step of checking out; it must succeed."""
-    done = _git(folder, *arguments, stdin=stdin)
+    return _succeeded(_git(folder, *arguments, stdin=stdin), label)
+
+
+def _succeeded(
+    done: subprocess.CompletedProcess[bytes], label: str
+) -> subprocess.CompletedProcess[bytes]:
     if done.returncode != 0:
         raise UnusableInput(
             f"git cannot check out {label}{_reason(done)}",
