@@ -110,7 +110,7 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
 	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/commands.md
-	$(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+	$(PYTHON_IN_VENV) -m mkdocs build --strict
 
 .PHONY: screenshots
 screenshots: $(VENV)/dev $(VENV)/package ## make the pictures of pages in docs/images (minutes the first time)

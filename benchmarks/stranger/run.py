@@ -181,7 +181,7 @@ def functions(folder: Path, readme: str, _: int) -> Iterator[Case]:
     (folder / "mine.py").write_text(f"{first}\n\n{FUNCTIONS}    {call}\n")
     yield Case(
         "which of two functions is the faster?",
-        f"{shlex.quote(sys.executable)} mine.py  # {first}; {call}",
+        f"python mine.py  # {first}; {call}",
         "split: strip_and_split does the same and more",
         "^.*$",
         lambda answer: answer.screen.startswith("strip_and_split is slower than split"),
