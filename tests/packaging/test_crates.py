@@ -39,7 +39,8 @@ def test_without_cargo_the_reason_says_so(
     monkeypatch.setenv("PATH", str(nothing_kept))
     assert crates.main() == 0
     assert capsys.readouterr().out == (
-        "tests will be skipped: misses README.md of hyperfine 2.0.0: there is no cargo to fetch it\n"
+        "tests will be skipped: "
+        "misses README.md of hyperfine 2.0.0: there is no cargo to fetch it\n"
     )
 
 
