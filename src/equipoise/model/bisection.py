@@ -13,9 +13,8 @@ BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.
 ``set``: the difference is certain, and several commits may have made it. ``no difference``: both
 revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
-CommitStatus = Literal["culprit", "left", "excluded", "not built"]
-"""``left``: it may have made the whole difference. ``excluded``: it did not. ``not built``: it does
-not build or run; it is left or excluded together with the next commit that does."""
+CommitStatus = Literal["culprit", "left", "excluded"]
+"""``left``: it may have made the whole difference. ``excluded``: it did not make all of it."""
 GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
 
 
@@ -39,7 +38,7 @@ class Culprit(Struct, frozen=True):
     """A commit that made a difference by itself, against its parent."""
 
     commit: str
-    """Whole name."""
+    """Whole name; that of the working tree ends in ``+``."""
     subject: str
     author: str
     date: str
@@ -68,7 +67,7 @@ class BisectCommit(Struct, frozen=True):
     """One commit after the good one."""
 
     commit: str
-    """Whole name."""
+    """Whole name; that of the working tree ends in ``+``."""
     subject: str
     author: str
     date: str
@@ -79,6 +78,16 @@ class BisectCommit(Struct, frozen=True):
     """Number of the block after which it was excluded."""
     trials: int
     """Measured trials."""
+    not_built: bool
+    """Whether it does not build or run: then it has the status of the next commit that does."""
+
+
+class BisectBlock(Struct, frozen=True):
+    """One block of a bisection: the places of its two commits, of which 0 is the good one."""
+
+    block: int
+    earlier: int
+    later: int
 
 
 class BisectResult(Struct, frozen=True):
@@ -97,11 +106,11 @@ class BisectResult(Struct, frozen=True):
     """Stretches before, between and after the culprits, as far as they were measured."""
     margin: float | None
     """Percent below which two commits are taken as alike; null before the search."""
+    course: tuple[BisectBlock, ...]
+    """Complete blocks in the order in which they ran."""
     metric: str
     min_effect: float
     alpha: float
-    blocks: int
-    """Complete blocks, those that confirm the gap included."""
     trials: int
     """Trials in complete blocks."""
     builds: int

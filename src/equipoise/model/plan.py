@@ -467,6 +467,15 @@ class GatePlan(Struct, frozen=True):
     """The shell line that runs it again."""
 
 
+CHANGED = "+"
+"""Ends the name of a commit that stands for the working tree."""
+
+
+def short_name(name: str) -> str:
+    """Return the first letters of a commit's name: ``1a2b3c4d5e``, ``1a2b3c4d5e+``."""
+    return name[:_SHOWN_DIGITS] + (CHANGED if name.endswith(CHANGED) else "")
+
+
 class Commit(Struct, frozen=True):
     """One commit, as git has it."""
 
@@ -482,9 +491,14 @@ class Commit(Struct, frozen=True):
     """Whether it is the working tree: the commit with later changes of tracked files."""
 
     @property
+    def name(self) -> str:
+        """The whole name of the commit; that of the working tree ends in ``+``."""
+        return self.hash + (CHANGED if self.uncommitted else "")
+
+    @property
     def short(self) -> str:
-        """The first letters of the name; ``1a2b3c4d5e+`` is the working tree."""
-        return self.hash[:_SHOWN_DIGITS] + ("+" if self.uncommitted else "")
+        """The first letters of the name: ``1a2b3c4d5e``."""
+        return short_name(self.name)
 
     @property
     def is_merge(self) -> bool:
