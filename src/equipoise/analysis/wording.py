@@ -13,9 +13,8 @@ from equipoise.model.adjustment import Adjustment
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
-from equipoise.model.names import joined, names_of
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import metric_formatter
+from equipoise.model.quantities import joined, metric_formatter, names_of
 from equipoise.model.result import (
     Comparison,
     RankedCondition,

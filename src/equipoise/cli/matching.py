@@ -12,8 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
-from equipoise.cli.output_files import check_folder
-from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cli.output_options import OutputOptions, check_folder, write_output
 from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 

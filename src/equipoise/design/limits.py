@@ -170,6 +170,12 @@ class CampaignLimits(Struct, frozen=True):
         return replace(judgement, primary_metric=first, other_metrics=tuple(others))
 
 
+def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
+    """Return the limits among the arguments of a function, or the options of a command."""
+    names = CampaignLimits.__struct_fields__
+    return CampaignLimits(**{name: arguments.get(name) for name in names})
+
+
 T = TypeVar("T", bound=Struct)
 
 

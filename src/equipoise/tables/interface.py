@@ -111,19 +111,15 @@ variance, r_compatible, threads, seed, progress
         threads=threads,
         seed=seed,
     )
-    if bias_adjust and outcome is None:
-        raise UnusableInput("bias_adjust has no outcome to adjust", hint="give outcome")
-    if bias_adjust and by:
-        raise UnusableInput("bias_adjust and by do not go together", hint="leave one of them out")
     among = run_match(
         data,
         pairing,
         metric=metric,
         propensity=propensity,
+        bias_adjust=bias_adjust,
         progress=progress,
         variance_neighbors=variance_neighbors,
         variance=variance,
-        **({"bias_adjust": True} if bias_adjust else {}),
     )
     name = metric if isinstance(metric, str) else "given"
     options = {**_options(pairing, columns), "metric": name, "propensity": propensity}
