@@ -3,9 +3,10 @@
 Every other room may import this one; this one imports nothing of ours. In reading order:
 
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
-plan.py                a plan: conditions, how they are measured and judged; gates, experiments
+plan.py                a plan: conditions, how they are measured and judged; gates, bisections
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
 result.py              the result document, and several campaigns pooled
+bisection.py           the result of a bisection: culprits, the commits that are left, the gap
 adjustment.py          what costs may be adjusted by, and what an adjustment did
 functions.py           terms of a campaign of Python functions
 why.py                 causes of a gap, and what interventions showed

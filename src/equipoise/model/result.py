@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from equipoise.model.adjustment import Adjustment
+from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
@@ -616,6 +617,8 @@ class ResultDocument(Struct, frozen=True):
 
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
+    bisect: BisectResult | None = None
+    """Null for what is no bisection."""
 
     @property
     def primary_metric(self) -> str:

@@ -118,6 +118,12 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
         and replace(
             plan.gated, again=gate_line_with_values_replaced(plan.gated.again, replacement)
         ),
+        bisected=plan.bisected
+        and replace(
+            plan.bisected,
+            build=plan.bisected.build and with_values_replaced(plan.bisected.build, replacement),
+            again=gate_line_with_values_replaced(plan.bisected.again, replacement),
+        ),
     )
 
 
