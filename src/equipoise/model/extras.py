@@ -1,7 +1,7 @@
 """What is imported when it is used: packages of the extras, and displays of higher rooms.
 
 A result that cannot draw itself asks here for a form of itself by name. The face
-(``equipoise/__init__.py``) registers, for each room, the module that makes charts and notebook HTML.
+(``equipoise/__init__.py``) registers, for each room, the module that makes the forms.
 """
 
 from __future__ import annotations
