@@ -34,7 +34,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         for metric in gated.metrics
     ]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    decisions = judge_gate([one.pairs for one in pairings], min_effect=effect, alpha=alpha)
+    decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(

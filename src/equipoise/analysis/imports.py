@@ -40,7 +40,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
         cost = read(trial)
         if cost is not None:
             costs[trial.condition][trial.block].append(cost)
-    comparisons = tuple(_compared(plan, source, one, costs) for one in plan.contrasts)
+    comparisons = tuple(_compared(plan, source, contrast, costs) for contrast in plan.contrasts)
     return ImportedResult(
         source=source,
         metric=metric,
@@ -66,7 +66,7 @@ def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
 
 
 def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
-    count = sum(one.unknown is None for one in comparisons)
+    count = sum(comparison.unknown is None for comparison in comparisons)
     if count < 2:
         return ""
     return (

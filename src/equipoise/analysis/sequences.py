@@ -52,7 +52,7 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     There is none if the trials of the document do not lead to its result.
     """
     metric = document.comparisons[0].metric if document.comparisons else None
-    primary = [one for one in document.comparisons if one.metric == metric]
+    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     record = _record(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
     return (
@@ -95,7 +95,9 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         blocks[row.block].append(trial)
     plan = Plan(
         study=document.run.study,
-        conditions=tuple(Condition(one.name, one.command, one.levels) for one in results),
+        conditions=tuple(
+            Condition(result.name, result.command, result.levels) for result in results
+        ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
         judgement=Judgement(

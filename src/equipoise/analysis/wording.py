@@ -277,11 +277,11 @@ def ranking_sentence(
     """
     verb, best = _superlative(metric, more_is_better=more_is_better)
     of_all = f"{best} of {len(conditions)}"
-    contenders = [one for one in conditions if one.may_be_fastest]
-    names = [one.name for one in contenders]
+    contenders = [condition for condition in conditions if condition.may_be_fastest]
+    names = [contender.name for contender in contenders]
     leader, *others = contenders or conditions
-    tied = [one.name for one in others if one.name in leader.tied_with]
-    untold = [one.name for one in others if one.name in leader.undecided]
+    tied = [other.name for other in others if other.name in leader.tied_with]
+    untold = [other.name for other in others if other.name in leader.undecided]
     if not contenders:
         sentence = f"No condition {verb} certainly {of_all}"
     elif untold and len(contenders) == len(conditions):
@@ -321,10 +321,10 @@ def _lead(
         if metric in _WALL_TIMES and _reads_as_times(ratio):
             return f": {1.0 / ratio:.2g} times as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
-    for one in conditions:
-        if one.name in leader.faster_than and one.ratio:
-            ratio = 1.0 / one.ratio if more_is_better else one.ratio
-            return f": {ratio_clause(metric, baseline, one.name, ratio)}"
+    for condition in conditions:
+        if condition.name in leader.faster_than and condition.ratio:
+            ratio = 1.0 / condition.ratio if more_is_better else condition.ratio
+            return f": {ratio_clause(metric, baseline, condition.name, ratio)}"
     return ""
 
 

@@ -387,8 +387,8 @@ threads
         progress=progress,
     )
     warnings = tuple(
-        structs.replace(one, summary=in_python(one.summary), hint=in_python(one.hint))
-        for one in document.warnings
+        structs.replace(warning, summary=in_python(warning.summary), hint=in_python(warning.hint))
+        for warning in document.warnings
     )
     return Observation(structs.replace(document, warnings=warnings))
 

@@ -117,7 +117,7 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
     _check_complete(question)
     if formula is not None:
         name, values = formula.partition("~")[0].strip().strip("`"), None
-        named = [one for one in formula_columns(formula, columns) if one != name]
+        named = [column for column in formula_columns(formula, columns) if column != name]
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
@@ -283,7 +283,11 @@ def _treatment_and_values(
     texts = distinct_texts(present, name)[0]
     parts = rest.split(":")
     splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
-    fitting = [one for one in splits if one[0] in texts and one[1] in texts and one[0] != one[1]]
+    fitting = [
+        split
+        for split in splits
+        if split[0] in texts and split[1] in texts and split[0] != split[1]
+    ]
     if len(fitting) != 1:
         raise UnusableInput(
             f"--treatment: '{rest}' does not name two values of {name} as TREATED:CONTROL",

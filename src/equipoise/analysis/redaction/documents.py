@@ -101,18 +101,18 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
         plan,
         conditions=tuple(
             replace(
-                one,
-                environment=_environment(one.environment, replacement),
-                command=command_with_values_replaced(one.command, replacement),
-                hooks=_hooks(one.hooks, replacement),
-                server=one.server and _server(one.server, replacement),
+                condition,
+                environment=_environment(condition.environment, replacement),
+                command=command_with_values_replaced(condition.command, replacement),
+                hooks=_hooks(condition.hooks, replacement),
+                server=condition.server and _server(condition.server, replacement),
             )
-            for one in plan.conditions
+            for condition in plan.conditions
         ),
         explains=plan.explains
         and replace(
             plan.explains,
-            attempts=tuple(_attempt(one, replacement) for one in plan.explains.attempts),
+            attempts=tuple(_attempt(attempt, replacement) for attempt in plan.explains.attempts),
         ),
         gated=plan.gated
         and replace(
@@ -178,15 +178,17 @@ def _name_without(condition: Condition, hidden: HiddenValues) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command, as it was typed.
-    is_typed = any(command_with_values_replaced(one, hidden.replacement) != one for one in commands)
+    is_typed = any(
+        command_with_values_replaced(command, hidden.replacement) != command for command in commands
+    )
     name = condition.name
     return hidden.in_text(with_values_replaced(name, hidden.replacement) if is_typed else name)
 
 
 def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
     segments = tuple(
-        replace(one, environment=without_hidden_variables(one.environment))
-        for one in record.segments
+        replace(segment, environment=without_hidden_variables(segment.environment))
+        for segment in record.segments
     )
     if hidden.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
@@ -194,16 +196,21 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         record,
         plan=_plan_without(record.plan, hidden, sizes),
         segments=tuple(
-            replace(one, environment=_replaced(one.environment, hidden)) for one in segments
+            replace(segment, environment=_replaced(segment.environment, hidden))
+            for segment in segments
         ),
-        trials=tuple(_trial_without(one, hidden) for one in record.trials),
+        trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
         notices=tuple(
-            replace(one, summary=hidden.in_text(one.summary), hint=hidden.in_text(one.hint))
-            for one in record.notices
+            replace(
+                notice, summary=hidden.in_text(notice.summary), hint=hidden.in_text(notice.hint)
+            )
+            for notice in record.notices
         ),
         observations=tuple(
-            one if one.failure is None else replace(one, failure=hidden.in_text(one.failure))
-            for one in record.observations
+            observation
+            if observation.failure is None
+            else replace(observation, failure=hidden.in_text(observation.failure))
+            for observation in record.observations
         ),
     )
 
@@ -225,8 +232,12 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         }
 
     conditions = [
-        replace(one, name=hidden.names.get(one.name, one.name), levels=levels_without(one.levels))
-        for one in plan.conditions
+        replace(
+            condition,
+            name=hidden.names.get(condition.name, condition.name),
+            levels=levels_without(condition.levels),
+        )
+        for condition in plan.conditions
     ]
     return replace(
         plan,
@@ -235,27 +246,29 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         and replace(
             plan.explains,
             causes=tuple(
-                replace(one, summary=hidden.in_text(one.summary)) for one in plan.explains.causes
+                replace(cause, summary=hidden.in_text(cause.summary))
+                for cause in plan.explains.causes
             ),
             not_tried=tuple(
                 replace(one, because=hidden.in_text(one.because)) for one in plan.explains.not_tried
             ),
             attempts=tuple(
                 replace(
-                    one,
+                    attempt,
                     expected=tuple(
                         replace(
                             change, unchanged=change.unchanged and hidden.in_text(change.unchanged)
                         )
-                        for change in one.expected
+                        for change in attempt.expected
                     ),
                 )
-                for one in plan.explains.attempts
+                for attempt in plan.explains.attempts
             ),
         ),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
-            replace(one, stratum=levels_without(one.stratum)) for one in plan.chosen_contrasts
+            replace(contrast, stratum=levels_without(contrast.stratum))
+            for contrast in plan.chosen_contrasts
         ),
     )
 

@@ -154,7 +154,7 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
     blocks = allocations.count.slower
-    largest = max(allocations.classes, key=lambda one: one.count.slower, default=None)
+    largest = max(allocations.classes, key=lambda size: size.count.slower, default=None)
     if largest is None or blocks == 0 or largest.count.slower < MOST_BLOCKS * blocks:
         return None
     part = 100 * largest.count.slower / blocks

@@ -290,7 +290,7 @@ def _times(count: float) -> str:
 
 
 def _count(run: SystemCalls, name: str) -> float:
-    return float(sum(one.count for one in run.calls if one.name == name))
+    return float(sum(call.count for call in run.calls if call.name == name))
 
 
 def _writes(run: SystemCalls, file: str) -> float:

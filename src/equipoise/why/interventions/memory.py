@@ -109,7 +109,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
     """Return the other allocators, those that a user can keep first."""
     others = sorted(PRELOADED, key=lambda one: one.package is None)
-    return tuple(_allocator(one, case) for one in others if one.name != _FIRST)
+    return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
 
 
 def _allocator(allocator: Allocator, case: Case) -> Intervention:
