@@ -46,6 +46,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.describing import DESCRIBED
 from equipoise.model.bulk import paused_garbage_collector
+from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
@@ -148,13 +149,12 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
-    low, high = comparison.ratio_ci
-    excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    differs = excludes_one(comparison.ratio_ci)
     return ControlResult(
         condition=_condition_result(plan, plan.control, by_condition),
         comparison=comparison,
-        excludes_one=excludes_one,
-        summary=control_sentence(excludes_one=excludes_one, alpha=comparison.alpha),
+        excludes_one=differs,
+        summary=control_sentence(excludes_one=differs, alpha=comparison.alpha),
     )
 
 

@@ -14,6 +14,7 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
+from equipoise.model.interval import excludes_one
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.quantities import names_of
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
@@ -295,9 +296,7 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
 
 def _has_a_winner(comparison: Comparison) -> bool:
     """Return whether a comparison has an answer that the minimum can contradict."""
-    low, high = comparison.ratio_ci
-    is_certain = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-    return is_certain or comparison.verdict != "undecided"
+    return excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

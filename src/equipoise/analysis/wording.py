@@ -14,7 +14,7 @@ from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, is_time
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import joined, metric_formatter, names_of
+from equipoise.model.quantities import counted, joined, metric_formatter, names_of
 from equipoise.model.result import (
     Comparison,
     RankedCondition,
@@ -36,7 +36,7 @@ def typical_sentence(value: TypicalValue) -> str:
     """Return the sentence of a condition that is compared with nothing, with its interval."""
     metric = value.metric
     show = metric_formatter(metric)
-    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    runs = counted(value.trials, "run")
     words, median = WORDS.get(metric), show(value.median)
     if words is None:
         does = f"{value.condition} has a {metric} of {median}"
@@ -432,7 +432,7 @@ def _outlook(comparison: Comparison) -> str:
         if to_go is None
         else f"about {to_go} more would probably decide it"
     )
-    return f"after {blocks} {'block' if blocks == 1 else 'blocks'}; {outlook}"
+    return f"after {counted(blocks, 'block')}; {outlook}"
 
 
 def _limit(comparison: Comparison, ratio: float | None) -> float:

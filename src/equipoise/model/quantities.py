@@ -75,6 +75,11 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: ``1 block``, ``12 blocks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def amount(value: float) -> str:
     """Return a number in the unit of somebody's column: ``1,794``, ``0.0124``."""
     return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"

@@ -180,5 +180,5 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
 
 def _main(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that has most of its library's time in one condition."""
-    heaviest = max(seconds, key=lambda name: seconds[name])
+    heaviest = max(seconds, key=lambda function: seconds[function])
     return heaviest if seconds[heaviest] > _MAIN * sum(seconds.values()) > 0 else None
