@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -100,9 +100,10 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
     return f"{significant(value / scale)} {name}"
 
 
-def joined(parts: Sequence[str], last: str = "and") -> str:
+def joined(parts: Iterable[str], last: str = "and") -> str:
     """Return parts of a sentence as ``a, b and c``."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    *first, end = tuple(parts) or ("",)
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def names_of(conditions: Sequence[str]) -> str:

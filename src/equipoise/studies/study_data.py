@@ -215,9 +215,3 @@ def size_text(count: float) -> str:
         if count >= 1 << power:
             return f"{short(count / (1 << power))} {unit}"
     return f"{count:.0f} B"
-
-
-def joined(texts: Iterable[str]) -> str:
-    """Return the texts as a list in words: ``a, b and c``."""
-    *first, last = tuple(texts) or ("",)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
-from equipoise.model.quantities import counted
+from equipoise.model.quantities import counted, joined
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import StudyData, joined, quantity, ratio_text, short
+from equipoise.studies.study_data import StudyData, quantity, ratio_text, short
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"

@@ -8,11 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
 from equipoise.studies.study_data import (
     StudyData,
     findings_of,
-    joined,
     quantity,
     ratio_text,
     size_text,
