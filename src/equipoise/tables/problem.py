@@ -70,6 +70,13 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
     balance: str | None = None
     missing: Policy = "refuse"
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> MatchColumns:
+        """Return the columns that arguments of a function, or options of a command, name."""
+        named = {name: arguments.get(name) for name in cls.__struct_fields__}
+        lists = {name: names_in(named[name]) for name in ("covariates", "by", "exact")}
+        return cls(**{**named, **lists})
+
     @property
     def names_in_csv(self) -> tuple[str, ...]:
         """Columns that hold names in a CSV file: as numbers, 1.1 and 1.10 would be one version."""
@@ -204,6 +211,15 @@ class Pairing(Struct, frozen=True, kw_only=True):
     threads: int | None = None
     seed: int | None = None
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Pairing:
+        """Return the pairing that arguments of a function, or options of a command, describe."""
+        values = {name: arguments[name] for name in cls.__struct_fields__}
+        if values["caliper"] is not None:
+            calipers = np.atleast_1d(np.asarray(values["caliper"], float))
+            values["caliper"] = tuple(calipers.tolist())
+        return cls(**{**values, "exact": names_in(values["exact"])})
+
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
@@ -248,6 +264,13 @@ class Pairing(Struct, frozen=True, kw_only=True):
             "caliper": caliper,
             "ties": self.ties and self.replace,
         }
+
+
+def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of columns; a single one may be given as it is, and ``None`` for none."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
