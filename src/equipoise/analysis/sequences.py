@@ -84,12 +84,12 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         return None
     metric = primary[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
-    told = document.resolutions.get(metric)
+    resolution = document.resolutions.get(metric)
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], metric, better, told)
+        trial = _trial(row, places[row.condition], metric, better, resolution)
         if trial is None:
             return None
         blocks[row.block].append(trial)

@@ -187,9 +187,9 @@ def _of_comparisons(
 
 def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
     """Join what is said of each comparison; of many, the first and how many more there are."""
-    told = list(sentences)
-    more = len(told) - MOST_PARTS
-    return "; ".join(told[:MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
+    parts = list(sentences)
+    more = len(parts) - MOST_PARTS
+    return "; ".join(parts[:MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _by_the_minimum(comparison: Comparison) -> str:

@@ -238,8 +238,8 @@ executor, progress
         "fitness": fitness if isinstance(fitness, str) else "a function",
     }
     question = question_of(data, options, source=_source(table), outcome=outcome, command="")
-    found = search.balance(boot=boot, ks=ks)
-    return table_match(data, among, found, pairing, question, search=search, frame=table)
+    after = search.balance(boot=boot, ks=ks)
+    return table_match(data, among, after, pairing, question, search=search, frame=table)
 
 
 @python_hints()
