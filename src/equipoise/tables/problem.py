@@ -73,9 +73,9 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> MatchColumns:
         """Return the columns that arguments of a function, or options of a command, name."""
-        named = {name: arguments.get(name) for name in cls.__struct_fields__}
-        lists = {name: names_in(named[name]) for name in ("covariates", "by", "exact")}
-        return cls(**{**named, **lists})
+        values: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__}
+        lists = {name: names_in(values[name]) for name in ("covariates", "by", "exact")}
+        return cls(**{**values, **lists})
 
     @property
     def names_in_csv(self) -> tuple[str, ...]:
