@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from equipoise.model.adjustment import Adjustment
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
-from equipoise.model.metrics import WORDS, MetricWords, is_time
+from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.quantities import counted, joined, metric_formatter, names_of
 from equipoise.model.result import (
@@ -230,6 +230,29 @@ def ratio_clause(
     if 0.0 < ratio < math.inf:
         interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
     return f"{subject} {comparative(metric, other, ratio)}{interval}"
+
+
+def change_clause(
+    metric: str, ratio: float, ratio_ci: Interval, *, more_is_better: bool = False
+) -> str:
+    """Return what a commit made of a program: ``it 3.10 % slower (2.40 % to 3.80 %)``.
+
+    Parameters
+    ----------
+    ratio
+        Cost with the commit over the cost without it; finite and above 0.
+    more_is_better
+        Whether the cost is the inverse of the metric.
+    """
+    if more_is_better and metric not in _WALL_TIMES:
+        ratio, ratio_ci = 1.0 / ratio, inverse_interval(ratio_ci)
+    interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
+    if metric in _WALL_TIMES and 1.0 < ratio < _TIMES_FROM:
+        return f"it {_percent(ratio)} slower{interval}"
+    words, change = WORDS.get(metric), f"{comparative(metric, 'its parent', ratio)}{interval}"
+    if words is None:
+        return f"{metric} {change}"
+    return f"it {'have' if words.verb == 'has' else words.verb.removesuffix('s')} {change}"
 
 
 def comparative(metric: str, other: str, ratio: float) -> str:

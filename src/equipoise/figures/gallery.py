@@ -55,6 +55,12 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
+    if document.bisect is not None:
+        # A chart of each of very many commits would hide the search.
+        from equipoise.figures.bisection import HOW_TO_READ, bisection
+
+        yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        return
     if not document.conditions:
         return
     document, sequences = _of_values(document, sequences)

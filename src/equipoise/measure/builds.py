@@ -19,6 +19,8 @@ from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
+BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
+"""Variable that names the folder in which builds of revisions are kept."""
 MOST_LETTERS = 40
 """Number of letters of a level in the name of its folder; a file system limits the bytes."""
 _FULL_BYTES = 1 << 20
@@ -72,7 +74,7 @@ def build_revision(
     hint = "try the line by hand in a fresh clone: files that are not committed are missing there"
     # What a build reports of a full disk often went to that disk.
     if shutil.disk_usage(home).free < _FULL_BYTES:
-        hint = f"the disk of {home} is full: set TMPDIR to a folder of one with room"
+        hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder of one with room"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)}: {line}"
         + stderr_suffix(output, "its output: "),

@@ -82,6 +82,14 @@ class BisectCommit(Struct, frozen=True):
     """Whether it does not build or run: then it has the status of the next commit that does."""
 
 
+class BisectBlock(Struct, frozen=True):
+    """One block of a bisection: the places of its two commits, of which 0 is the good one."""
+
+    block: int
+    earlier: int
+    later: int
+
+
 class BisectResult(Struct, frozen=True):
     """Which commits between two revisions made the difference."""
 
@@ -98,11 +106,11 @@ class BisectResult(Struct, frozen=True):
     """Stretches before, between and after the culprits, as far as they were measured."""
     margin: float | None
     """Percent below which two commits are taken as alike; null before the search."""
+    course: tuple[BisectBlock, ...]
+    """Complete blocks in the order in which they ran."""
     metric: str
     min_effect: float
     alpha: float
-    blocks: int
-    """Complete blocks, those that confirm the gap included."""
     trials: int
     """Trials in complete blocks."""
     builds: int
