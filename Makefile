@@ -86,7 +86,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
 	done
-	@set -e; for part in equal more beside fresh; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
+	@set -e; for part in equal more beside fresh speed; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run

@@ -33,6 +33,7 @@ ADDED = frozenset(
         "chance",
         "certain",
         "functions",
+        "bisect",
     }
     | {"adjust_by", "adjusted_by"}
 )

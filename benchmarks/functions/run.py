@@ -4,6 +4,7 @@
     python benchmarks/functions/run.py more      # 3 % more work: how often and when it is found
     python benchmarks/functions/run.py beside    # timeit and pyperf on equal functions
     python benchmarks/functions/run.py fresh     # forked processes against executed ones
+    python benchmarks/functions/run.py speed     # seconds of 30 processes
 
 Nothing else should run meanwhile.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,6 +30,8 @@ import equipoise as eq
 from benchmarks.functions.workload import MORE, ROUNDS, function, module
 
 CALLED = ("faster", "slower", "mixed")
+PROCESSES = 30
+PROCESSES_S = 3.0
 CLI = (sys.executable, "-m")
 
 
@@ -192,6 +196,39 @@ def fresh(servers: int, children: int) -> bool:
     return True
 
 
+def speed(campaigns: int) -> bool:
+    """Compare small functions in 30 processes; return whether that takes under 3 s."""
+    seconds, cpu_s = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(campaigns):
+            began, cpu_began = time.monotonic(), _cpu_s()
+            eq.compare(
+                function("one"),
+                function("other"),
+                blocks=PROCESSES,
+                min_blocks=PROCESSES,
+                min_seconds=0,
+                seed=3000 + number,
+                ledger=Path(folder, "ledger.db"),
+                allow_concurrent=True,
+            )
+            seconds.append(time.monotonic() - began)
+            cpu_s.append((_cpu_s() - cpu_began) / PROCESSES)
+    median_s = statistics.median(seconds)
+    print(
+        f"equipoise, small functions: {median_s:.2f} s for {PROCESSES} processes (median of "
+        f"{campaigns} campaigns, with trial runs, ledger and result); "
+        f"{1000 * statistics.median(cpu_s):.0f} ms of CPU for a process"
+    )
+    return median_s < PROCESSES_S
+
+
+def _cpu_s() -> float:
+    """CPU seconds of the processes that ended, the functions' own among them."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
 def _log_ratios(program: str, children: int) -> list[float]:
     words = [sys.executable, "-c", program, str(children)]
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout
@@ -201,7 +238,7 @@ def _log_ratios(program: str, children: int) -> list[float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one part; the defaults take less than five minutes each on two quiet cores."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=("equal", "more", "beside", "fresh"))
+    parser.add_argument("part", choices=("equal", "more", "beside", "fresh", "speed"))
     parser.add_argument("--campaigns", type=int)
     parser.add_argument("--budget", type=float)
     given = parser.parse_args(arguments)
@@ -214,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             holds = beside(given.campaigns or 12)
         case "fresh":
             holds = fresh(given.campaigns or 10, 12)
+        case "speed":
+            holds = speed(given.campaigns or 5)
     return 0 if holds else 1
 
 

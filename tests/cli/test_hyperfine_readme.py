@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.crates import HYPERFINE, NotFetchedError, file_of_crate
 from tests.repositories import repository
 
-VERSION = "2.0.0"
-"""The newest release when this was written."""
 FEW = "--budget 0.2 --min-seconds 0 --warmup 0 --allow-concurrent --json result.json"
 """Before the example's own words, which come last and count."""
 TRUE = "exec true"
@@ -65,33 +64,12 @@ PREFIX = "equipoise: "
 
 
 @pytest.fixture(scope="module")
-def readme(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The README of the crate, which cargo fetches."""
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo, which fetches hyperfine's README, is missing")
-    folder = tmp_path_factory.mktemp("crate")
-    (folder / "src").mkdir()
-    (folder / "src/lib.rs").touch()
-    (folder / "Cargo.toml").write_text(
-        '[package]\nname = "readme"\nversion = "0.0.0"\nedition = "2021"\n'
-        f'[dependencies]\nhyperfine = "={VERSION}"\n'
-    )
-    vendored = folder / "vendored"
+def readme() -> str:
+    """The README of the crate, which `make test` fetches before tests lose the network."""
     try:
-        fetched = subprocess.run(
-            ["cargo", "vendor", "--quiet", str(vendored)],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip("cargo cannot fetch hyperfine's README: no answer from the registry")
-    if fetched.returncode != 0:
-        last = fetched.stderr.strip().splitlines()[-1:]
-        pytest.skip(f"cargo cannot fetch hyperfine's README: {''.join(last)}")
-    return (vendored / "hyperfine/README.md").read_text(encoding="utf-8")
+        return file_of_crate(*HYPERFINE).read_text(encoding="utf-8")
+    except NotFetchedError as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
-from equipoise.cli.progress import Bar
+from equipoise.campaign.progress import CampaignProgress, ComparisonStatus
+from equipoise.cli.progress import WORTH_SAYING_S, Bar, ProgressLines
+from equipoise.model.plan import BisectPlan, Plan, Revision
 from tests.campaign.test_budget_sharing import OPEN_GROUPS, medians, study
 from tests.campaign.test_conduct import Stage
+from tests.plans import plan_of
 
 ROWS = 30
 
@@ -35,3 +41,42 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
     assert all("slower" in row for row in rows[OPEN_GROUPS:20])
     blocks = {row[:6]: int(row.split()[3]) for row in later[-1].splitlines()[1:20]}
     assert min(blocks.pop(name) for name in still_open) > max(blocks.values())
+
+
+def searched() -> Plan:
+    """A plan with a condition for each of five commits."""
+    revision = Revision("main", "1" * 40)
+    return replace(plan_of(*"abcde"), bisected=BisectPlan(revision, revision, ()))
+
+
+def progress_of(block: int, left: int) -> CampaignProgress:
+    status = ComparisonStatus("e", "undecided", None, (None, None), search=f"{left} commits left")
+    return CampaignProgress(block, float(block), (status,))
+
+
+def test_the_bar_of_a_search_says_how_many_commits_are_left_and_forecasts_no_first_block() -> None:
+    terminal = io.StringIO()
+    console = Console(file=terminal, force_terminal=True, width=120, color_system=None)
+    bar = Bar(console, clock=itertools.count(1).__next__)
+    bar.segment_started("run", searched(), 5, 0)
+    bar.trial_ended(40.0, 2)
+    bar.block_ended(progress_of(7, 3))
+    bar.segment_ended()
+    assert "block 7, at most 0:53 left; 3 commits left" in terminal.getvalue()
+    assert "a block" not in terminal.getvalue()
+
+
+def test_without_a_terminal_a_search_says_how_far_it_is_but_not_after_every_block(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seconds = [0.0]
+    lines = ProgressLines(None, clock=lambda: seconds[0])
+    lines.segment_started("run", searched(), 5, 0)
+    for block, left, now in ((1, 5, 0.0), (2, 4, 1.0), (3, 3, WORTH_SAYING_S), (9, 3, 900.0)):
+        seconds[0] = now
+        lines.block_ended(progress_of(block, left))
+    said = capsys.readouterr().err.splitlines()
+    assert [line.rpartition("equipoise: ")[2] for line in said] == [
+        "block 1: 5 commits left",
+        "block 3: 3 commits left",
+    ]

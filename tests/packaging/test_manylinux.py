@@ -1,6 +1,8 @@
 """The wheel that `make wheel` built runs where it says, and installs where there is no compiler.
 
-`make wheel` runs these tests; elsewhere they are skipped while there is no such wheel.
+`make wheel` runs these tests. `make test` skips them while there is no such wheel, and builds none:
+it takes a linker for older systems (requirements-wheel.lock) and every crate compiled once more.
+What a wheel holds, and that it works without Rust, `test_wheel.py` tests there each time.
 """
 
 from __future__ import annotations

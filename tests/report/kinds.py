@@ -27,6 +27,7 @@ from equipoise.model.result import (
 from equipoise.model.why import Explanation, ExtraTime, Status, TimePart
 from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
+from tests.bisections import bisect_document
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
@@ -49,7 +50,7 @@ class Kind:
 
 
 def kinds() -> tuple[Kind, ...]:
-    """A comparison, several, a study, primitives, a cause, a gate and an import."""
+    """A comparison, several, a study, primitives, a cause, a gate, a bisection and an import."""
     return (
         Kind("comparison", compared, ("b is slower than a",), 3),
         Kind("many", many, ("8 comparisons: ", "The largest difference: "), 3),
@@ -58,6 +59,7 @@ def kinds() -> tuple[Kind, ...]:
         Kind("os against", against_another, ("1 of 5 rows changed", "Costs more: fork"), 2),
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
         Kind("gate", gated, ("The gate fails: b is slower.",), 2),
+        Kind("bisection", bisected, ("made it 3.10 % slower", "it is this one (95 %)"), 1),
         Kind("alone", alone, ("a takes 50", " in a typical run ("), 2),
         Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
@@ -292,6 +294,11 @@ def gated(text: str = "") -> CampaignReport:
         "equipoise gate",
     )
     return reported(replace(document_of(f"a{text}", f"b{text}"), gate=gate))
+
+
+def bisected(text: str = "") -> CampaignReport:
+    """A search that named one commit."""
+    return CampaignReport(bisect_document(text))
 
 
 def imported(text: str = "") -> CampaignReport:

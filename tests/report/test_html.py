@@ -367,7 +367,7 @@ def test_a_chart_is_packed_without_its_tables() -> None:
 
 
 def test_the_strip_shows_the_interval_and_no_difference() -> None:
-    strip = strip_of(comparison_of("a", "b", 1.05))
+    strip = strip_of(1.05, (1.05 * 0.98, 1.05 * 1.02), "wall_s", 1.0)
     assert strip is not None
     begin, width = strip.interval
     assert strip.no_difference < begin < begin + width < 100
@@ -376,11 +376,11 @@ def test_the_strip_shows_the_interval_and_no_difference() -> None:
 
 
 def test_an_open_side_of_the_strip_reaches_the_edge() -> None:
-    strip = strip_of(comparison_of("a", "b", 1.05, ratio_ci=(1.02, None)))
+    strip = strip_of(1.05, (1.02, None), "wall_s", 1.0)
     assert strip is not None
     assert strip.open_high
     assert sum(strip.interval) == pytest.approx(100.0)
-    assert strip_of(comparison_of("a", "b", None)) is None
+    assert strip_of(None, (None, None), "wall_s", 1.0) is None
 
 
 def test_a_table_with_styled_row_headings_has_a_page() -> None:

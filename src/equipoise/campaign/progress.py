@@ -15,7 +15,7 @@ from equipoise.model.why import Outcome
 
 
 class ComparisonStatus(Struct, frozen=True):
-    """Status of one comparison, or of one intervention, after the latest block."""
+    """Status of one comparison, of one intervention or of a search, after the latest block."""
 
     candidate: str
     verdict: Verdict | Outcome
@@ -26,6 +26,8 @@ class ComparisonStatus(Struct, frozen=True):
     """Number of blocks in which both ran."""
     closes: str = ""
     """Sentence on the part of a gap that an intervention closes; then there is no ratio."""
+    search: str = ""
+    """Clause on how far a search is: ``12 of 64 commits are left``; then there is no ratio."""
 
 
 class CampaignProgress(Struct, frozen=True):

@@ -121,8 +121,9 @@ class Bar(ProgressListener):
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
         blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
         self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
-        # A later block of a campaign that explains holds a part of the conditions only.
-        if len(plan.conditions) > PAIR and plan.explains is None:
+        # A block of a search, and a later one of an experiment, holds a part of the conditions.
+        holds_all = plan.explains is None and plan.bisected is None
+        if len(plan.conditions) > PAIR and holds_all:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:
                 self._say(self._forecast.before_it_begins())
@@ -162,10 +163,7 @@ class Bar(ProgressListener):
         if statuses:
             # An undecided comparison keeps the campaign going.
             undecided = (status for status in statuses if status.verdict in OPEN)
-            status = next(undecided, statuses[0])
-            is_open = None in status.ratio_ci and not status.closes
-            interval = "interval still open" if is_open else _effect(status)[1]
-            text += f"; {status.candidate}: {interval}"
+            text += f"; {_clause(next(undecided, statuses[0]))}"
         self._describe(text, min(part, 1.0))
 
     def trial_running(self) -> None:
@@ -190,18 +188,21 @@ class Bar(ProgressListener):
 
 
 class ProgressLines(ProgressListener):
-    """Lines that say how long a study will take; `compare` has none."""
+    """Lines that say how long a study will take and how far a search is; `compare` has none."""
 
-    def __init__(self, about_s: float | None) -> None:
+    def __init__(self, about_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._about_s = about_s
+        self._clock = clock
         self._forecast: StudyForecast | None = None
+        self._search = ""
+        self._said_at = -math.inf
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
     ) -> None:
         """Say what is known of the study's time beforehand."""
         is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
-        if is_compare or plan.explains is not None:
+        if is_compare or plan.explains is not None or plan.bisected is not None:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
@@ -216,6 +217,13 @@ class ProgressLines(ProgressListener):
         sentence = forecast.trial_ended(seconds, of)
         if sentence is not None and forecast.first_block_s >= WORTH_SAYING_S:
             say(sentence)
+
+    def block_ended(self, progress: CampaignProgress) -> None:
+        """Say how far a search is, whenever it came further and some time has passed."""
+        search = next((one.search for one in progress.statuses if one.search), "")
+        if search != self._search and self._clock() - self._said_at >= WORTH_SAYING_S:
+            say(f"block {progress.blocks}: {search}")
+            self._search, self._said_at = search, self._clock()
 
 
 class StudyForecast:
@@ -347,6 +355,14 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
         still_open = sum(status.verdict in OPEN for status in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
     return table
+
+
+def _clause(status: ComparisonStatus) -> str:
+    """Return how far a search is, or a candidate with its interval."""
+    if status.search:
+        return status.search
+    is_open = None in status.ratio_ci and not status.closes
+    return f"{status.candidate}: {'interval still open' if is_open else _effect(status)[1]}"
 
 
 def _effect(status: ComparisonStatus) -> tuple[str, str]:

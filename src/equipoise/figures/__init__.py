@@ -13,6 +13,7 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``balance``: covariates before and after matching
 - ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
 - ``search``: the course of a genetic search
+- ``bisection``: the search for a commit
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart
 - ``theme``: colours, shapes and the two themes

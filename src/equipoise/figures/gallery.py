@@ -55,6 +55,12 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
+    if document.bisect is not None:
+        # A chart of each of very many commits would hide the search.
+        from equipoise.figures.bisection import HOW_TO_READ, bisection
+
+        yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        return
     if not document.conditions:
         return
     document, sequences = _of_values(document, sequences)
@@ -102,7 +108,8 @@ def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDo
     """Return both with ratios of values where more of a metric is better, not of its cost."""
     increasing = document.more_is_better
     comparisons = tuple(
-        as_values(one) if one.metric in increasing else one for one in document.comparisons
+        as_values(comparison) if comparison.metric in increasing else comparison
+        for comparison in document.comparisons
     )
     control = document.control
     if control is not None and control.comparison.metric in increasing:

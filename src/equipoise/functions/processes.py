@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import py_compile
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.files.reading import becomes_readable
-from equipoise.functions.functions import Side
+from equipoise.functions.functions import Side, rebuilding
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -105,6 +106,9 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
         self._timeout_s = timeout_s
         self._request_file = scratch / "functions"
         self._request_file.write_bytes(_request_of(sides))
+        # Python keeps no compiled form of a program that it runs by its path.
+        self._program = scratch / "worker.pyc"
+        py_compile.compile(str(WORKER), str(self._program), doraise=True)
         self._launchers: list[Launcher] = []
         self._idle: list[Launcher] = []
         self._prepared: dict[Key, _Prepared] = {}
@@ -181,7 +185,7 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         program = sys.executable
         return Request(
-            argv=(program, *flags, "-P", str(WORKER), *map(str, files)),
+            argv=(program, *flags, "-P", str(self._program), *map(str, files)),
             environment=self._environment_of(key),
             working_folder=self._working_folder,
             timeout_s=timeout_s,
@@ -191,4 +195,6 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
 def _request_of(sides: Sequence[Side]) -> bytes:
     modules = sorted({module for side in sides for module in side.modules})
     wire = [asdict(side) for side in sides]
-    return marshal.dumps({"path": sys.path, "modules": modules, "sides": wire})
+    return marshal.dumps(
+        {"path": sys.path, "modules": modules, "rebuilding": rebuilding(), "sides": wire}
+    )

@@ -8,12 +8,17 @@ The functions are defined in the order that the caller drew, each anew: code obj
 or copied, so that their places in memory follow that order. Each has its own timing loop. Before
 every batch the garbage is collected, untimed, and what existed before the first batch is frozen:
 a function pays for its own garbage and for nothing else's.
+
+Every process pays for what this file imports: `typing`, `pickle` and cloudpickle alone
+would take longer than to measure (docs/decisions.md).
 """
 
 from __future__ import annotations
 
+import _pickle
 import builtins
 import gc
+import io
 import itertools
 import marshal
 import mmap
@@ -21,8 +26,11 @@ import os
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 HELD_NS = 250_000
 """Length of a batch that calibration reaches."""
@@ -35,6 +43,9 @@ _QUARTER = 4
 _RISING = 0.8
 """Share of the pairs of batches whose later one takes longer, where calls get slower."""
 _MOST_STATE_BYTES = 1 << 28
+CLOUDPICKLE = "cloudpickle.cloudpickle"
+_rebuilding: dict[str, Callable[..., Any]] = {}
+"""Functions of cloudpickle that make functions again, by name."""
 
 
 class Failed(Exception):
@@ -139,6 +150,7 @@ def main(
         request = marshal.load(stream)
     sys.path[:] = request["path"]
     sys.argv[:] = [""]
+    _rebuilding.update(_rebuilders(request["rebuilding"]))
     _import_all(request["modules"])
     with open(ready, "wb", buffering=0) as stream:
         stream.write(b"r")
@@ -340,12 +352,26 @@ def _digest(value: Any) -> bytes | None:
     return sink.digest.digest()
 
 
-def _unpickled(pickled: bytes | None) -> Any:
-    if pickled is None:
-        return None
-    import pickle
+class _Unpickler(_pickle.Unpickler):
+    """An unpickler that needs cloudpickle for classes alone, not for functions."""
 
-    return pickle.loads(pickled)
+    def find_class(self, module: str, name: str) -> Any:
+        if module == CLOUDPICKLE and name in _rebuilding:
+            return _rebuilding[name]
+        return super().find_class(module, name)
+
+
+def _unpickled(pickled: bytes | None) -> Any:
+    return None if pickled is None else _Unpickler(io.BytesIO(pickled)).load()
+
+
+def _rebuilders(codes: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
+    """Return functions of cloudpickle from their code, which uses two modules and each other."""
+    names: dict[str, Any] = {"__builtins__": vars(builtins), "types": types, "sys": sys}
+    names["_empty_cell_value"] = object()
+    for name, code in codes.items():
+        names[name] = types.FunctionType(marshal.loads(code), names)
+    return {name: names[name] for name in codes}
 
 
 def _defined_anew(function: Any) -> Any:
@@ -376,13 +402,15 @@ def _awaiter() -> Callable[[Any], Any]:
     return lambda awaitable: runner.run(finish(awaitable))
 
 
-def _import_all(modules: list[str]) -> None:
-    """Import what the functions need; what fails is told when they are loaded."""
-    import contextlib
-
+def _import_all(modules: list[str]) -> list[str]:
+    """Import what the functions need; return what fails, which is told when they are loaded."""
+    failed = []
     for module in modules:
-        with contextlib.suppress(Exception):
+        try:
             __import__(module)
+        except Exception:
+            failed.append(module)
+    return failed
 
 
 def _text(error: BaseException) -> str:

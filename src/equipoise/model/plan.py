@@ -256,6 +256,8 @@ class Plan(Struct, frozen=True):
     """The gap that it explains, if it is a campaign of interventions."""
     gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
+    bisected: BisectPlan | None = None
+    """The commits that it searches, one for each condition, if it is a bisection."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     functions: FunctionsPlan | None = None
@@ -274,6 +276,8 @@ class Plan(Struct, frozen=True):
         """Groups of contrasts of which it is asked which condition is the fastest."""
         # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
         if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
+            return ()
+        if self.bisected is not None:
             return ()
         return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
 
@@ -308,6 +312,8 @@ class Plan(Struct, frozen=True):
             return "the verdict over layouts rests on the layouts, not on the blocks"
         if self.functions is not None:
             return "all functions of a block share one process"
+        if self.bisected is not None:
+            return "a bisection is never adjusted"
         return "a gate is never adjusted" if self.gated is not None else None
 
     @property
@@ -421,6 +427,8 @@ class ImportSource(Struct, frozen=True):
 
 STUDY = "gate"
 """The study of every plan that has a gate."""
+BISECT_STUDY = "bisect"
+"""The study of every plan that has a bisection."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a gate, each a process of its own."""
 REVISION = "revision"
@@ -455,5 +463,63 @@ class GatePlan(Struct, frozen=True):
     metrics: tuple[str, ...]
     fails_undecided: bool = False
     """Whether what is not known passes or fails."""
+    again: str = ""
+    """The shell line that runs it again."""
+
+
+CHANGED = "+"
+"""Ends the name of a commit that stands for the working tree."""
+
+
+def short_name(name: str) -> str:
+    """Return the first letters of a commit's name: ``1a2b3c4d5e``, ``1a2b3c4d5e+``."""
+    return name[:_SHOWN_DIGITS] + (CHANGED if name.endswith(CHANGED) else "")
+
+
+class Commit(Struct, frozen=True):
+    """One commit, as git has it."""
+
+    hash: str
+    """The whole name; of the working tree, that of the commit that it was changed from."""
+    subject: str
+    author: str
+    date: str
+    """When the author wrote it, in ISO 8601."""
+    parents: tuple[str, ...]
+    """Whole names, the first parent first; a merge has several, a root none."""
+    uncommitted: bool = False
+    """Whether it is the working tree: the commit with later changes of tracked files."""
+
+    @property
+    def name(self) -> str:
+        """The whole name of the commit; that of the working tree ends in ``+``."""
+        return self.hash + (CHANGED if self.uncommitted else "")
+
+    @property
+    def short(self) -> str:
+        """The first letters of the name: ``1a2b3c4d5e``."""
+        return short_name(self.name)
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it has several parents."""
+        return len(self.parents) > 1
+
+
+class BisectPlan(Struct, frozen=True):
+    """Terms of a bisection: the commits among which it looks for those that made a difference."""
+
+    good: Revision
+    bad: Revision
+    commits: tuple[Commit, ...]
+    """From the good revision to the bad one along first parents, both included, one for each
+    condition of the plan."""
+    build: str | None = None
+    """Line for a shell that builds a commit."""
+    likely: tuple[str, ...] = ()
+    """Paths that the user suspects."""
+    prior: tuple[float, ...] = ()
+    """Weight of each commit after the good one before the first block; empty for equal weights.
+    Weights only choose which commits run, and never make a commit a culprit."""
     again: str = ""
     """The shell line that runs it again."""

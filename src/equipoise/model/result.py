@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from equipoise.model.adjustment import Adjustment
+from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
@@ -613,17 +614,17 @@ class ResultDocument(Struct, frozen=True):
     and the comparison inferred one from past values."""
     functions: FunctionsPlan | None = None
     """What each process did; null for a campaign that does not compare Python functions."""
-
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
+    bisect: BisectResult | None = None
+    """Null for what is no bisection."""
 
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        if self.imported is not None:
-            return self.imported.metric
-        if self.typical is not None:
-            return self.typical.metric
+        for one in (self.imported, self.typical, self.bisect):
+            if one is not None:
+                return one.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
 
 

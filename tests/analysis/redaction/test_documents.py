@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import (
     document_without_hidden_values,
+    hidden_values,
     without_hidden_values,
     without_hidden_variables,
 )
-from equipoise.analysis.redaction.values import hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import (
+    BisectPlan,
     Condition,
     Contrast,
     ExpectedChange,
@@ -202,6 +203,16 @@ def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     assigned = shown(record_of(gated=gated)).plan.gated
     assert assigned is not None
     assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+
+
+def test_a_bisection_is_run_again_with_the_variables_of_its_build() -> None:
+    again = f"equipoise bisect --build 'TOKEN={CANARY} make' -- ./bench"
+    revision = Revision("main", "1" * 40)
+    bisected = BisectPlan(revision, revision, (), build=f"TOKEN={CANARY} make", again=again)
+    assigned = shown(record_of(bisected=bisected)).plan.bisected
+    assert assigned is not None
+    assert assigned.build == 'TOKEN="$TOKEN" make'
+    assert assigned.again == "equipoise bisect --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
 def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> ExperimentPlan:

@@ -35,6 +35,7 @@ def sample_documents() -> tuple[tuple[str, Any], ...]:
         "os against": kinds.against_another().document,
         "why": kinds.explained().document,
         "gate": kinds.gated().document,
+        "bisection": kinds.bisected().document,
         "import": kinds.imported().document,
         **{f"study {study.name}": _of_study(study.name) for study in built_in_studies()},
     }

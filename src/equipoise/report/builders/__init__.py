@@ -12,6 +12,7 @@ why: where the extra time goes, what interventions closed, and sources of chance
 reference: a result against a reference result.
 pooled: several campaigns of the same commands.
 gate: the outcome of a gate.
+bisection: culprits, the commits that are left, and the search.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
 matching: a match, its balance, and a search for weights.

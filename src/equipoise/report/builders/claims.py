@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from equipoise.figures.quantity import metric_name
+from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
@@ -147,13 +148,15 @@ def verdict_counts(document: ResultDocument, primary: Sequence[Comparison]) -> s
     return sentence
 
 
-def strip_of(comparison: Comparison) -> Strip | None:
-    """Return the strip of a comparison; ``None`` while its interval is unlimited on both sides."""
-    low, high = comparison.ratio_ci
+def strip_of(
+    ratio: float | None, ratio_ci: Interval, metric: str, min_effect: float
+) -> Strip | None:
+    """Return the strip of a ratio; ``None`` while its interval is unlimited on both sides."""
+    low, high = ratio_ci
     if low is None and high is None:
         return None
-    margin = math.log1p(comparison.min_effect / 100.0)
-    bounds = [math.log(one) for one in (low, high, comparison.ratio) if one is not None and one > 0]
+    margin = math.log1p(min_effect / 100.0)
+    bounds = [math.log(one) for one in (low, high, ratio) if one is not None and one > 0]
     left = min([-margin, -_LEAST_HALF_SPAN, *bounds])
     right = max([margin, _LEAST_HALF_SPAN, *bounds])
     space = _MARGIN * (right - left)
@@ -162,10 +165,9 @@ def strip_of(comparison: Comparison) -> Strip | None:
     def place(log_ratio: float) -> float:
         return round(100.0 * (log_ratio - left) / (right - left), 2)
 
-    less, more = ("faster", "slower") if is_time(comparison.metric) else ("less", "more")
+    less, more = ("faster", "slower") if is_time(metric) else ("less", "more")
     begin = 0.0 if not low else place(math.log(low))
     end = 100.0 if high is None else place(math.log(high))
-    ratio = comparison.ratio
     return Strip(
         no_difference=place(0.0),
         negligible=(place(-margin), round(place(margin) - place(-margin), 2)),
@@ -177,7 +179,7 @@ def strip_of(comparison: Comparison) -> Strip | None:
         name_high=more if place(0.0) < 100.0 - _ROOM_FOR_A_WORD else "",
         description=(
             "The interval of the ratio on a line on which the middle mark is no difference: "
-            f"{ratio_interval(comparison.ratio_ci)}."
+            f"{ratio_interval(ratio_ci)}."
         ),
     )
 
@@ -248,7 +250,7 @@ def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
         subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
         estimate=estimate,
         interval=with_coverage(interval, comparison.level, comparison.alpha),
-        strip=strip_of(shown),
+        strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
         because=because_sentence(document, comparison),
         certainty=tuple(_certainty(shown, document)),
         facts=tuple(_facts(shown, document)),

@@ -83,6 +83,9 @@ def _question(document: ResultDocument) -> str:
             f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
             f"{gate.min_effect:g} %?"
         )
+    if document.bisect is not None:
+        good, bad = document.bisect.good.asked, document.bisect.bad.asked
+        return f"Which commit from {good} to {bad} changed the {metric_name(metric)}?"
     if document.imported is not None:
         return "What do trials of another tool show?"
     if document.against is not None:

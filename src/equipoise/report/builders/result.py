@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.model.bisection import BisectResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.record import JUDGED_ANEW, RunSummary
@@ -21,6 +22,11 @@ from equipoise.model.result import (
     ImportedResult,
     ResultDocument,
     SampleComparison,
+)
+from equipoise.report.builders.bisection import (
+    bisection_answer,
+    bisection_numbers,
+    bisection_parts,
 )
 from equipoise.report.builders.claims import (
     campaign_answer,
@@ -95,7 +101,9 @@ _NAMES_SHOWN = 3
 _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
-_FIRST_FIGURES = frozenset({"distributions", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)})
+_FIRST_FIGURES = frozenset(
+    {"distributions", "bisection", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)}
+)
 """Figures right below the answer."""
 _FIGURES_OF_EACH = frozenset({"sequence", "shift"})
 """Figures of one comparison each: of many comparisons they fill pages."""
@@ -145,6 +153,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         Number of trials beyond which a figure bins them and says so.
     """
     document = report.document
+    if document.bisect is not None:
+        return _bisection(report, document.bisect)
     answer = campaign_answer(document)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
@@ -185,6 +195,33 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         title=answer.title or answer.claims[0].text,
         parts=tuple(parts),
         numbers=tuple(_numbers(document)),
+        origin=origin_of(document, _command(report)),
+    )
+
+
+def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
+    """Build the document of a bisection."""
+    document = report.document
+    answer = bisection_answer(document, bisect)
+    first, _ = _figures(report, EVERY_TRIAL)
+    failures = failures_of(document)
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    parts: tuple[Part, ...] = (
+        answer,
+        first,
+        *bisection_parts(document, bisect),
+        *_how_it_ran(report),
+        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+        *_engine_note(document),
+        *_repetition(report),
+        environment_section(document.environment),
+        *_earlier(report.earlier),
+    )
+    return Document(
+        name=document.run.id,
+        title=answer.title or answer.claims[0].text,
+        parts=parts,
+        numbers=tuple(bisection_numbers(document, bisect)),
         origin=origin_of(document, _command(report)),
     )
 

@@ -1,0 +1,128 @@
+"""The result of a bisection: the commits that made a difference, or those that may have."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise.model.interval import Interval
+from equipoise.model.plan import Revision
+
+BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
+"""``culprit``: one commit is named. ``several``: no single commit made the whole difference.
+``set``: the difference is certain, and several commits may have made it. ``no difference``: both
+revisions are equivalent. ``undecided``: it is not known whether there is a difference."""
+CommitStatus = Literal["culprit", "left", "excluded"]
+"""``left``: it may have made the whole difference. ``excluded``: it did not make all of it."""
+GapStatus = Literal["slower", "faster", "equivalent", "undecided"]
+
+
+class BisectGap(Struct, frozen=True):
+    """The difference between two commits; a ratio of a cost, the later over the earlier."""
+
+    after: str
+    """Whole name of the earlier commit."""
+    until: str
+    """Whole name of the later commit."""
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    """Blocks in which both ran."""
+    status: GapStatus
+
+
+class Culprit(Struct, frozen=True):
+    """A commit that made a difference by itself, against its parent."""
+
+    commit: str
+    """Whole name; that of the working tree ends in ``+``."""
+    subject: str
+    author: str
+    date: str
+    parent: str
+    """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
+    that builds."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build; each of them may be the culprit as well."""
+    is_merge: bool
+    ratio: float | None
+    """Its cost over that of its parent."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the commit was chosen."""
+    e_value: float
+    """Evidence that it makes a difference by itself."""
+    blocks: int
+    """Blocks in which both ran."""
+    share_of_gap: float | None
+    """Fraction of the gap explained; null where it is not known."""
+    share_ci: Interval
+    summary: str
+
+
+class BisectCommit(Struct, frozen=True):
+    """One commit after the good one."""
+
+    commit: str
+    """Whole name; that of the working tree ends in ``+``."""
+    subject: str
+    author: str
+    date: str
+    status: CommitStatus
+    e_value: float | None
+    """Evidence against its having made the whole difference; null before the search."""
+    excluded_at: int | None
+    """Number of the block after which it was excluded."""
+    trials: int
+    """Measured trials."""
+    not_built: bool
+    """Whether it does not build or run: then it has the status of the next commit that does."""
+
+
+class BisectBlock(Struct, frozen=True):
+    """One block of a bisection: the places of its two commits, of which 0 is the good one."""
+
+    block: int
+    earlier: int
+    later: int
+    search: int
+    """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
+
+
+class BisectResult(Struct, frozen=True):
+    """Which commits between two revisions made the difference."""
+
+    good: Revision
+    bad: Revision
+    verdict: BisectVerdict
+    culprits: tuple[Culprit, ...]
+    """In the order of the commits."""
+    candidates: tuple[BisectCommit, ...]
+    """All commits after the good one, to the bad one."""
+    gap: BisectGap
+    """Bad over good."""
+    left_over: tuple[BisectGap, ...]
+    """Stretches before, between and after the culprits, as far as they were measured."""
+    margin: float | None
+    """Percent below which two commits are taken as alike; null before the search."""
+    course: tuple[BisectBlock, ...]
+    """Complete blocks in the order in which they ran."""
+    metric: str
+    min_effect: float
+    alpha: float
+    trials: int
+    """Trials in complete blocks."""
+    builds: int
+    """Commits that ran, or were to run and did not build."""
+    seconds: float
+    """Time that the campaign took, builds included."""
+    blocks_to_go: int | None
+    """Blocks that the search would probably still take; null if it ended or cannot be foreseen."""
+    build: str | None
+    """Line for a shell that built each commit."""
+    summary: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""

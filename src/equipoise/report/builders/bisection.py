@@ -1,0 +1,288 @@
+"""A bisection: the culprits, the commits that are left, the gap and what the search cost."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from equipoise.figures.quantity import metric_name
+from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
+from equipoise.model.interval import Interval
+from equipoise.model.metrics import inverse_interval
+from equipoise.model.plan import short_name
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.claims import failures_of, strip_of
+from equipoise.report.document import (
+    MOST_CLAIMS,
+    PAGE,
+    SCREEN,
+    UNKNOWN,
+    WRITTEN,
+    Answer,
+    Claim,
+    Column,
+    Facts,
+    Number,
+    Paragraph,
+    Part,
+    Row,
+    Section,
+    Styled,
+    Table,
+)
+from equipoise.report.units import (
+    estimate_and_interval,
+    percentage,
+    significant,
+    waiting_time,
+)
+
+MOST_ROWS = 20
+"""Number of rows of commits that a terminal shows."""
+_MOST_STAGES = 6
+"""Number of steps in which a sentence tells how the search narrowed."""
+_COLUMNS = (
+    Column("commit"),
+    Column("subject", "name"),
+    Column("author"),
+    Column("date"),
+    Column("e-value against", "number"),
+    Column("trials", "number"),
+    Column("status"),
+)
+
+
+def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
+    """Build what a reader sees first: the culprits, or the set of commits that is left."""
+    failures = failures_of(document)
+    claims = tuple(_claim(document, bisect, one) for one in bisect.culprits)
+    title, lines = bisect.summary, tuple(_gap_lines(document, bisect))
+    if failures:
+        title = f"The search ended early: {failures[-1].summary}"
+        hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
+        lines = (*hints, bisect.summary, *lines)
+    elif bisect.verdict == "culprit":
+        # The claim is the answer itself.
+        title, lines = "", ()
+        remarks = (*_gap_lines(document, bisect), *claims[0].remarks)
+        claims = (replace(claims[0], text=bisect.summary, remarks=remarks),)
+    return Answer(
+        title=title,
+        lines=lines,
+        claims=claims[:MOST_CLAIMS],
+        warnings=len(document.warnings) - len(failures),
+    )
+
+
+def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[Part]:
+    """Build what stands below the answer: commits, gaps, course and cost of the search."""
+    yield Section("Commits", tuple(_commits(bisect)))
+    facts = tuple(_facts(document, bisect))
+    yield Facts(facts, forms=SCREEN)
+    yield Section("The search", (Facts(facts),), forms=WRITTEN)
+    everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
+    yield Section(
+        f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
+    )
+
+
+def bisection_numbers(
+    document: ResultDocument, bisect: BisectResult
+) -> Iterator[dict[str, Number]]:
+    """Yield a row for each commit after the good one."""
+    culprits = {one.commit: one for one in bisect.culprits}
+    for one in bisect.candidates:
+        culprit = culprits.get(one.commit)
+        low, high = (None, None) if culprit is None else culprit.ratio_ci
+        yield {
+            "run": document.run.id,
+            "study": document.run.study,
+            "commit": one.commit,
+            "subject": one.subject,
+            "author": one.author,
+            "date": one.date,
+            "status": one.status,
+            "not_built": str(one.not_built).lower(),
+            "e_value": one.e_value,
+            "excluded_at": one.excluded_at,
+            "trials": one.trials,
+            "metric": bisect.metric,
+            "ratio": None if culprit is None else culprit.ratio,
+            "ratio_low": low,
+            "ratio_high": high,
+            "level": None if culprit is None else culprit.level,
+            "step_e_value": None if culprit is None else culprit.e_value,
+        }
+
+
+def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> Claim:
+    ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
+    estimate, ends = estimate_and_interval(ratio, interval)
+    by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
+    explains = _explains(culprit)
+    when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
+    facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
+    if explains:
+        facts.append(("Gap", explains))
+    return Claim(
+        badge="culprit",
+        tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
+        text=culprit.summary,
+        subject=(
+            f"{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{short_name(culprit.parent)}"
+        ),
+        estimate=estimate,
+        interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
+        strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
+        remarks=tuple(_remarks(culprit)),
+        certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
+        facts=tuple(facts),
+    )
+
+
+def _explains(culprit: Culprit) -> str:
+    """Return the fraction of the gap that a culprit explains; empty where it is not known."""
+    share = culprit.share_of_gap
+    if share is None:
+        return ""
+    ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
+    known = culprit.share_ci != (None, None)
+    interval = " to ".join(ends) if known else "its interval is still unlimited"
+    return f"explains {100.0 * share:.0f} % of the gap ({interval})"
+
+
+def _remarks(culprit: Culprit) -> Iterator[str]:
+    if culprit.not_built:
+        names = ", ".join(map(short_name, culprit.not_built))
+        yield f"Not built: {names}. Each of them may be the culprit as well."
+    if culprit.is_merge:
+        yield (
+            "It is a merge: to look into its branch, bisect from the merge base to its second "
+            "parent."
+        )
+
+
+def _of_values(
+    document: ResultDocument, bisect: BisectResult, ratio: float | None, interval: Interval
+) -> tuple[float | None, Interval]:
+    """Return a ratio as a reader sees it: of values, where more of the metric is better."""
+    if bisect.metric not in document.more_is_better:
+        return ratio, interval
+    return 1.0 / ratio if ratio else None, inverse_interval(interval)
+
+
+def _gap_lines(document: ResultDocument, bisect: BisectResult) -> Iterator[str]:
+    gap = _gap_text(document, bisect, bisect.gap)
+    good, bad = bisect.good.label, bisect.bad.label
+    yield f"The gap between {good} and {bad}: {gap}."
+
+
+def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
+    """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
+    ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
+    estimate, ends = estimate_and_interval(ratio, interval)
+    blocks = "1 block" if gap.blocks == 1 else f"{gap.blocks} blocks"
+    status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
+    return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
+
+
+def _commits(bisect: BisectResult) -> Iterator[Part]:
+    """Build the commits that are left and the culprits, oldest first, and what is promised."""
+    rows: list[Row] = []
+    for is_excluded, group in itertools.groupby(
+        bisect.candidates, key=lambda one: one.status == "excluded"
+    ):
+        members = list(group)
+        if not is_excluded:
+            rows += map(_row, members)
+            continue
+        of_them = "1 commit" if len(members) == 1 else f"{len(members)} commits"
+        ends = f"{short_name(members[0].commit)} to {short_name(members[-1].commit)}"
+        which = short_name(members[0].commit) if len(members) == 1 else ends
+        rows.append((Styled(of_them, "dim"), Styled(f"excluded: {which}", "dim"), *[""] * 5))
+    yield Table(
+        _COLUMNS,
+        tuple(rows),
+        label="Commits, the oldest first",
+        most_rows=MOST_ROWS,
+        notes=tuple(_promises(bisect)),
+    )
+    if course := _course(bisect):
+        yield Paragraph(course)
+
+
+def _row(one: BisectCommit) -> Row:
+    status: str = one.status
+    if one.not_built:
+        status = "not built" if status == "left" else f"{status}, not built"
+    return (
+        short_name(one.commit),
+        one.subject,
+        one.author,
+        one.date[:10],
+        UNKNOWN if one.e_value is None else significant(one.e_value),
+        str(one.trials),
+        Styled(status, "strong" if one.status == "culprit" else ""),
+    )
+
+
+def _promises(bisect: BisectResult) -> Iterator[str]:
+    yield (
+        "e-value against: evidence that the commit did not make the whole difference; it is "
+        f"excluded from {1.0 / bisect.alpha:g} on."
+    )
+    if bisect.margin is not None:
+        yield (
+            "Commits on one side of a step are taken to differ by less than "
+            f"{significant(bisect.margin, 2)} %."
+        )
+
+
+def _course(bisect: BisectResult) -> str:
+    """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
+    at = sorted(one.excluded_at for one in bisect.candidates if one.excluded_at is not None)
+    if not at:
+        return ""
+    count = len(bisect.candidates)
+    stages = [
+        (count - place, block)
+        for place, block in enumerate(at, start=1)
+        if place == len(at) or at[place] != block
+    ]
+    told = [stages[0]]
+    for left, block in stages[1:]:
+        if 2 * left <= told[-1][0] or (left, block) == stages[-1]:
+            told.append((left, block))
+    told = [*told[: _MOST_STAGES - 1], told[-1]] if len(told) > _MOST_STAGES else told
+    after = (f"{left} after block {block}" for left, block in told)
+    return f"Commits left: {'; '.join((str(count), *after))}."
+
+
+def _facts(document: ResultDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+    if bisect.left_over:
+        yield (
+            "Left over",
+            "; ".join(
+                f"{short_name(one.after)} to {short_name(one.until)} "
+                f"{_gap_text(document, bisect, one)}"
+                for one in bisect.left_over
+            ),
+        )
+    yield "Cost", _cost(bisect)
+    if bisect.blocks_to_go is not None:
+        yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
+
+
+def _cost(bisect: BisectResult) -> str:
+    """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
+    not_built = sum(one.not_built for one in bisect.candidates)
+    ran = bisect.builds - not_built
+    commits = "1 commit" if ran == 1 else f"{ran} commits"
+    failed = ""
+    if not_built:
+        them = "1 commit does" if not_built == 1 else f"{not_built} commits do"
+        failed = f"; {them} not build or run"
+    return f"{bisect.trials} trials of {commits} in {waiting_time(bisect.seconds)}{failed}"

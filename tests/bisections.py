@@ -1,0 +1,114 @@
+"""Results of bisections, by hand: for what shows them."""
+
+from __future__ import annotations
+
+import hashlib
+
+from msgspec.structs import replace
+
+from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.model.bisection import (
+    BisectBlock,
+    BisectCommit,
+    BisectGap,
+    BisectResult,
+    BisectVerdict,
+    Culprit,
+)
+from equipoise.model.plan import BISECT_STUDY, Revision
+from equipoise.model.result import ResultDocument
+from tests.documents import comparison_of, document_of
+
+GOOD = Revision("v1.0", "0" * 40)
+COUNT = 16
+CULPRIT = 11
+
+
+def name_of(place: int) -> str:
+    """The whole name of a commit; of 0, the good one."""
+    return hashlib.sha1(str(place).encode()).hexdigest() if place else GOOD.commit
+
+
+BAD = Revision("HEAD", name_of(COUNT))
+PAIRS = ((0, 16), (0, 16), (0, 16), (5, 12), (5, 12), (8, 12), (10, 12), (10, 11), (10, 11))
+
+
+def candidate(place: int, text: str = "") -> BisectCommit:
+    """The commit that made the difference is the only one that is not excluded."""
+    excluded_at = 5 if place < 6 or place > 12 else 7
+    is_culprit = place == CULPRIT
+    return BisectCommit(
+        commit=name_of(place),
+        subject=f"Change {place}{text}",
+        author=f"Ada{text}",
+        date="2026-03-01T10:15:00+00:00",
+        status="culprit" if is_culprit else "excluded",
+        e_value=1.25 if is_culprit else 41.5,
+        excluded_at=None if is_culprit else excluded_at,
+        trials=sum(place in pair for pair in PAIRS),
+        not_built=False,
+    )
+
+
+def culprit_of(place: int, text: str = "", ratio: float = 1.031) -> Culprit:
+    """One commit that made a difference by itself."""
+    one = candidate(place, text)
+    culprit = Culprit(
+        commit=one.commit,
+        subject=one.subject,
+        author=one.author,
+        date=one.date,
+        parent=name_of(place - 1),
+        not_built=(),
+        is_merge=False,
+        ratio=ratio,
+        ratio_ci=(ratio - 0.007, ratio + 0.007),
+        level=0.025,
+        e_value=812.0,
+        blocks=24,
+        share_of_gap=0.97,
+        share_ci=(0.8, 1.1),
+        summary="",
+    )
+    return replace(culprit, summary=culprit_sentence(culprit, "wall_s"))
+
+
+def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectResult:
+    """A search among sixteen commits, of which the eleventh is the culprit, or alone is left."""
+    candidates = [candidate(place, text) for place in range(1, COUNT + 1)]
+    if verdict != "culprit":
+        candidates[CULPRIT - 1] = replace(candidates[CULPRIT - 1], status="left")
+    result = BisectResult(
+        good=replace(GOOD, asked=f"v1.0{text}"),
+        bad=BAD,
+        verdict=verdict,
+        culprits=(culprit_of(CULPRIT, text),) if verdict == "culprit" else (),
+        candidates=tuple(candidates),
+        gap=BisectGap(GOOD.commit, BAD.commit, 1.032, (1.027, 1.037), 0.05, 3, "slower"),
+        left_over=(),
+        margin=0.31,
+        course=tuple(BisectBlock(block, *pair, 1) for block, pair in enumerate(PAIRS, start=1)),
+        metric="wall_s",
+        min_effect=1.0,
+        alpha=0.05,
+        trials=2 * len(PAIRS),
+        builds=6,
+        seconds=34.0,
+        blocks_to_go=None,
+        build="make",
+        summary="",
+        again="equipoise bisect --good v1.0 --bad HEAD --build make -- ./bench",
+    )
+    return replace(result, summary=bisect_sentence(result))
+
+
+def bisect_document(text: str = "", result: BisectResult | None = None) -> ResultDocument:
+    """A campaign with the result of a search."""
+    good, bad = f"good{text}", f"bad{text}"
+    document = document_of(good, bad, blocks=3)
+    return replace(
+        document,
+        run=replace(document.run, study=BISECT_STUDY, blocks=len(PAIRS)),
+        comparisons=(comparison_of(good, bad, 1.032, 3),),
+        bisect=bisect_result(text) if result is None else result,
+    )
