@@ -17,13 +17,7 @@ from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
-from equipoise.model.plan import (
-    FIRST_ENGINE,
-    PRIMARY_METRIC,
-    ImportSource,
-    Layout,
-    Revision,
-)
+from equipoise.model.plan import FIRST_ENGINE, PRIMARY_METRIC, ImportSource, Layout, Revision
 from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 

@@ -13,14 +13,7 @@ from equipoise.matching.frames import missing_in
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
-from equipoise.observation.question import (
-    Indices,
-    Log,
-    Question,
-    Values,
-    column_of,
-    row_count,
-)
+from equipoise.observation.question import Indices, Log, Question, Values, column_of, row_count
 
 MEDIATORS = frozenset(
     {

@@ -11,12 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import (
-    content_policy,
-    require_figures,
-    script_json,
-    vega_library,
-)
+from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
 from equipoise.figures.theme import configuration
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
 

@@ -22,14 +22,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.why.differences.changes import (
-    NO_CHANGE,
-    Change,
-    Difference,
-    Function,
-    Wait,
-    sum_of,
-)
+from equipoise.why.differences.changes import NO_CHANGE, Change, Difference, Function, Wait, sum_of
 from equipoise.why.differences.stacks import WHOLE_KERNEL
 
 LONG_CALL_S = 50e-6

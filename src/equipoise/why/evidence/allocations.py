@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from equipoise.why.evidence.process import (
-    EVIDENCE_PROGRAM,
-    Process,
-    decode_document,
-    native_file,
-)
+from equipoise.why.evidence.process import EVIDENCE_PROGRAM, Process, decode_document, native_file
 from equipoise.why.evidence.stacks import Stacks, StacksDocument
 
 _RECORDER = "libequipoise_recorder.so"

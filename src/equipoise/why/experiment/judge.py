@@ -10,19 +10,9 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import (
-    ExperimentPlan,
-    Judgement,
-    Plan,
-    PlannedIntervention,
-    Stopping,
-)
+from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.stats.intervention import (
-    InterventionBlocks,
-    describe_fraction,
-    is_final,
-)
+from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
 """Places of the gap's conditions in the plan."""

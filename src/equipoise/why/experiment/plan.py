@@ -27,12 +27,7 @@ from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
-from equipoise.why.experiment.reach import (
-    KnownEvidence,
-    Observe,
-    expected_changes,
-    reaches_any,
-)
+from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
