@@ -427,7 +427,7 @@ def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], o
         yield lambda _: None
         return
     with Console(stderr=True, no_color=not color).status("reading") as status:
-        # Of a plain string rich would take what stands in brackets for its mark-up.
+        # rich would read brackets in a plain string as its mark-up.
         yield lambda sentence: status.update(Text(visible(sentence)))
 
 

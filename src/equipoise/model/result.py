@@ -415,7 +415,7 @@ class SteadyComparison(Struct, frozen=True):
     candidate: str
     metric: str
     comparison: Comparison | None
-    """On one number for each trial; null unless both conditions have a steady state."""
+    """Comparison of one number for each trial; null unless both conditions have a steady state."""
     summary: str
     """Sentence on the result, or on why there is no comparison."""
 
@@ -545,7 +545,7 @@ class RankedCondition(Struct, frozen=True):
 
     name: str
     ratio: float | None
-    """Its cost over that of the baseline; 1 for the baseline."""
+    """Cost of the condition over that of the baseline; 1 for the baseline."""
     may_be_fastest: bool
     """Whether it may be the fastest, or tied with it."""
     slower_than: tuple[str, ...]
@@ -563,7 +563,7 @@ class Ranking(Struct, frozen=True):
 
     baseline: str
     conditions: tuple[RankedCondition, ...]
-    """In the order of the ranking: the one with the lowest cost comes first."""
+    """Conditions in the order of the ranking, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
     """All pairs of candidates. Their claims share alpha over all rankings, apart from the
     comparisons with the baseline."""
@@ -634,7 +634,7 @@ class CommonRatio(Struct, frozen=True):
     ratio: float | None
     """e to the mean of the campaigns' log ratios, each weighted by its blocks."""
     ratio_ci: Interval
-    """At 95 %: the ratios that all campaigns together do not exclude; ``None`` for no limit."""
+    """Ratios that all campaigns together do not exclude, at 95 %; ``None`` for no limit."""
     blocks: int
     """Blocks of all campaigns."""
     unknown_because: str | None = None

@@ -82,7 +82,7 @@ class Chart(Struct, frozen=True):
     specification: dict[str, Any]
     """Names its tables but does not hold them."""
     tables: dict[str, dict[str, Any]]
-    """By name: a name is a hash of the content, so equal tables of two charts are one."""
+    """Tables by name; a name is a hash of the content, so equal tables of two charts are one."""
     rows: int
 
 

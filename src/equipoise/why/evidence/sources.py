@@ -116,7 +116,7 @@ class EvidenceSet(Struct, frozen=True):
     allocations: Runs[Allocations] = Runs()
     instructions: Runs[Instructions] = Runs()
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By source: why a run gave nothing, each reason once."""
+    """Why a run gave nothing, by source, each reason once."""
 
     def by_source(self) -> dict[str, Runs[Any]]:
         """Return the runs of each source by its name."""

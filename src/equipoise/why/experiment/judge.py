@@ -132,7 +132,7 @@ class Attempt:
         self.blocks = InterventionBlocks(level, engine)
         """Blocks in which it was tried."""
         self.so_far = self.blocks.rounded_effect()
-        """Its outcome, with sets whose ends are rounded outwards."""
+        """Outcome so far, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
             planned.candidate_without,
