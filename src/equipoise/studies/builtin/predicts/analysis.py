@@ -38,7 +38,7 @@ class Primitive(Struct, frozen=True):
     name: str
     points: tuple[Point, ...]
     correlation: RankCorrelation | None
-    """Correlation with the throughput; ``None`` for too few conditions, or where nothing changes."""
+    """Correlation with throughput; ``None`` for too few conditions, or where nothing changes."""
 
 
 def findings(document: ResultDocument) -> Findings:
