@@ -125,7 +125,7 @@ def read(folder: Path) -> Allocations:
             "starts with an environment of its own, or cannot make a file in the folder"
         )
     bounds_s, classes = _classes(recordings)
-    counts = {name: sum(one.counts[name] for one in recordings) for name in _COUNTS}
+    counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTS}
     return Allocations(
         processes=len({recording.header["process"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),

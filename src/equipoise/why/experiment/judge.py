@@ -110,7 +110,7 @@ def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts that a failed trial belongs to; return whether there is one."""
-    failed = [one for one in attempts if trial.condition in one.conditions]
+    failed = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed:
         # No block is left out for a failure (rule 1).
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
