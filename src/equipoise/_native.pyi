@@ -1,7 +1,7 @@
 """The native part of Equipoise (crates/python): typed options and arrays in, results out."""
 
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,84 @@ class BettingSequence:
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
         """Return the median number of further blocks to a verdict by the interval at the stop."""
+
+@final
+class BisectionSearch:
+    """Bets against each commit between two that differ: commits 0 to ``commits``.
+
+    Parameters
+    ----------
+    commits
+        Number of commits after the first one.
+    alpha
+        Chance with which the set ever leaves out the culprit.
+    direction
+        1 if the last commit costs more than the first, -1 if less.
+    confirming
+        Difference and order of each block (0, ``commits``) that confirmed the gap.
+    prior
+        Chances of the commits 1 to ``commits``, in any unit; empty for even ones.
+
+    Raises
+    ------
+    ValueError
+        There is no commit, the prior has another length, alpha does not lie between 0 and 1, or a
+        pair or a commit does not run.
+    """
+
+    def __new__(
+        cls,
+        commits: int,
+        alpha: float,
+        direction: float,
+        confirming: list[tuple[float, float]],
+        prior: list[float],
+    ) -> BisectionSearch: ...
+    def add(
+        self,
+        pair: tuple[int, int],
+        difference: float,
+        order: float,
+        tolerance: float,
+        number: int,
+        rank: int,
+    ) -> bool:
+        """Add a block; return whether it is the first of its commit's own pair, with that rank.
+
+        ``number`` is remembered for the commits that the block excludes.
+        """
+
+    def withdraw(self, commit: int) -> None:
+        """Take out a commit that does not run."""
+
+    def choose(self, built: list[int], trials: float) -> tuple[int, int]:
+        """Return the pair that runs next; ``trials`` is what a build costs."""
+
+    def outcome(
+        self,
+    ) -> tuple[Literal["open", "culprit", "several"], tuple[int, int] | None, int | None]:
+        """Return how the search stands, the named pair, and the commit at which to split."""
+
+    def ln_e_values(self) -> list[float]:
+        """Return ln E against "commit s makes the whole difference", s from 1."""
+
+    def excluded_at(self) -> list[int | None]:
+        """Return the number of the block that excluded each commit, from commit 1."""
+
+    def weights(self) -> list[float]:
+        """Return the chance of each commit from 1 that steers the search; they sum to 1."""
+
+    def own_ln_e_value(self, commit: int) -> float:
+        """Return ln F of a commit that runs: from its own pair alone."""
+
+    def margin(self) -> float:
+        """Return the difference in log units up to which two commits count as alike."""
+
+    def step(self) -> float:
+        """Return the step learnt so far, in log units and in the direction of the gap."""
+
+    def scale(self) -> float:
+        """Return the standard deviation of a block's difference, as it is learnt so far."""
 
 @final
 class VerdictRules:

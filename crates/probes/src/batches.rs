@@ -53,7 +53,8 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Batch
             let took = operation.repeat(count)?;
             if took.is_zero() {
                 return Err(Problem::failure(format!(
-                    "{count} operations took no time at all; make --batch-ms longer"
+                    "{count} operations took no time at all, or no more than what is subtracted \
+                     from each; make --batch-ms longer"
                 )));
             }
             Ok(took.as_secs_f64() / count as f64)
@@ -76,14 +77,11 @@ pub fn time_to_subtract(operation: &mut dyn Operation) -> Result<f64, Problem> {
         .ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// Subtracts the time of an operation that is part of each of `count` operations; a negative rest is
-/// an error.
-pub fn subtract(took: Duration, count: u64, part_s: f64) -> Result<Duration, Problem> {
-    Duration::try_from_secs_f64(took.as_secs_f64() - part_s * count as f64).map_err(|_| {
-        Problem::failure(format!(
-            "{count} operations took {took:?}, less than the {part_s} s of each to subtract"
-        ))
-    })
+/// Subtracts the time of an operation that is part of each of `count` operations; nothing is left
+/// of a time that is shorter, as a single operation's can be.
+pub fn subtract(took: Duration, count: u64, part_s: f64) -> Duration {
+    let rest = took.as_secs_f64() - part_s * count as f64;
+    Duration::try_from_secs_f64(rest).unwrap_or_default()
 }
 
 /// Finds the number of operations that last about `duration`. Running them also warms up.
@@ -179,6 +177,20 @@ mod tests {
             assert!((time - 5e-6).abs() < 1e-12);
         }
         assert_eq!(counts[counts.len() - 3..], [operations; 3]);
+    }
+
+    #[test]
+    fn a_shorter_time_than_is_subtracted_leaves_nothing() {
+        let took = Duration::from_micros(65);
+        assert_eq!(subtract(took, 1, 70e-6), Duration::ZERO);
+        assert_eq!(subtract(took, 2, 20e-6), Duration::from_micros(25));
+    }
+
+    #[test]
+    fn batches_of_no_time_are_a_problem() {
+        let mut operation = |_: u64| Ok(Duration::ZERO);
+        let problem = times(&mut operation, &Batching::default()).expect_err("it fails");
+        assert!(problem.to_string().contains("make --batch-ms longer"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod betting;
+mod bisection;
 mod fitness;
 mod genoud;
 mod matching;
@@ -18,6 +19,8 @@ mod _native {
         BettingSequence, FractionSequence, VerdictRules, common_interval, smallest_effects,
         verdict_rules,
     };
+    #[pymodule_export]
+    use crate::bisection::BisectionSearch;
     #[pymodule_export]
     use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]

@@ -6,10 +6,13 @@
 //! the log costs by position says nothing about the coin, so no strategy of betting on the coin
 //! makes money (Ville 1939). The ratios that can be bet against with profit are excluded.
 //!
+//! `bisection` asks the same coin which of many commits made a difference.
+//!
 //! Formulae, guarantees and sources: `docs/statistics.md`.
 
 pub mod adjustment;
 mod bet;
+pub mod bisection;
 pub mod block;
 pub mod centre;
 pub mod common;

@@ -89,7 +89,9 @@ def as_values(comparison: Comparison) -> Comparison:
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
         mean_ratio=inverse_ratio(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
-        answers=tuple(replace(one, ratio=inverse_ratio(one.ratio)) for one in comparison.answers),
+        answers=tuple(
+            replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
+        ),
         in_these_layouts=None
         if these is None
         else replace(

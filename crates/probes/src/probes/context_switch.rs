@@ -104,7 +104,7 @@ impl Operation for Ring {
         let laps = count.div_ceil(others + 1);
         let round = go_round(&mut self.first, &mut self.working_set, laps, others)?;
         let hops = laps * (others + 1);
-        let switches = subtract(round, hops, self.alone_s)?;
+        let switches = subtract(round, hops, self.alone_s);
         Ok(switches.mul_f64(count as f64 / hops as f64))
     }
 }

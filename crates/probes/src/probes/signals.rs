@@ -45,7 +45,7 @@ fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
         let before = handled();
         let took = kill(count)?;
         check_handled(count, before)?;
-        subtract(took, count, kill_s)
+        Ok(subtract(took, count, kill_s))
     });
     Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
 }

@@ -1,0 +1,137 @@
+//! The face of the search for a commit.
+
+use equipoise_verdict::bisection::{Outcome, PairBlock, Search, Segment};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The bets against each commit between two that differ.
+#[pyclass(module = "equipoise._native")]
+pub struct BisectionSearch {
+    inner: Search,
+    commits: usize,
+}
+
+#[pymethods]
+impl BisectionSearch {
+    #[new]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a list is extracted as a vector"
+    )]
+    fn new(
+        commits: usize,
+        alpha: f64,
+        direction: f64,
+        confirming: Vec<(f64, f64)>,
+        prior: Vec<f64>,
+    ) -> PyResult<Self> {
+        if commits == 0 || !(prior.is_empty() || prior.len() == commits) {
+            return Err(PyValueError::new_err(format!(
+                "{} chances for {commits} commits: there must be as many of each, or no chances",
+                prior.len()
+            )));
+        }
+        if !(alpha > 0.0 && alpha < 1.0) {
+            return Err(PyValueError::new_err(format!(
+                "alpha lies between 0 and 1, which {alpha} does not"
+            )));
+        }
+        let inner = Search::new(&Segment {
+            commits,
+            alpha,
+            direction: direction.signum(),
+            confirming: &confirming,
+            prior: &prior,
+        });
+        Ok(Self { inner, commits })
+    }
+
+    fn add(
+        &mut self,
+        pair: (usize, usize),
+        difference: f64,
+        order: f64,
+        tolerance: f64,
+        number: usize,
+        rank: usize,
+    ) -> PyResult<bool> {
+        let (before, after) = pair;
+        if !(self.inner.runs(before) && self.inner.runs(after) && before < after) {
+            return Err(PyValueError::new_err(format!(
+                "({before}, {after}) is no pair of two commits that run"
+            )));
+        }
+        let block = PairBlock {
+            before,
+            after,
+            difference,
+            order: order.signum(),
+            tolerance,
+        };
+        Ok(self.inner.add(&block, number, rank))
+    }
+
+    fn withdraw(&mut self, commit: usize) -> PyResult<()> {
+        if commit == 0 || commit >= self.commits || !self.inner.runs(commit) {
+            return Err(PyValueError::new_err(format!(
+                "commit {commit} is none between the first and the last one that runs"
+            )));
+        }
+        self.inner.withdraw(commit);
+        Ok(())
+    }
+
+    fn choose(&self, built: Vec<usize>, trials: f64) -> (usize, usize) {
+        let mut is_built = vec![false; self.commits + 1];
+        for commit in built {
+            if let Some(flag) = is_built.get_mut(commit) {
+                *flag = true;
+            }
+        }
+        self.inner.choose(&is_built, trials)
+    }
+
+    fn outcome(&self) -> (&'static str, Option<(usize, usize)>, Option<usize>) {
+        match self.inner.outcome() {
+            Outcome::Open => ("open", None, None),
+            Outcome::Culprit(group) => ("culprit", Some((group.before, group.after)), None),
+            Outcome::Several(group, split) => {
+                let group = group.map(|group| (group.before, group.after));
+                ("several", group, Some(split))
+            }
+        }
+    }
+
+    fn ln_e_values(&self) -> Vec<f64> {
+        self.inner.ln_e_values().to_vec()
+    }
+
+    fn excluded_at(&self) -> Vec<Option<usize>> {
+        self.inner.excluded_at().to_vec()
+    }
+
+    fn weights(&self) -> Vec<f64> {
+        self.inner.weights()
+    }
+
+    fn own_ln_e_value(&self, commit: usize) -> PyResult<f64> {
+        if commit == 0 || commit > self.commits {
+            return Err(PyValueError::new_err(format!(
+                "there is no commit {commit}"
+            )));
+        }
+        Ok(self.inner.own_ln_e_value(commit))
+    }
+
+    fn margin(&self) -> f64 {
+        self.inner.margin()
+    }
+
+    fn step(&self) -> f64 {
+        self.inner.step()
+    }
+
+    fn scale(&self) -> f64 {
+        self.inner.scale()
+    }
+}

@@ -1,0 +1,322 @@
+"""The search for the commits that made a difference (bisect.md; docs/statistics.md).
+
+A block runs two commits in the order of a fair coin. Which two is a function of the blocks before,
+and so is everything here: a campaign that is read back goes on with the very same state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import LATEST_ENGINE
+from equipoise.stats.bisection_segment import (
+    NamedStep,
+    OwnPairs,
+    Pair,
+    Segment,
+    SegmentState,
+    share_of_gap,
+)
+from equipoise.stats.resolution import Resolution
+from equipoise.stats.verdict import ComparisonVerdict, check_alpha, judge_alone, margin_of
+
+__all__ = ["Bisection", "BisectionState", "NamedStep", "OwnPairs", "Pair", "SegmentState"]
+
+REMAINDER_BLOCKS = 150
+"""Blocks that what is left of a gap may always take; more if the first search took more."""
+
+BisectionVerdict = Literal["confirming", "no difference", "searching", "culprit", "several"]
+"""``confirming``: it is not known yet whether GOOD and BAD differ. ``no difference``: they are
+equivalent. ``searching``: several commits may have made the whole difference. ``culprit``: one is
+named. ``several``: no single commit explains the gap, or more than one is named."""
+
+
+class BisectionState(Struct, frozen=True):
+    """How a bisection stands."""
+
+    verdict: BisectionVerdict
+    gap: ComparisonVerdict
+    """BAD over GOOD. Its ``equivalence_ci`` says what size is excluded."""
+    log_e_values: tuple[float, ...]
+    """ln E of commits 1 to ``count`` against "it made the whole difference": the first search's."""
+    excluded_at: tuple[int | None, ...]
+    """Number of the block at which each commit was excluded by the first search."""
+    chances: tuple[float, ...]
+    """Chance of each commit that steers the first search, and guarantees nothing; they sum to 1."""
+    named: tuple[NamedStep, ...]
+    """In the order in which they were named."""
+    segments: tuple[SegmentState, ...]
+    """The first search, and each that looked at what was left, in the order in which they began."""
+    blocks: int
+    margin: float | None
+    """Log units: commits on one side of the step are taken to differ by less; ``None`` before the
+    gap is confirmed."""
+
+    @property
+    def excluded(self) -> tuple[bool, ...]:
+        """Whether each commit is excluded as the one that made the whole difference."""
+        return tuple(block is not None for block in self.excluded_at)
+
+
+class Bisection:
+    """The search for the commits that made a difference; a function of the blocks added.
+
+    First the gap is confirmed. If one commit is left, and makes a difference by itself, it is the
+    culprit, and what is left of the gap on either side is looked at; if none is left, both halves
+    are (bisect.md §5). The chance that any named commit is slower than the one before it by at
+    most the margin is at most alpha, whatever the other commits do.
+
+    Parameters
+    ----------
+    count
+        Number of commits after GOOD: GOOD has index 0, BAD has index ``count``.
+    alpha
+        Between 0 and 1.
+    min_effect
+        Percent; a smaller gap is no difference. What is left of a gap is judged by this or by the
+        margin, whichever is larger.
+    prior
+        Chances of commits 1 to ``count``, in any unit; by default even ones. They choose pairs and
+        set stakes, no more, and none falls below a tenth of an even one.
+    quantum, more_is_better, engine
+        As for ``PairedBlocks``.
+    own_pairs
+        Counter to share with the bisections that make one claim together with this one.
+    remainder_blocks
+        Blocks that each search of what is left may take; by default as many as the first search
+        took, at least 150.
+
+    Raises
+    ------
+    UnusableInput
+        There is no commit after GOOD, alpha or the smallest effect is out of range, or a chance is
+        negative, no number, or there is not one for each commit.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        alpha: float,
+        min_effect: float = 0.0,
+        prior: Sequence[float] | None = None,
+        quantum: float | None = 0.0,
+        more_is_better: bool = False,
+        engine: int = LATEST_ENGINE,
+        own_pairs: OwnPairs | None = None,
+        remainder_blocks: int | None = None,
+    ) -> None:
+        check_alpha(alpha)
+        if count < 1:
+            raise UnusableInput(
+                "there is no commit after the good one", hint="give a later commit with --bad"
+            )
+        self.count = count
+        self._alpha, self._engine = alpha, engine
+        self._min_margin = margin_of(min_effect)
+        self._prior = () if prior is None else _checked_prior(prior, count)
+        self._resolution = Resolution(quantum, more_is_better)
+        self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
+        self._remainder_blocks = remainder_blocks
+        self._withdrawn: set[int] = set()
+        self._waiting: deque[Pair] = deque()
+        self._steps: dict[Pair, NamedStep] = {}
+        self._blocks = 0
+        self._segments = [self._segment((0, count))]
+
+    def set_resolution(self, resolution: Resolution) -> None:
+        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        self._segments[-1].set_resolution(resolution)
+        self._resolution = self._segments[0].resolution
+
+    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+        """Return the pair that runs next; ``None`` if nothing is left to ask.
+
+        Parameters
+        ----------
+        built
+            Commits that can be run without a build.
+        build_trials
+            Seconds of a build over those of a trial, as measured.
+        """
+        segment = self._segments[-1]
+        return segment.next_pair(built, build_trials) if segment.is_open else None
+
+    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+        """Add one complete block, of the pair that ``next_pair`` returned.
+
+        Parameters
+        ----------
+        pair
+            The two commits.
+        costs
+            Of the earlier and of the later one; +inf for a trial that timed out.
+        order
+            1 if the earlier commit ran first, -1 if the later one did.
+
+        Raises
+        ------
+        UnusableInput
+            A cost is negative or no number, or an order is neither 1 nor -1.
+        ValueError
+            Nothing is left to ask, or a commit of the pair is none that runs.
+        """
+        segment = self._segments[-1]
+        if not segment.is_open:
+            raise ValueError("the bisection has ended: no block can be added")
+        if order not in (1, -1):
+            raise UnusableInput(
+                "an order is neither 1 (earlier commit first) nor -1 (later commit first)",
+                hint="give one of the two for every block",
+            )
+        self._blocks += 1
+        segment.add(pair, costs, order, self._blocks, self._own_pairs)
+        self._go_on()
+
+    def withdraw(self, commit: int) -> None:
+        """Take out a commit that does not build or run: it forms a group with the next that does.
+
+        A second time it does nothing.
+
+        Raises
+        ------
+        UnusableInput
+            The commit is GOOD or BAD.
+        """
+        if commit in (0, self.count):
+            which = "good" if commit == 0 else "bad"
+            raise UnusableInput(
+                f"the {which} commit does not build or run",
+                hint=f"give another one with --{which}",
+            )
+        if commit in self._withdrawn:
+            return
+        self._withdrawn.add(commit)
+        segment = self._segments[-1]
+        if segment.is_open:
+            segment.withdraw(commit)
+            self._go_on()
+
+    @property
+    def verdict(self) -> BisectionVerdict:
+        """What is known so far: as ``state`` has it, and quicker."""
+        verdict = self._segments[0].verdict
+        if verdict == "culprit" and sum(one.named is not None for one in self._segments) > 1:
+            return "several"
+        assert verdict != "undecided", "the first search may take any number of blocks"
+        return verdict
+
+    @property
+    def named(self) -> tuple[NamedStep, ...]:
+        """The commits named so far, in the order in which they were named."""
+        return tuple(
+            self._named_step(segment, segment.named)
+            for segment in self._segments
+            if segment.named is not None
+        )
+
+    def state(self) -> BisectionState:
+        """Return how the bisection stands."""
+        first = self._segments[0]
+        search = first.search
+        even = (1.0 / self.count,) * self.count
+        return BisectionState(
+            verdict=self.verdict,
+            gap=first.judge_gap(),
+            log_e_values=(0.0,) * self.count if search is None else tuple(search.ln_e_values()),
+            excluded_at=(None,) * self.count if search is None else tuple(search.excluded_at()),
+            chances=even if search is None else tuple(search.weights()),
+            named=self.named,
+            segments=tuple(segment.state() for segment in self._segments),
+            blocks=self._blocks,
+            margin=None if search is None else search.margin(),
+        )
+
+    def _go_on(self) -> None:
+        """Follow up a search that ended, until one wants blocks or nothing is left to ask."""
+        segment = self._segments[-1]
+        while not segment.is_open:
+            self._follow_up(segment)
+            if not self._waiting:
+                return
+            segment = self._segment(self._waiting.popleft())
+            self._segments.append(segment)
+
+    def _follow_up(self, segment: Segment) -> None:
+        """Remember what is left to look at."""
+        parts: tuple[Pair, ...] = ()
+        if segment.named is not None:
+            before, after = segment.named
+            parts = ((segment.first, before), (after, segment.last))
+        elif segment.verdict == "several" and segment.split is not None:
+            parts = ((segment.first, segment.split), (segment.split, segment.last))
+        whole = (segment.first, segment.last)
+        self._waiting.extend(part for part in parts if part[0] < part[1] and part != whole)
+
+    def _named_step(self, segment: Segment, pair: Pair) -> NamedStep:
+        blocks, level = segment.own_blocks(pair), segment.level_of(pair)
+        known = self._steps.get(pair)
+        if known is not None and known.blocks == len(blocks):
+            return known
+        judged = judge_alone(blocks, 0.0, level)
+        halved = judge_alone(blocks, 0.0, 0.5 * level)
+        gap = judge_alone(self._segments[0].gap, 0.0, 0.5 * self._alpha)
+        share, share_ci = share_of_gap(
+            judged.typical, (halved.low, halved.high), gap.typical, (gap.low, gap.high)
+        )
+        assert segment.search is not None, "a commit is named by a search"
+        self._steps[pair] = NamedStep(
+            first=pair[0] + 1,
+            last=pair[1],
+            rank=segment.ranks[pair],
+            e_value=segment.own_e_value(pair),
+            margin=segment.search.margin(),
+            blocks=judged.blocks,
+            ratio=judged.ratio,
+            ratio_ci=judged.ratio_ci,
+            level=level,
+            share_of_gap=share,
+            share_ci=share_ci,
+        )
+        return self._steps[pair]
+
+    def _segment(self, ends: Pair) -> Segment:
+        first, last = ends
+        is_whole = ends == (0, self.count)
+        return Segment(
+            first,
+            last,
+            alpha=self._alpha,
+            margin=self._min_margin if is_whole else self._margin_of_remainders(),
+            prior=self._prior[first:last],
+            withdrawn=self._withdrawn,
+            resolution=self._resolution,
+            engine=self._engine,
+            limit=None if is_whole else self._most_blocks(),
+        )
+
+    def _margin_of_remainders(self) -> float:
+        search = self._segments[0].search
+        assert search is not None, "nothing is left of a gap before it is confirmed"
+        return max(self._min_margin, search.margin())
+
+    def _most_blocks(self) -> int:
+        if self._remainder_blocks is not None:
+            return self._remainder_blocks
+        return max(REMAINDER_BLOCKS, self._segments[0].blocks)
+
+
+def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:
+    chances = tuple(float(chance) for chance in prior)
+    if len(chances) != count or not all(math.isfinite(one) and one >= 0 for one in chances):
+        raise UnusableInput(
+            f"{len(chances)} chances for {count} commits, each of which is a number from 0 up",
+            hint="give one for each commit after the good one",
+        )
+    return chances

@@ -1,0 +1,377 @@
+"""One search of a bisection: confirm the gap between two commits, then look for the culprit.
+
+The bets are in Rust (crates/verdict/src/bisection); the confirmation, and the interval of a named
+step, are those of every comparison (``stats/verdict.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise._native import BisectionSearch
+from equipoise.model.interval import Interval
+from equipoise.stats.arrays import FloatArray, as_costs
+from equipoise.stats.resolution import PastValues, Resolution
+from equipoise.stats.sequence import PairedBlocks, block_differences
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    earliest_block,
+    equivalence_level,
+    judge_alone,
+)
+
+Pair = tuple[int, int]
+"""Two commits by index, the earlier one first."""
+
+SegmentVerdict = Literal[
+    "confirming", "no difference", "searching", "culprit", "several", "undecided"
+]
+"""``several``: no single commit explains the gap. ``undecided``: the segment took all the blocks
+that it may, or one of its ends does not run."""
+
+CHEAP_BUILD = 2.0
+"""Trials; a build that costs less hardly counts when a pair is chosen."""
+COST_OF_CHEAP_BUILD = 0.2
+COST_OF_BUILD = 0.5
+"""What a build counts for in the choice of a pair, in trials: simulated (bisect.md §3)."""
+
+
+class OwnPairs:
+    """Counter of the commits whose own pair was run: the k of bisect.md §4.
+
+    Bisections that make one claim together share it: those of a suite, and that of the branch of a
+    named merge.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class NamedStep(Struct, frozen=True):
+    """A commit, or a group of which only the last commit runs, that made a difference by itself."""
+
+    first: int
+    last: int
+    """Equal, or a group: commits that do not build or run, and the next one that does. The step is
+    that from commit ``first - 1`` to commit ``last``."""
+    rank: int
+    """k: the own pairs that were run before its own, plus 1."""
+    e_value: float
+    """Evidence against "it is at most ``margin`` slower than the commit before"; at least
+    k(k + 1)/alpha."""
+    margin: float
+    """Log units, in the direction of the gap."""
+    blocks: int
+    """Blocks of its own pair."""
+    ratio: float | None
+    """Its cost over that of the commit before; ``None`` where it is not finite."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``: alpha/(k(k + 1)), because the step was selected."""
+    share_of_gap: float | None
+    """Fraction of the whole gap explained, in logarithms; ``None`` where unknown."""
+    share_ci: Interval
+    """At 1 - alpha: half of alpha for the gap, half for the selected step."""
+
+
+class SegmentState(Struct, frozen=True):
+    """How one search stands."""
+
+    first: int
+    """The commit before the first one that may be the culprit."""
+    last: int
+    verdict: SegmentVerdict
+    gap: ComparisonVerdict
+    """Last over first, from all blocks of the two."""
+    blocks: int
+    blocks_to_go: int | None
+    """Blocks that the search will probably still take, by a rule of thumb (bisect.md §6); ``None``
+    before it began and after it ended."""
+
+
+class Segment:
+    """The search between two commits; a function of its blocks.
+
+    Parameters
+    ----------
+    first, last
+        Indices of commits in the whole bisection.
+    alpha
+        Error rate of the set and of the names.
+    margin
+        Log units; a gap within ± this is no difference. 0 for none.
+    prior
+        Chances of the commits after ``first``; empty for even ones.
+    withdrawn
+        Commits of the whole bisection that do not run.
+    resolution, engine
+        As for ``PairedBlocks``.
+    limit
+        Blocks that the segment may take; ``None`` for any number.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        last: int,
+        *,
+        alpha: float,
+        margin: float,
+        prior: Sequence[float],
+        withdrawn: Collection[int],
+        resolution: Resolution,
+        engine: int,
+        limit: int | None,
+    ) -> None:
+        self.first, self.last = first, last
+        self.blocks = 0
+        gone = first in withdrawn or last in withdrawn
+        self.verdict: SegmentVerdict = "undecided" if gone else "confirming"
+        self.search: BisectionSearch | None = None
+        """The bets, after the gap was confirmed."""
+        self.split: int | None = None
+        """The commit at which to split a segment without a single culprit."""
+        self.named: Pair | None = None
+        """Own pair of the commit that is named."""
+        self.ranks: dict[Pair, int] = {}
+        """k of each own pair that was run."""
+        self._alpha, self._margin, self._limit = alpha, margin, limit
+        self._prior, self._withdrawn = prior, set(withdrawn)
+        self._engine = engine
+        self.resolution, self._past = resolution, PastValues(resolution)
+        self.gap = self._no_blocks()
+        self._confirming: list[tuple[float, float]] = []
+        self._own: dict[Pair, PairedBlocks] = {}
+        # So many that half of alpha has an interval, which the share of the gap needs.
+        self._least_gap_blocks = earliest_block(0.5 * alpha)
+        self._step_blocks = (0, 0)
+        self._may_go_on = True
+        self._judged: ComparisonVerdict | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the segment wants more blocks: also those that measure the step of a name."""
+        if self.named is not None:
+            return not self._is_step_known(self.named)
+        return self.verdict in ("confirming", "searching")
+
+    def set_resolution(self, resolution: Resolution) -> None:
+        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        if self._past.is_empty:
+            self.resolution, self._past = resolution, PastValues(resolution)
+            self.gap.set_resolution(resolution)
+
+    def next_pair(self, built: Collection[int], build_trials: float) -> Pair:
+        """Return the pair that runs next; the segment must be open."""
+        if self.search is None:
+            return self.first, self.last
+        if self.named is not None:
+            return self.named
+        build = COST_OF_CHEAP_BUILD if build_trials < CHEAP_BUILD else COST_OF_BUILD
+        here = [one - self.first for one in built if self.first <= one <= self.last]
+        before, after = self.search.choose(here, build)
+        return self.first + before, self.first + after
+
+    def add(
+        self, pair: Pair, costs: tuple[float, float], order: int, number: int, tried: OwnPairs
+    ) -> None:
+        """Add a block; ``number`` counts those of the whole bisection, from 1."""
+        self.blocks += 1
+        checked = as_costs(list(costs), "a commit")
+        if self.search is None:
+            self._confirm(checked, order)
+        elif self.named is not None:
+            self._learn(checked)
+            self._own[self.named].append(float(checked[0]), float(checked[1]), order)
+        else:
+            self._search(self.search, pair, checked, order, number, tried)
+        if self._wants_a_verdict and self._limit is not None and self.blocks >= self._limit:
+            self.verdict = "undecided"
+
+    def withdraw(self, commit: int) -> None:
+        """Take out a commit that does not run; without one of its ends nothing can be decided."""
+        self._withdrawn.add(commit)
+        if not self._wants_a_verdict:
+            self._may_go_on = self._may_go_on and commit not in (self.named or ())
+        elif commit in (self.first, self.last):
+            self.verdict = "undecided"
+        elif self.search is not None and self.first < commit < self.last:
+            self.search.withdraw(commit - self.first)
+            for own in [pair for pair in self._own if commit in pair]:
+                del self._own[own], self.ranks[own]
+            self._conclude(self.search)
+
+    def judge_gap(self) -> ComparisonVerdict:
+        """Return the verdict on the last commit against the first."""
+        if self._judged is None or self._judged.blocks != len(self.gap):
+            self._judged = judge_alone(self.gap, self._margin, self._alpha)
+        return self._judged
+
+    def state(self) -> SegmentState:
+        """Return how the search stands."""
+        return SegmentState(
+            first=self.first,
+            last=self.last,
+            verdict=self.verdict,
+            gap=self.judge_gap(),
+            blocks=self.blocks,
+            blocks_to_go=self._blocks_to_go(),
+        )
+
+    def own_blocks(self, pair: Pair) -> PairedBlocks:
+        """Return the blocks of an own pair, from the first one that counted as such."""
+        return self._own[pair]
+
+    def level_of(self, pair: Pair) -> float:
+        """Return alpha/(k(k + 1)) of an own pair that was run."""
+        rank = self.ranks[pair]
+        return self._alpha / (rank * (rank + 1))
+
+    def own_e_value(self, pair: Pair) -> float:
+        """Return F of an own pair, which counts no more blocks once its commit is named."""
+        assert self.search is not None, "there is no own pair before the search"
+        logarithm = self.search.own_ln_e_value(pair[1] - self.first)
+        return math.exp(min(logarithm, math.log(sys.float_info.max)))
+
+    @property
+    def _wants_a_verdict(self) -> bool:
+        return self.verdict in ("confirming", "searching")
+
+    def _is_step_known(self, pair: Pair) -> bool:
+        """Return whether the interval of a named step is as good as it shall be.
+
+        It has both ends after a number of blocks that only depends on its level. It should also
+        leave out "no difference", unless that takes twice the blocks of the name.
+        """
+        blocks = self._own[pair]
+        least, most = self._step_blocks
+        if not self._may_go_on or len(blocks) >= most:
+            return True
+        excluded = blocks.engine.blocks_to_exclude(0.0, self.level_of(pair))
+        return len(blocks) >= least and excluded is not None
+
+    def _no_blocks(self) -> PairedBlocks:
+        resolution = self.resolution
+        return PairedBlocks(
+            quantum=resolution.quantum,
+            more_is_better=resolution.more_is_better,
+            engine=self._engine,
+        )
+
+    def _blocks_to_go(self) -> int | None:
+        if self.search is None or not self._wants_a_verdict:
+            return None
+        # A block's difference has twice the variance of a trial.
+        ratio = self.search.scale() / self.search.step()
+        factor = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * ratio * ratio
+        return max(1, math.ceil(0.5 * (40 + factor)) - self.blocks)
+
+    def _confirm(self, costs: FloatArray, order: int) -> None:
+        difference = self._learn(costs)[0]
+        self.gap.append(float(costs[0]), float(costs[1]), order)
+        self._confirming.append((difference, float(order)))
+        if not self._may_be_decided():
+            return
+        judged = self.judge_gap()
+        if judged.verdict == "equivalent":
+            self.verdict = "no difference"
+        elif judged.verdict != "undecided":
+            self.verdict = "searching"
+            self.search = self._begin(1.0 if judged.low > 0 else -1.0)
+            self._conclude(self.search)
+
+    def _may_be_decided(self) -> bool:
+        """Return whether the gap can have a verdict: quick, and true whenever it has one."""
+        excluded = self.gap.engine.blocks_to_exclude
+        if len(self.gap) < self._least_gap_blocks:
+            return False
+        if excluded(0.0, self._alpha) is not None:
+            return True
+        level, margin = equivalence_level(self.gap, self._alpha), self._margin
+        return (
+            margin > 0
+            and len(self.gap) >= self.gap.rules.equivalence_blocks
+            and excluded(-margin, level) is not None
+            and excluded(margin, level) is not None
+        )
+
+    def _begin(self, direction: float) -> BisectionSearch:
+        search = BisectionSearch(
+            self.last - self.first, self._alpha, direction, self._confirming, list(self._prior)
+        )
+        for commit in sorted(self._withdrawn):
+            if self.first < commit < self.last:
+                search.withdraw(commit - self.first)
+        return search
+
+    def _search(
+        self,
+        search: BisectionSearch,
+        pair: Pair,
+        costs: FloatArray,
+        order: int,
+        number: int,
+        tried: OwnPairs,
+    ) -> None:
+        difference, tolerance = self._learn(costs)
+        here = (pair[0] - self.first, pair[1] - self.first)
+        rank = tried.count + 1
+        if search.add(here, difference, float(order), tolerance, number, rank):
+            tried.count = self.ranks[pair] = rank
+            self._own[pair] = self._no_blocks()
+        if pair in self._own:
+            self._own[pair].append(float(costs[0]), float(costs[1]), order)
+        if pair == (self.first, self.last):
+            self.gap.append(float(costs[0]), float(costs[1]), order)
+        self._conclude(search)
+
+    def _learn(self, costs: FloatArray) -> tuple[float, float]:
+        """Return a block's difference, and the tolerance that the blocks before it give it."""
+        past = self._past
+        tolerance = 0.0 if past.is_exact or past.is_empty else past.tolerance()
+        quantum = 0.0 if past.are_inverse else past.quantum
+        difference = float(block_differences(costs[:1], costs[1:], quantum)[0])
+        if not past.is_exact:
+            past.add([float(costs[0])], [float(costs[1])])
+        return difference, tolerance
+
+    def _conclude(self, search: BisectionSearch) -> None:
+        outcome, group, split = search.outcome()
+        if outcome == "open":
+            return
+        self.verdict = outcome
+        if group is not None:
+            self.named = (self.first + group[0], self.first + group[1])
+            least = earliest_block(0.5 * self.level_of(self.named))
+            self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
+        self.split = None if split is None else self.first + split
+
+
+def share_of_gap(
+    step: float | None, step_ends: tuple[float, float], gap: float | None, ends: tuple[float, float]
+) -> tuple[float | None, Interval]:
+    """Return the fraction of a gap that a step explains, and its interval; all in log units.
+
+    The interval has every quotient of a step and a gap of the same sign as ``gap`` that lie within
+    their ends; ``None`` where there is no bound.
+    """
+    if gap is None or gap == 0 or step is None or not math.isfinite(step / gap):
+        return None, (None, None)
+    sign = math.copysign(1.0, gap)
+    low, high = sorted(sign * end for end in step_ends)
+    least, most = sorted(sign * end for end in ends)
+    least = max(least, 0.0)
+    lowest = _quotient(low, most if low > 0 else least)
+    highest = _quotient(high, least if high > 0 else most)
+    return step / gap, (lowest, highest)
+
+
+def _quotient(step: float, gap: float) -> float | None:
+    if gap <= 0 or not math.isfinite(step):
+        return None
+    return step / gap
