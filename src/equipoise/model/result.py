@@ -406,6 +406,8 @@ class TypicalValue(Struct, frozen=True):
     trials: int
     scope: str
     summary: str
+    other_metrics: tuple[str, ...] = ()
+    """Metrics that were asked for beside ``metric``; ``conditions`` has their distributions."""
 
 
 class SteadyComparison(Struct, frozen=True):
