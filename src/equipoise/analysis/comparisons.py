@@ -131,7 +131,7 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
     """
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    return [pairing_of(plan, metric, costs, one, resolution) for one in plan.contrasts]
+    return [pairing_of(plan, metric, costs, contrast, resolution) for contrast in plan.contrasts]
 
 
 def pairing_of(
@@ -154,8 +154,8 @@ def pairing_of(
 def is_more_better(blocks: Blocks, metric: str) -> bool:
     """Return whether the workload says of the metric that more of it is better."""
     trials = itertools.chain.from_iterable(blocks.values())
-    samples = (one for trial in trials for one in reversed(trial.samples))
-    return next((one.better == "higher" for one in samples if one.metric == metric), False)
+    samples = (sample for trial in trials for sample in reversed(trial.samples))
+    return next((sample.better == "higher" for sample in samples if sample.metric == metric), False)
 
 
 def judge_pairings(
@@ -338,7 +338,10 @@ def _adjustment(
 
 def scope_of(plan: Plan) -> str:
     """Return the scope of a plan's verdicts, by what its trials replicate."""
-    if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
+    if any(
+        condition.server is not None and condition.server.trial == "interval"
+        for condition in plan.conditions
+    ):
         return SCOPE_OF_INTERVALS
     if not plan.layouts:
         return SCOPE

@@ -52,7 +52,7 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     There is none if the trials of the document do not lead to its result.
     """
     metric = document.comparisons[0].metric if document.comparisons else None
-    primary = [one for one in document.comparisons if one.metric == metric]
+    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     record = _record(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
     return (
@@ -84,18 +84,20 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         return None
     metric = primary[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
-    told = document.resolutions.get(metric)
+    resolution = document.resolutions.get(metric)
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], metric, better, told)
+        trial = _trial(row, places[row.condition], metric, better, resolution)
         if trial is None:
             return None
         blocks[row.block].append(trial)
     plan = Plan(
         study=document.run.study,
-        conditions=tuple(Condition(one.name, one.command, one.levels) for one in results),
+        conditions=tuple(
+            Condition(result.name, result.command, result.levels) for result in results
+        ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
         judgement=Judgement(

@@ -16,8 +16,7 @@ from msgspec.structs import asdict, replace
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, exit_status, measuring
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed

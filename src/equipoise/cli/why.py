@@ -15,8 +15,7 @@ from equipoise.cli.explaining import (
     observe_gap,
     try_interventions,
 )
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import (
     CampaignResult,
     load_result,
@@ -31,7 +30,7 @@ from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph, Part
-from equipoise.studies.data_rows import require_data
+from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import latest_experiment
 from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs

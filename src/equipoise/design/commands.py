@@ -185,8 +185,10 @@ def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
 
 def _chosen_pair(pair: str, conditions: int) -> Contrast:
     positions = pair.split(":")
-    if len(positions) == 2 and all(one.isascii() and one.isdigit() for one in positions):
-        baseline, candidate = (int(one) - 1 for one in positions)
+    if len(positions) == 2 and all(
+        position.isascii() and position.isdigit() for position in positions
+    ):
+        baseline, candidate = (int(position) - 1 for position in positions)
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
@@ -405,7 +407,7 @@ def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
             ]
         )
     hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
-    return [_with_setup_repeated(one) for one in hooks] if repeated_setup(options) else hooks
+    return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
 
 def repeated_setup(options: CompareOptions) -> str | None:

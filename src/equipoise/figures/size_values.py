@@ -18,7 +18,7 @@ Measurement = tuple[float, ConditionResult, MetricSummary]
 
 def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
     """Return the factors with at least two positive numbers among their measured levels."""
-    factors = dict.fromkeys(name for one in document.conditions for name in one.levels)
+    factors = dict.fromkeys(name for condition in document.conditions for name in condition.levels)
     return tuple(
         name
         for name in factors

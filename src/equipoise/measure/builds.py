@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -129,18 +129,11 @@ def host_linker() -> Linker:
     return "mold" if shutil.which("mold") else "objects"
 
 
-def make_layouts(
-    compilation: Compilation,
-    folder: Path,
-    seeds: range,
-    linker: Linker,
-    on_made: Callable[[int], None] = lambda _: None,
-) -> Layouts:
+def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: Linker) -> Layouts:
     """Compile into ``folder/objects`` and link ``folder/layout-SEED`` for each seed.
 
-    ``on_made`` is called after each link with the number of layouts so far. Raise `UnusableInput`
-    if the compiler is missing or fails (with its last lines), `EquipoiseError` if the folder cannot
-    be made.
+    Raise `UnusableInput` if the compiler is missing or fails (with its last lines),
+    `EquipoiseError` if the folder cannot be made.
     """
     object_folder = folder / "objects"
     try:
@@ -163,7 +156,6 @@ def make_layouts(
             program = folder / f"layout-{seed}"
             _run_compiler(compilation.link_line(objects, str(program), linker, seed), temporary)
             programs.append(program)
-            on_made(len(programs))
     different = len({program.read_bytes() for program in programs})
     return Layouts(tuple(programs), linker, different)
 

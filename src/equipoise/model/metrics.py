@@ -88,7 +88,9 @@ def as_values(comparison: Comparison) -> Comparison:
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
         mean_ratio=inverse(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
-        answers=tuple(replace(one, ratio=inverse(one.ratio)) for one in comparison.answers),
+        answers=tuple(
+            replace(answer, ratio=inverse(answer.ratio)) for answer in comparison.answers
+        ),
         in_these_layouts=None
         if these is None
         else replace(these, ratio=inverse(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)),

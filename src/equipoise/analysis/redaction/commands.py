@@ -260,7 +260,7 @@ def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
 def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Yield the changes that do not lie within another one, which replaces them as well."""
     covered = 0
-    for start, end, text in sorted(changes, key=lambda one: (one[0], -one[1])):
+    for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
             yield start, end, text
             covered = end

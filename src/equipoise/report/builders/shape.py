@@ -12,8 +12,8 @@ from equipoise.figures.theme import color_of
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time
-from equipoise.model.names import names_of
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.quantities import names_of
 from equipoise.model.result import (
     Comparison,
     Component,

@@ -53,10 +53,12 @@ def page(documents: Sequence[Document]) -> str:
     library = vega_library()
     script = _script()
     figures = {
-        "renderer": "svg" if sum(one.rows for one in charts) <= _ROWS_FOR_VECTORS else "canvas",
+        "renderer": "svg" if sum(chart.rows for chart in charts) <= _ROWS_FOR_VECTORS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
-        "charts": [{"anchor": one.anchor, "specification": one.specification} for one in charts],
-        "tables": {name: table for one in charts for name, table in one.tables.items()},
+        "charts": [
+            {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
+        ],
+        "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),

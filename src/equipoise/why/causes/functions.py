@@ -152,9 +152,9 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
     if slow is None or fast is None:
         return
     settings = {
-        one.name: {"baseline": one.baseline, "candidate": one.candidate}
-        for one in remaining.difference.settings
-        if one.name.removeprefix("server ") in _BLAS_SETTINGS
+        setting.name: {"baseline": setting.baseline, "candidate": setting.candidate}
+        for setting in remaining.difference.settings
+        if setting.name.removeprefix("server ") in _BLAS_SETTINGS
     }
     names: dict[str, str | None] = {"function": slow.name, "instead_of": fast.name}
     if slow == fast:
@@ -180,5 +180,5 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
 
 def _main(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that has most of its library's time in one condition."""
-    heaviest = max(seconds, key=lambda one: seconds[one])
+    heaviest = max(seconds, key=lambda function: seconds[function])
     return heaviest if seconds[heaviest] > _MAIN * sum(seconds.values()) > 0 else None

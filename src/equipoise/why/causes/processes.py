@@ -108,7 +108,7 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
         return
     executing = ("execve", "execveat") if is_more(programs) else FORKS
     syscall = most_more(difference, executing)
-    loading = [one for one in remaining.functions if _LOADER.fullmatch(one.module)]
+    loading = [function for function in remaining.functions if _LOADER.fullmatch(function.module)]
     yield remaining.extra(
         entries=_STARTING, functions=loading, waits=(*WAITS_FOR_CHILDREN, *FORKS)
     ).cause(

@@ -83,7 +83,7 @@ class Experiment:
         if phase == "measured" and attempts:
             weights = _weights(attempts)
             attempts = [attempts[draw_intervention(self._plan.seed, block, weights)]]
-        needed = {BASELINE, CANDIDATE}.union(*(one.conditions for one in attempts))
+        needed = {BASELINE, CANDIDATE}.union(*(attempt.conditions for attempt in attempts))
         return tuple(sorted(needed))
 
     def tolerates(self, trial: Trial) -> bool:
@@ -111,9 +111,10 @@ class Experiment:
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
-    level = judgement.alpha / max(1, sum(one.is_reachable for one in explains.attempts))
+    level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in explains.attempts))
     return tuple(
-        Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
+        Attempt(attempt, level, judgement.primary_metric, judgement.engine)
+        for attempt in explains.attempts
     )
 
 
@@ -174,10 +175,11 @@ class Attempt:
 
 def _weights(attempts: list[Attempt]) -> list[float]:
     """Return how often each attempt is drawn; the weights add up to 1."""
-    total = sum(one.planned.weight for one in attempts)
+    total = sum(attempt.planned.weight for attempt in attempts)
     by_seconds = 1.0 - FOR_THE_FIRST - SPREAD_EVENLY
     weights = [
-        SPREAD_EVENLY / len(attempts) + by_seconds * one.planned.weight / total for one in attempts
+        SPREAD_EVENLY / len(attempts) + by_seconds * attempt.planned.weight / total
+        for attempt in attempts
     ]
     weights[0] += FOR_THE_FIRST
     return weights

@@ -189,8 +189,10 @@ def effective_plan(
             if name is None:
                 raise
             candidates = [
-                replace(one, impossible_because=error.what) if one.name == name else one
-                for one in candidates
+                replace(candidate, impossible_because=error.what)
+                if candidate.name == name
+                else candidate
+                for candidate in candidates
             ]
         else:
             checked = _with_reach(plan, candidates, gap, observe or observe_once(gap))
@@ -210,14 +212,14 @@ def _with_reach(
     assert plan.explains is not None
     attempts = {one.intervention: one for one in plan.explains.attempts}
     checked: list[Intervention] = []
-    for one in interventions:
-        attempt = attempts.get(one.name)
-        if attempt is not None and one.expected is None:
-            expected = expected_changes(plan, attempt, one.changes, gap.known, observe)
+    for intervention in interventions:
+        attempt = attempts.get(intervention.name)
+        if attempt is not None and intervention.expected is None:
+            expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
             is_reachable = reaches_any(plan, attempt, expected)
-            checked.append(replace(one, expected=expected, is_reachable=is_reachable))
+            checked.append(replace(intervention, expected=expected, is_reachable=is_reachable))
         else:
-            checked.append(one)
+            checked.append(intervention)
     return checked
 
 
@@ -226,7 +228,7 @@ def _intervention_of(plan: Plan, condition: str) -> str | None:
     assert plan.explains is not None
     place = [each.name for each in plan.conditions].index(condition)
     attempts = attempts_of(plan.explains, plan.judgement)
-    names = (one.planned.intervention for one in attempts if place in one.conditions)
+    names = (attempt.planned.intervention for attempt in attempts if place in attempt.conditions)
     return next(names, None)
 
 

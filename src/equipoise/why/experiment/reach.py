@@ -189,13 +189,9 @@ def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check 
         case "CPUs", _:
             return Check("system_calls", lambda run: _count(run, _CHOOSES_CPUS), _chosen_cpus)
         case "the file", _ if isinstance(file, str) and is_named(file):
-            return _falling(
-                "system_calls", lambda run: _writes(run, file), f"{file} was written to"
-            )
+            return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
         case "what the cause names", name if name in _CALLS and isinstance(syscall, str):
-            return _falling(
-                "system_calls", lambda run: _count(run, syscall), f"{syscall}(2) was called"
-            )
+            return _fewer_calls(lambda run: _count(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
             return _allocator(known)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
@@ -203,11 +199,13 @@ def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check 
     return None
 
 
-def _falling(source: str, value: Callable[[Any], float], event: str) -> Check:
+def _fewer_calls(value: Callable[[Any], float], event: str) -> Check:
+    """Return the check that a count of system calls falls."""
+
     def unchanged(before: float, faster: float, after: float) -> str | None:
         return None if _has_fallen(before, faster, after) else _often(event, before, after)
 
-    return Check(source, value, unchanged)
+    return Check("system_calls", value, unchanged)
 
 
 def _lasting(is_one: Callable[[Function], bool], event: str) -> Check:
@@ -290,7 +288,7 @@ def _times(count: float) -> str:
 
 
 def _count(run: SystemCalls, name: str) -> float:
-    return float(sum(one.count for one in run.calls if one.name == name))
+    return float(sum(call.count for call in run.calls if call.name == name))
 
 
 def _writes(run: SystemCalls, file: str) -> float:
