@@ -20,8 +20,8 @@ from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import BisectPlan, Plan, Stopping
+from equipoise.model.quantities import joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
-from equipoise.model.result import Verdict
 from equipoise.stats.bisection import Bisection
 from equipoise.stats.verdict import earliest_block
 
@@ -149,6 +149,11 @@ class BisectionJudge:
         self._last = len(plan.conditions) - 1
         self._trial_s: list[float] = []
 
+    @property
+    def search(self) -> Bisection:
+        """The search after the blocks so far."""
+        return self._search.bisection
+
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block."""
         self._search.add(block)
@@ -156,32 +161,26 @@ class BisectionJudge:
 
     def withdraw(self, commit: int) -> None:
         """Leave a commit out of all later blocks."""
-        self._search.bisection.withdraw(commit)
+        self.search.withdraw(commit)
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return the gap, and how many commits are left."""
-        state = self._search.bisection.state()
+        """Return the gap until it is confirmed, then how many commits are left."""
+        state = self.search.state()
         names = [condition.name for condition in self._plan.conditions]
         gap = state.gap
         left = sum(not excluded for excluded in state.excluded)
-        verdict: Verdict = gap.verdict if state.verdict == "no difference" else "undecided"
-        found = "".join(f"; {names[one.last]} is named" for one in state.named)
+        search = f"{left} of {self._last} commits are left"
+        if state.named:
+            search = f"{joined([names[one.last] for one in state.named])} made a difference"
         return (
             ComparisonStatus(
-                f"{names[-1]} against {names[GOOD]}",
-                verdict,
+                names[-1],
+                gap.verdict if state.verdict == "no difference" else "undecided",
                 gap.ratio,
                 gap.ratio_ci,
                 baseline=names[GOOD],
-                blocks=gap.blocks,
-            ),
-            ComparisonStatus(
-                "commits",
-                verdict,
-                None,
-                (None, None),
                 blocks=state.blocks,
-                closes=f"{left} of {self._last} left{found}",
+                search="" if state.verdict in ("confirming", "no difference") else search,
             ),
         )
 
@@ -214,7 +213,7 @@ class BisectionJudge:
         trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0
         build_s = self._builds.seconds()
         trials = build_s / trial_s if trial_s > 0.0 else 0.0
-        return self._search.bisection.next_pair(self._builds.built(), trials)
+        return self.search.next_pair(self._builds.built(), trials)
 
 
 class BisectionSegment(SegmentInProgress, kw_only=True):

@@ -266,7 +266,7 @@ def _conditions(request: BisectRequest, builds: CommitBuilds) -> tuple[Condition
         names = [commit.hash + ("+" if commit.uncommitted else "") for commit in request.commits]
     last = len(names) - 1
     environment = own_environment()
-    ends = {0: ("good", request.good), last: ("bad", request.bad)}
+    ends = {0: ("good revision", request.good), last: ("bad revision", request.bad)}
     conditions: list[Condition] = []
     for index, (name, tree) in enumerate(zip(names, builds.trees, strict=True)):
         role, revision = ends.get(index, ("commit", _revision_of(request.commits[index])))
