@@ -288,5 +288,5 @@ def _warning_of(
     return CampaignWarning(
         code,
         _WITHDRAWN.format(name, block) + reason,
-        f"nothing, if it cannot be mended there; else try it by hand: git checkout {name}",
+        f"to see why, run it by hand after: git checkout {name}",
     )

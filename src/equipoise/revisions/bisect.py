@@ -147,7 +147,7 @@ class CommitBuilds:
             which = "bad" if commit else "good"
             raise ConditionFailed(
                 f"the {which} revision: {reason}",
-                hint=f"name another one as --{which}, or mend --build: it runs in a fresh clone",
+                hint=f"name another one as --{which}, or correct --build: it runs in a fresh clone",
             )
 
     def _read_seconds(self) -> dict[int, float]:
