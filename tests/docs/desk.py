@@ -87,6 +87,10 @@ def prepare(desk: Path) -> None:
         for number in range(1, 13):
             made.write(f"{name}.layouts/layout-{number}", QUICK, executable=True)
     made.commit()
+    made.git("tag", "v1.4")
+    for number in range(3):
+        made.write("source/notes", f"{number}\n")
+        made.commit()
     _tables(desk)
     _commands(desk)
     _campaigns(desk)

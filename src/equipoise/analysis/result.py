@@ -117,7 +117,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         imported=imported,
         gate=gate,
         more_is_better=tuple(
-            dict.fromkeys(one.metric for one in samples if one.better == "higher")
+            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
         ),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
@@ -182,7 +182,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     imported = record.plan.imported
     return _TrialsByCondition(
         analysed,
-        Counter(one.condition for one in record.trials if one.failure is not None),
+        Counter(trial.condition for trial in record.trials if trial.failure is not None),
         {draw.block: draw for draw in record.draws if draw.phase == "measured"},
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )

@@ -523,5 +523,11 @@ class BisectPlan(Struct, frozen=True):
     prior: tuple[float, ...] = ()
     """Weight of each commit after the good one before the first block; empty for equal weights.
     Weights only choose which commits run, and never make a commit a culprit."""
+    repository: str = ""
+    """Root of the working tree in which the commits are."""
+    folder: str = ""
+    """Folder below ``repository`` in which builds and trials run; empty for the root."""
+    tool: str | None = None
+    """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""

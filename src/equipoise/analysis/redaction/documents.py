@@ -321,7 +321,7 @@ def _replaced(
                 hidden.in_text(key): _replaced(value, hidden, texts) for key, value in part.items()
             }
         case list() | tuple():
-            return type(part)(_replaced(one, hidden, texts) for one in part)
+            return type(part)(_replaced(item, hidden, texts) for item in part)
     if not isinstance(part, Struct):
         return part
     fields = asdict(part)
