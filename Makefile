@@ -89,6 +89,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@set -e; for part in equal more beside fresh speed; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
+	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done
