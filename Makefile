@@ -81,7 +81,7 @@ wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into di
 # Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
-	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \
+	@set -e; for folder in stranger live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
@@ -111,7 +111,7 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
 	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/commands.md
-	$(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+	$(PYTHON_IN_VENV) -m mkdocs build --strict
 
 .PHONY: screenshots
 screenshots: $(VENV)/dev $(VENV)/package ## make the pictures of pages in docs/images (minutes the first time)

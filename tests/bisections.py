@@ -87,7 +87,7 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
         gap=BisectGap(GOOD.commit, BAD.commit, 1.032, (1.027, 1.037), 0.05, 3, "slower"),
         left_over=(),
         margin=0.31,
-        course=tuple(BisectBlock(block, *pair) for block, pair in enumerate(PAIRS, start=1)),
+        course=tuple(BisectBlock(block, *pair, 1) for block, pair in enumerate(PAIRS, start=1)),
         metric="wall_s",
         min_effect=1.0,
         alpha=0.05,

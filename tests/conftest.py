@@ -134,9 +134,10 @@ def no_process_is_left_behind() -> Iterator[None]:
 def state_of_the_user_is_left_alone(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
-    """Give the tests a state folder of their own: records of their campaigns go there."""
+    """Give the tests folders of their own: for records of their campaigns, and for builds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("EQUIPOISE_BUILDS", str(tmp_path_factory.mktemp("builds")))
         yield
 
 

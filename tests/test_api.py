@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 import equipoise as eq
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from tests.schema import validated
@@ -141,6 +144,12 @@ def test_a_number_out_of_range_is_named(ledger: Path, wrong: dict[str, Any]) -> 
     with pytest.raises(eq.EquipoiseError, match=next(iter(wrong))):
         eq.compare("true", "true", ledger=ledger, **wrong)
     assert not ledger.exists()
+
+
+@pytest.mark.parametrize("measure", [eq.compare, eq.compare_code, eq.run])
+def test_every_limit_of_a_campaign_is_an_argument(measure: Any) -> None:
+    limits = {field.name for field in fields(CampaignLimits)}
+    assert limits <= inspect.signature(measure).parameters.keys()
 
 
 def test_importing_it_loads_nothing_heavy() -> None:

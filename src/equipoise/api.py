@@ -18,7 +18,7 @@ from equipoise.campaign.plans import compare_plan, study_plan
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
-from equipoise.design.limits import CampaignLimits
+from equipoise.design.limits import limits_of
 from equipoise.figures.save import require_figures
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
@@ -208,19 +208,7 @@ def compare(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    limits = CampaignLimits(
-        blocks=blocks,
-        min_blocks=min_blocks,
-        min_seconds=min_seconds,
-        budget=budget,
-        precision=precision,
-        alpha=alpha,
-        min_effect=min_effect,
-        timeout=timeout,
-        warmup=warmup,
-        seed=seed,
-        patient=patient,
-    )
+    limits = limits_of(locals())
     if setup is not None or any(map(callable, commands)):
         from equipoise.functions.conducting import FunctionsRequest, compare_functions
 
@@ -316,6 +304,7 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
+    limits = limits_of(locals())
     place = Path(ledger or default_ledger())
     chosen = [
         f"{name}={','.join(map(str, levels)) if isinstance(levels, list | tuple) else levels}"
@@ -331,19 +320,6 @@ ranking, timeout, layouts, aslr, seed, ledger, allow_concurrent, show_env, progr
             aslr=aslr,
         ),
         place,
-    )
-    limits = CampaignLimits(
-        blocks=blocks,
-        min_blocks=min_blocks,
-        min_seconds=min_seconds,
-        budget=budget,
-        precision=precision,
-        alpha=alpha,
-        min_effect=min_effect,
-        timeout=timeout,
-        warmup=warmup,
-        seed=seed,
-        patient=patient,
     )
     with _measuring(place, allow_concurrent=allow_concurrent) as store:
         builds = prepared.built(place) if prepared.build_lines else {}
@@ -416,21 +392,9 @@ def compare_code(
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
+    limits = limits_of(locals())
     from equipoise.functions.conducting import FunctionsRequest, compare_pieces
 
-    limits = CampaignLimits(
-        blocks=blocks,
-        min_blocks=min_blocks,
-        min_seconds=min_seconds,
-        budget=budget,
-        precision=precision,
-        alpha=alpha,
-        min_effect=min_effect,
-        timeout=timeout,
-        warmup=warmup,
-        seed=seed,
-        patient=patient,
-    )
     request = FunctionsRequest(limits, names, ranking, ledger, allow_concurrent, progress)
     record = compare_pieces(codes, setup, globals or {}, request)
     return _result_of(record, show_env=show_env)

@@ -16,7 +16,6 @@ from tests.chaos.workplace import CANARY_FILES, Workplace
 NOTE = re.compile(r"(cleared away|left alone|note:|warning:)")
 """Lines on standard error that are no complaint."""
 MOST_LINES = 2
-EXITS = frozenset({0, 1, 2, 3, 70, 74, 130})
 
 
 @dataclass(frozen=True, slots=True)

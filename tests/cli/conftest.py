@@ -104,6 +104,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TMPDIR", str(folder))
     # TMPDIR was read when this process began.
     monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("EQUIPOISE_BUILDS", str(tmp_path / "builds"))
     yield folder
     assert list(folder.iterdir()) == []
 

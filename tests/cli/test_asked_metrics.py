@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
+import pexpect
 import pytest
 
-from tests.cli.conftest import Answer, Equipoise
+from tests.cli.conftest import ENTRY, Answer, Equipoise
 
 LOAD = r"""
 jitter=00$(( $$ % 7 ))
@@ -96,3 +98,91 @@ def test_memory_that_was_asked_for_is_the_table(equipoise: Equipoise) -> None:
     verdict = answer.out.partition("stopped by")[0]
     assert "faster" not in verdict
     assert "slower" not in verdict
+
+
+MANY = r"""
+jitter=00$(( $$ % 7 ))
+{
+  echo "{\"metric\": \"throughput_per_s\", \"value\": $1.$jitter, \"better\": \"higher\"}"
+  for metric in latency_p50_s latency_p90_s latency_p99_s latency_max_s retries; do
+    echo "{\"metric\": \"$metric\", \"value\": $2$jitter}"
+  done
+  echo "{\"metric\": \"hits\", \"value\": $1.$jitter, \"better\": \"higher\"}"
+} >> "$EQUIPOISE_METRICS"
+"""
+ALL = "throughput_per_s,latency_p50_s,latency_p90_s,latency_p99_s,latency_max_s,retries,hits"
+HEADING = "condition  median latency max  median retries  median hits"
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("sh many.sh 1000 0.0100", "sh many.sh 780 0.0130", "-n", "old", "-n", "new"),
+        ("sh many.sh 1000 0.0100", "-n", "old"),
+    ],
+    ids=["two commands", "one command"],
+)
+def test_every_metric_that_was_asked_for_has_a_column(
+    commands: tuple[str, ...], equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "many.sh").write_text(MANY)
+    answer = equipoise("compare", *commands, "--metrics", ALL, *QUICKLY, "--report", "page.md")
+    assert answer.status == 0, answer.err
+    assert equipoise("report", "last", "-o", "page.html").status == 0
+    first, _, further = answer.out.partition("\n\n")
+    heading = " ".join(first.splitlines()[0].split())
+    assert heading.endswith("latency p50 latency p90 latency p99 time")
+    lines = further.splitlines()
+    assert lines[0] == HEADING
+    name, latency, unit, _, hits = lines[1].split()
+    assert (name, latency, unit, hits[:4]) == ("old", "10.0", "ms", "1000")
+    assert "Of hits more is better." in lines[2:4]
+    written = (tmp_path / "page.md").read_text()
+    assert "| condition | median latency max | median retries | median hits |" in written
+    html = (tmp_path / "page.html").read_text()
+    for name in ("latency p50", "latency p90", "latency p99", "latency max", "retries", "hits"):
+        assert re.search(rf"<th[^>]*>(Median )?{name}", html, re.IGNORECASE), name
+
+
+def test_the_live_line_shows_what_the_result_will_show(tmp_path: Path) -> None:
+    (tmp_path / "load.sh").write_text(LOAD + "sleep 0.03\n")
+    terminal = pexpect.spawn(
+        ENTRY[0],
+        [
+            *(*ENTRY[1:], "compare", "sh load.sh 1000 0.01 0.2", "sh load.sh 780 0.01 0.2"),
+            *("-n", "old", "-n", "new", "--metrics", "throughput_per_s", "--warmup", "0"),
+            *("--min-blocks", "14", "--blocks", "14", "--allow-concurrent"),
+        ],
+        cwd=str(tmp_path),
+        env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
+        dimensions=(40, 120),
+        timeout=60,
+        encoding="utf-8",
+    )
+    terminal.expect(r"new: -[\d.]+ % to -[\d.]+ %")
+    terminal.expect(r"new serves 22\.0 % less than old")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
+
+
+GROWS = r"""
+echo >> log
+echo "{\"metric\": \"pages\", \"value\": $(( 100 + $(wc -l < log) ))}" >> "$EQUIPOISE_METRICS"
+"""
+
+
+def test_a_drift_is_that_of_the_metric_that_was_asked_for(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "grows.sh").write_text(GROWS)
+    answer = equipoise(
+        *("compare", "sh grows.sh", "sh grows.sh", "-n", "one", "-n", "other"),
+        *("--metrics", "pages", "--blocks", "30", "--min-blocks", "30", "--warmup", "0"),
+        *("--min-seconds", "0", "--seed", "1"),
+    )
+    assert answer.status == 0, answer.err
+    drifts = [line for line in answer.out.splitlines() if "drift: " in line]
+    assert len(drifts) == 1, answer.out
+    assert "drift: pages of one and other rose by " in drifts[0]
+    assert "from the first to the last third of the campaign" in drifts[0]

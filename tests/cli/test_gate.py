@@ -174,6 +174,21 @@ def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     assert str(repeated["run"]["seed"]) in words
 
 
+def test_builds_are_kept_for_the_next_gate(
+    gate: Gate, made: MadeRepository, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    line = 'make -s; echo built >> "$LOG"'
+    words = ("--build", line, "--blocks", "1", "--warmup", "0", "--", "./bench")
+    for candidate, builds in (("slow", 2), ("slow", 2), ("fast", 2)):
+        answer = gate(made, "--baseline", "fast", "--candidate", candidate, *words, LOG=str(log))
+        assert answer.status == 0, answer
+        assert log.read_text().count("built") == builds
+    made.write("source", f"#!/bin/sh\n{FAST} # changed\n")
+    gate(made, "--baseline", "fast", *words, LOG=str(log))
+    assert log.read_text().count("built") == 3
+
+
 def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository) -> None:
     name = "</td>|`<script>"
     benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
@@ -336,12 +351,13 @@ def begun_gate(made: MadeRepository, build: str, benchmark: str) -> subprocess.P
     return started
 
 
-def builds_in(scratch: Path) -> list[psutil.Process]:
-    """What still runs of the builds in this folder."""
+def running_builds(made: MadeRepository) -> list[psutil.Process]:
+    """What still runs of the builds of the gates of a test."""
+    kept = made.path.parent / "builds"
     found = []
     for process in psutil.process_iter():
         try:
-            inside = process.environ().get("EQUIPOISE_BUILD", "").startswith(str(scratch))
+            inside = process.environ().get("EQUIPOISE_BUILD", "").startswith(str(kept))
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
         if inside and process.status() != psutil.STATUS_ZOMBIE:
@@ -349,12 +365,13 @@ def builds_in(scratch: Path) -> list[psutil.Process]:
     return found
 
 
-def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository, scratch: Path) -> None:
+def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository) -> None:
     started = builds_for_ever(made)
-    assert builds_in(scratch)
+    assert running_builds(made)
     started.send_signal(signal.SIGINT)
     assert started.wait(60) == 130
-    assert builds_in(scratch) == []
+    assert running_builds(made) == []
+    assert list((made.path.parent / "builds").glob("*/tree")) == []
 
 
 def test_what_a_killed_gate_left_is_cleared_away_by_the_doctor(
@@ -364,10 +381,19 @@ def test_what_a_killed_gate_left_is_cleared_away_by_the_doctor(
     started.kill()
     started.wait(60)
     (left,) = scratch.iterdir()
-    assert (left / "old" / "project" / "source").is_file()
-    assert builds_in(scratch)
+    (half,) = (made.path.parent / "builds").glob("*/tree/project/source")
+    assert running_builds(made)
     cleared_by_the_doctor(made, left)
-    assert builds_in(scratch) == []
+    assert running_builds(made) == []
+    # Half a build is used by nobody, and the next gate removes it.
+    done = subprocess.run(
+        [*ENTRY, "gate", "--baseline", "fast", "--build", "true", "--", "./none"],
+        cwd=made.path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert not half.exists()
 
 
 def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree(
@@ -381,8 +407,7 @@ def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree
     started.wait(60)
     _, alive = psutil.wait_procs(trials, timeout=60)
     assert alive == []
-    (left,) = (one for one in scratch.iterdir() if (one / "old" / "project").is_dir())
-    cleared_by_the_doctor(made, left)
+    cleared_by_the_doctor(made, next(scratch.iterdir()))
 
 
 def cleared_by_the_doctor(made: MadeRepository, left: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -321,6 +322,34 @@ def test_a_column_with_gaps_that_is_not_matched_on_is_named(equipoise: Equipoise
     warning = next(one for one in answer["warnings"] if one["code"] == "covariates-left-out")
     assert warning["summary"].endswith("load (3 missing)")
     assert "--missing indicator" in warning["hint"]
+
+
+@pytest.mark.usefixtures("log")
+def test_a_column_with_infinite_values_is_named_wherever_it_could_be_matched_on(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    frame = pandas.read_csv(tmp_path / "ci.csv")
+    frame.loc[[3, 5], "load"] = [math.inf, -math.inf]
+    frame.to_csv(tmp_path / "infinite.csv", index=False)
+    asked = ("observe", "infinite.csv", *OBSERVED[:4], *QUICK)
+    answer = json.loads(equipoise(*asked, "--json", "-").out)
+    assert "load" not in answer["question"]["covariates"]
+    warning = next(one for one in answer["warnings"] if one["code"] == "covariates-infinite")
+    assert warning["summary"].endswith("load (2 infinite)")
+    assert warning["hint"].startswith("put finite numbers in their place")
+    named = equipoise(*asked, "--covariates", "load")
+    assert named.status == 2
+    assert "load is infinite in rows 3, 5 (from 0)\n  hint: put finite numbers" in named.err
+    frame[["version", "wall_s", "load"]].to_csv(tmp_path / "alone.csv", index=False)
+    alone = equipoise("observe", "alone.csv", *OBSERVED[:4], *QUICK)
+    assert alone.status == 2
+    assert "the columns to match on have infinite values: load (2 infinite)" in alone.err
+    frame["treated"] = (frame["version"] == frame["version"][0]).astype(int)
+    frame.to_csv(tmp_path / "infinite.csv", index=False)
+    question = ("--treatment", "treated", "--covariates", "load")
+    matched = equipoise("match", "infinite.csv", *question, "--outcome", "wall_s")
+    assert matched.status == 2
+    assert "load is infinite in rows 3, 5 (from 0)\n  hint: put finite numbers" in matched.err
 
 
 @pytest.mark.usefixtures("log")

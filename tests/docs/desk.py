@@ -27,6 +27,7 @@ SLOWER = '#!/bin/sh\nfor one in 1 2 3 4 5 6 7 8 9; do /bin/true "$one"; done\n'
 PROGRAMS = {
     "A": QUICK,
     "B": SLOWER,
+    "C": QUICK,
     "old": SLOWER,
     "new": QUICK,
     "program": QUICK,
@@ -35,7 +36,7 @@ PROGRAMS = {
     # The revisions build theirs by `make`.
     "source/bench": QUICK,
 }
-ON_PATH = ("A", "B", "old", "new")
+ON_PATH = ("A", "B", "C", "old", "new")
 LAYOUTS = ("O2", "O3", "old", "new")
 WORK = "def work():\n    return sum(range(1000))\n\n\nif __name__ == '__main__':\n    work()\n"
 FILES = {

@@ -21,7 +21,12 @@ from pathlib import Path
 from equipoise.report.json_document import decode
 document = decode(Path("ours.json").read_bytes(), "ours.json")
 """
+FUNCTIONS = """
+f = lambda: sum(range(100))
+g = lambda: sum(range(300))
+"""
 PRELUDES = {
+    "README.md": FUNCTIONS,
     "docs/reading.md": DOCUMENT,
     "docs/genmatch.md": PEOPLE + FUNCTION,
 }

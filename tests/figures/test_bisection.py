@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from equipoise.figures.bisection import bisection
 from equipoise.figures.gallery import gallery
+from equipoise.model.bisection import BisectBlock
 from tests.bisections import COUNT, CULPRIT, PAIRS, bisect_document, bisect_result
 from tests.figures.charts import notes, tables
 
@@ -15,7 +16,7 @@ def test_every_block_is_a_line_between_its_two_commits() -> None:
     assert [(row["number"], row["later_number"]) for row in lines] == list(PAIRS)
     assert [row["trials"] for row in lines] == list(range(2, 2 * len(PAIRS) + 1, 2))
     kinds = [row["kind"] for row in lines]
-    assert kinds[0] == "bad against good"
+    assert kinds[0] == "both ends of the search"
     assert kinds[3] == "a pair between"
     assert kinds[-1] == "a commit against its parent"
 
@@ -35,6 +36,27 @@ def test_the_culprit_is_marked_and_named() -> None:
     (marks,) = tables(bisection(bisect_result()), "point")
     assert [row["number"] for row in marks] == [CULPRIT]
     assert notes(bisection(bisect_result())) == "15 of 16 commits are excluded after 18 trials."
+
+
+def test_blocks_that_found_nothing_left_of_the_gap_are_told_and_not_drawn() -> None:
+    result = bisect_result()
+    rest = [BisectBlock(10 + place, 0, 10, 2) for place in range(150)]
+    rest += [BisectBlock(160 + place, 11, 16, 3) for place in range(150)]
+    chart = bisection(replace(result, course=(*result.course, *rest)))
+    assert len(tables(chart, "rule")[0]) == len(PAIRS)
+    assert notes(chart) == (
+        "15 of 16 commits are excluded after 18 trials. Then 600 trials looked at what is left of "
+        "the gap, and found nothing certain."
+    )
+    # A later search that found one is drawn, with all before it.
+    searched = (*result.course, *rest, BisectBlock(310, 11, 13, 3), BisectBlock(311, 12, 13, 3))
+    lines = tables(bisection(replace(result, course=searched)), "rule")[0]
+    assert len(lines) == len(searched)
+    assert [row["kind"] for row in lines[-3:]] == [
+        "both ends of the search",
+        "a pair between",
+        "a commit against its parent",
+    ]
 
 
 def test_a_search_without_a_block_can_be_drawn() -> None:

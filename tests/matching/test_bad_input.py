@@ -27,7 +27,7 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
     ("options", "message"),
     [
         ({"X": with_value((3, 1), np.nan, X)}, r"X, column 'x2' is missing in row 3"),
-        ({"X": with_value((3, 0), np.inf, X)}, r"X, column 'x1' is missing or infinite in row 3"),
+        ({"X": with_value((3, 0), np.inf, X)}, r"X, column 'x1' is infinite in row 3"),
         ({"y": with_value((2,), np.nan, Y)}, r"y is missing in row 2"),
         ({"treat": with_value((4,), 2, TREAT)}, r"treat is neither 0 nor 1 in row 4"),
         ({"treat": with_value((4,), np.nan, TREAT)}, r"treat is missing in row 4"),

@@ -124,9 +124,8 @@ def test_a_commit_that_does_not_build_is_left_with_the_next_one_that_does(
     result = set_of(3, 4, not_built=frozenset({3}))
     rows = cells(bisect_document(result=result))
     assert [row[-1] for row in rows] == ["", "not built", "left", ""]
-    assert "6 commits were built, 1 without success" in screen(
-        bisect_document(result=result), capsys
-    )
+    text = screen(bisect_document(result=result), capsys)
+    assert "Cost: 18 trials of 5 commits in 34.0 s; 1 commit does not build or run" in text
 
 
 def test_a_culprit_behind_commits_that_do_not_build_is_one_of_them() -> None:
@@ -155,12 +154,24 @@ def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> 
     assert "culprit: 17ba079149 (Change 11) made it take 3.00 % less time than its parent" in text
 
 
+def test_a_fraction_of_the_gap_without_an_interval_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    culprit = replace(culprit_of(CULPRIT), share_ci=(None, None))
+    result = replace(bisect_result(), culprits=(culprit,))
+    text = screen(bisect_document(result=result), capsys)
+    assert "explains 97 % of the gap (its interval is still unlimited)" in text
+    culprit = replace(culprit, share_ci=(0.4, None))
+    result = replace(bisect_result(), culprits=(culprit,))
+    assert "(40 % to unlimited)" in screen(bisect_document(result=result), capsys)
+
+
 def test_what_is_left_over_of_the_gap_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     rest = BisectGap(name_of(CULPRIT), BAD.commit, 1.0, (0.995, 1.004), 0.05, 40, "equivalent")
     text = screen(bisect_document(result=replace(bisect_result(), left_over=(rest,))), capsys)
     assert (
         "Left over: 17ba079149 to 1574bddb75 +0.00 % (95 % interval -0.50 % to +0.40 %; "
-        "40 blocks), the same within 1 %"
+        "40 blocks), equivalent"
     ) in text
 
 

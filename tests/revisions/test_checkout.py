@@ -18,8 +18,8 @@ from equipoise.revisions.checkout import (
     revision_named,
     revision_of_working_tree,
     untracked_files,
-    without_git_variables,
 )
+from equipoise.revisions.git import without_git_variables
 from tests.repositories import MadeRepository, everything_in, repository
 
 HOSTILE = ["--help", "-q", "HEAD; touch x", "$(touch x)", "a..b", "", "HEAD:file", "\0", "ü\n"]

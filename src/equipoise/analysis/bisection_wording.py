@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from equipoise.analysis.wording import change_clause, signed_percent
 from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
 from equipoise.model.metrics import inverse_interval
-from equipoise.model.names import joined, names_of
 from equipoise.model.plan import short_name
+from equipoise.model.quantities import joined, names_of
 
 _LONGEST_SUBJECT = 60
 """Letters of a subject that a sentence shows."""

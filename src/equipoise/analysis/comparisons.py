@@ -131,7 +131,7 @@ def pairings_of(plan: Plan, blocks: Blocks, metric: str) -> list[Pairing]:
     """
     costs = block_costs(plan, blocks, metric)
     resolution = resolution_of(blocks, metric)
-    return [pairing_of(plan, metric, costs, one, resolution) for one in plan.contrasts]
+    return [pairing_of(plan, metric, costs, contrast, resolution) for contrast in plan.contrasts]
 
 
 def pairing_of(
@@ -154,8 +154,8 @@ def pairing_of(
 def is_more_better(blocks: Blocks, metric: str) -> bool:
     """Return whether the workload says of the metric that more of it is better."""
     trials = itertools.chain.from_iterable(blocks.values())
-    samples = (one for trial in trials for one in reversed(trial.samples))
-    return next((one.better == "higher" for one in samples if one.metric == metric), False)
+    samples = (sample for trial in trials for sample in reversed(trial.samples))
+    return next((sample.better == "higher" for sample in samples if sample.metric == metric), False)
 
 
 def judge_pairings(
@@ -181,15 +181,15 @@ def _in_these_layouts(
     plan: Plan, pairings: Sequence[Pairing], *, withheld: int
 ) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
+    pairs = [*(pairing.pairs for pairing in pairings), *(PairedBlocks() for _ in range(withheld))]
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
         replace(
-            _comparison(plan, pairing, one, more, alpha / len(pairs)),
-            adjusted_by=_adjustment(plan, pairing, one, len(pairs)),
+            _comparison(plan, pairing, verdict, more, alpha / len(pairs)),
+            adjusted_by=_adjustment(plan, pairing, verdict, len(pairs)),
         )
-        for pairing, one, more in zip(pairings, judged, to_go, strict=False)
+        for pairing, verdict, more in zip(pairings, judged, to_go, strict=False)
     )
 
 
@@ -198,7 +198,7 @@ def _across_layouts(
 ) -> tuple[Comparison, ...]:
     """Return the comparisons with the verdict on layouts in general, the one on these below it."""
     nothing = [PairedBlocks() for _ in range(withheld)]
-    pairs = [*(one.pairs for one in pairings), *nothing]
+    pairs = [*(pairing.pairs for pairing in pairings), *nothing]
     layouts = [*map(partial(_layouts_of, plan), pairings), *([] for _ in nothing)]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_across_layouts(
@@ -338,7 +338,10 @@ def _adjustment(
 
 def scope_of(plan: Plan) -> str:
     """Return the scope of a plan's verdicts, by what its trials replicate."""
-    if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
+    if any(
+        condition.server is not None and condition.server.trial == "interval"
+        for condition in plan.conditions
+    ):
         return SCOPE_OF_INTERVALS
     if not plan.layouts:
         return SCOPE

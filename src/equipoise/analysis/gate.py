@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs, resolution_of
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
+from equipoise.model.quantities import counted
 from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.gate import GateDecision, judge_gate
 
@@ -34,7 +35,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         for metric in gated.metrics
     ]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    decisions = judge_gate([one.pairs for one in pairings], min_effect=effect, alpha=alpha)
+    decisions = judge_gate([pairing.pairs for pairing in pairings], min_effect=effect, alpha=alpha)
     rows = tuple(_row(plan, *one) for one in zip(pairings, decisions, strict=True))
     outcomes = Counter(row.outcome for row in rows)
     return GateResult(
@@ -92,7 +93,7 @@ def _row_sentence(row: GateRow, min_effect: float) -> str:
         case "passes":
             return f"{row.benchmark} is not {limit}."
         case "undecided":
-            blocks = "1 block" if row.blocks == 1 else f"{row.blocks} blocks"
+            blocks = counted(row.blocks, "block")
             return f"whether {row.benchmark} is {limit} is not known after {blocks}."
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from equipoise.analysis.wording import ratio_clause
 from equipoise.campaign.blocks import cost_in
 from equipoise.model.plan import Contrast, ImportSource, Plan
+from equipoise.model.quantities import counted
 from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, sample_ratio
@@ -40,7 +41,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
         cost = read(trial)
         if cost is not None:
             costs[trial.condition][trial.block].append(cost)
-    comparisons = tuple(_compared(plan, source, one, costs) for one in plan.contrasts)
+    comparisons = tuple(_compared(plan, source, contrast, costs) for contrast in plan.contrasts)
     return ImportedResult(
         source=source,
         metric=metric,
@@ -66,7 +67,7 @@ def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
 
 
 def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
-    count = sum(one.unknown is None for one in comparisons)
+    count = sum(comparison.unknown is None for comparison in comparisons)
     if count < 2:
         return ""
     return (
@@ -118,8 +119,7 @@ def _compared(
 
 def _scope(baseline: int, candidate: int, *, paired: bool) -> str:
     if paired:
-        blocks = "1 block" if baseline == 1 else f"{baseline} blocks"
-        return f"{blocks} of these files, and nothing beyond"
+        return f"{counted(baseline, 'block')} of these files, and nothing beyond"
     if min(baseline, candidate) < 2:
         return "these very processes, and no other ones"
     return (

@@ -64,7 +64,7 @@ class ClassedCondition(Struct, frozen=True):
     @property
     def not_classed(self) -> int:
         """Number of trials that ended without enough iterations."""
-        return sum(one.cost is None for one in self.trials)
+        return sum(trial.cost is None for trial in self.trials)
 
     def why_not_steady(self) -> str | None:
         """Return why it has no steady state; ``None`` if it has one."""
@@ -77,7 +77,7 @@ class ClassedCondition(Struct, frozen=True):
             return "no trial of it ended"
         if not self.workload.has_steady_state:
             return f"it has no steady state ({self.workload.summary})"
-        if any(one.late < 0.0 for one in self.workload.trials):
+        if any(trial.late < 0.0 for trial in self.workload.trials):
             return "its iterations have values below 0, which make no ratio"
         return None
 
@@ -93,7 +93,7 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
         if sample.iteration is not None:
             by_metric[sample.metric].append(sample)
     for reported in by_metric.values():
-        reported.sort(key=lambda one: one.iteration or 0)
+        reported.sort(key=lambda sample: sample.iteration or 0)
     return dict(by_metric)
 
 
@@ -118,7 +118,7 @@ def classed_iterations(
 def iteration_shape(classed: ClassedCondition) -> IterationShape:
     """Return the classes of a condition's iterations for the result document."""
     workload = classed.workload
-    trials = tuple(_trial_iterations(one, one.shape) for one in classed.trials if one.shape)
+    trials = tuple(_trial_iterations(trial, trial.shape) for trial in classed.trials if trial.shape)
     if workload is None:
         summary = f"not classed: no trial has {LEAST_ITERATIONS} iterations"
         return IterationShape(None, False, trials, classed.not_classed, summary)
@@ -141,14 +141,14 @@ def steady_comparisons(
         for contrast in plan.contrasts
     ]
     reported = [
-        (contrast, metric, [one[metric] for one in (baseline, candidate) if metric in one])
+        (contrast, metric, [side[metric] for side in (baseline, candidate) if metric in side])
         for contrast, baseline, candidate in sides
         for metric in {**baseline, **candidate}
     ]
     candidates = [
         (contrast, metric, _why_not(plan, classed, contrast, metric))
         for contrast, metric, conditions in reported
-        if any(one.workload is not None for one in conditions)
+        if any(condition.workload is not None for condition in conditions)
     ]
     pairings = [
         pairing_of(
@@ -193,7 +193,7 @@ def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, C
                 _classed_trial(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, reported, strict=True)
             )
-            shapes = [one.shape for one in classed if one.shape is not None]
+            shapes = [trial.shape for trial in classed if trial.shape is not None]
             conditions[metric] = ClassedCondition(classed, workload_of(shapes))
     return conditions
 
@@ -238,11 +238,13 @@ def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> s
 def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
     """Return the cost of every trial of the blocks, in their order; NaN where it has none."""
     costs = {
-        (condition, one.trial.block): one.cost
+        (condition, trial.trial.block): trial.cost
         for condition, metrics in classed.items()
         if metric in metrics
-        for one in metrics[metric].trials
+        for trial in metrics[metric].trials
     }
     trials = itertools.chain.from_iterable(blocks.values())
     # None becomes NaN.
-    return np.array([costs.get((one.condition, one.block)) for one in trials], dtype=np.float64)
+    return np.array(
+        [costs.get((trial.condition, trial.block)) for trial in trials], dtype=np.float64
+    )

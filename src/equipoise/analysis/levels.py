@@ -51,7 +51,7 @@ def cost_by_level(
         return None
     metric = plan.judgement.primary_metric
     read = [(trial, _read(metric, (trial,), draws[trial.block])) for trial in trials]
-    units = [_Unit(one.logarithms[trial.condition], one.places, one) for trial, one in read]
+    units = [_Unit(costs.logarithms[trial.condition], costs.places, costs) for trial, costs in read]
     return _by_level(plan, (LAYOUT, TRIAL), units)
 
 
@@ -70,10 +70,12 @@ def ratios_by_level(
     metric = plan.judgement.primary_metric
     # Read once: there may be very many comparisons.
     read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
-    split = (_by_level(plan, (LAYOUT, TRIAL), [*_pairs(one, read)]) for one in plan.contrasts)
+    split = (
+        _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]) for contrast in plan.contrasts
+    )
     return tuple(
-        replace(one, by_level=_with_interval_of_verdict(by_level, one))
-        for one, by_level in zip(comparisons, split, strict=True)
+        replace(comparison, by_level=_with_interval_of_verdict(by_level, comparison))
+        for comparison, by_level in zip(comparisons, split, strict=True)
     )
 
 
@@ -111,12 +113,13 @@ def pooled_by_level(
     units: list[_Unit] = []
     campaigns = zip(records, places, first_blocks, strict=True)
     for number, (record, (host, boot), first) in enumerate(campaigns):
-        draws = {one.block: one for one in record.draws if one.phase == "measured"}
+        draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
         blocks = complete_blocks(record.draws, record.trials)
         some = itertools.islice(blocks.items(), first)
         read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
-            replace(one, places=(host, boot, number, *one.places)) for one in _pairs(contrast, read)
+            replace(pair, places=(host, boot, number, *pair.places))
+            for pair in _pairs(contrast, read)
         )
     return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
 
@@ -152,11 +155,11 @@ class _Unit(Struct, frozen=True):
 
 
 def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
-    walls = [one.accounting.wall_s for one in trials]
-    iterations = [costs for one in trials if (costs := _iterations(one, metric))]
+    walls = [trial.accounting.wall_s for trial in trials]
+    iterations = [costs for trial in trials if (costs := _iterations(trial, metric))]
     return _Read(
         places=(draw.layout or 0, draw.block),
-        logarithms={one.condition: _logarithms(one, metric) for one in trials},
+        logarithms={trial.condition: _logarithms(trial, metric) for trial in trials},
         wall_s=sum(math.nan if wall is None else wall for wall in walls),
         iteration_s=sum(sum(costs) / len(costs) for costs in iterations),
     )
@@ -186,13 +189,15 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 def _iterations(trial: Trial, metric: str) -> list[float]:
     """Return the cost of each iteration of a trial."""
     return [
-        as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
+        as_cost(sample)
+        for sample in trial.samples
+        if sample.iteration is not None and sample.metric == metric
     ]
 
 
 def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> VarianceByLevel | None:
-    sizes = [len(one.logarithms) for one in units]
-    table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
+    sizes = [len(unit.logarithms) for unit in units]
+    table = np.repeat([unit.places for unit in units], sizes, axis=0).reshape(-1, len(names))
     columns = list(_replicated(table, names))
     if not columns:
         return None
@@ -208,7 +213,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
         advice=(),
         advice_summary=None,
     )
-    logarithms = np.concatenate([one.logarithms for one in units])
+    logarithms = np.concatenate([unit.logarithms for unit in units])
     if not np.isfinite(logarithms).all():
         return replace(unknown, unknown_because=_NO_LOGARITHM)
     if max(sizes) > 1:
@@ -251,23 +256,23 @@ def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, In
 def _advice(plan: Plan, levels: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
     """Return nothing where seconds are not known, or nothing varies."""
     components = levels.components
-    names = [one.level for one in components]
-    trial_s = sum(one.cost.wall_s for one in units) / len(units)
+    names = [component.level for component in components]
+    trial_s = sum(unit.cost.wall_s for unit in units) / len(units)
     if (
         # The number of batches in a process of functions is not the user's.
         plan.functions is not None
         # What a boot or a host costs is not known.
         or not {LAYOUT, TRIAL, ITERATION}.issuperset(names)
         or math.isnan(trial_s)
-        or not any(one.variance > 0 for one in components)
+        or not any(component.variance > 0 for component in components)
     ):
         return ()
     iteration_s = 0.0
     if names[-1] == ITERATION:
         if not plan.judgement.primary_metric.endswith("_s"):
             return ()
-        count = sum(len(one.logarithms) for one in units) / len(units)
-        iteration_s = sum(one.cost.iteration_s for one in units) / len(units)
+        count = sum(len(unit.logarithms) for unit in units) / len(units)
+        iteration_s = sum(unit.cost.iteration_s for unit in units) / len(units)
         # What a process takes beside its iterations.
         trial_s = max(0.0, trial_s - count * iteration_s)
     costs_s = {LAYOUT: 0.0, TRIAL: trial_s, ITERATION: iteration_s}
@@ -313,7 +318,9 @@ def sources_of_spread(
         if change is not None:
             changes[condition.levels[HELD]] = change
     sources = [name for name in changes if name != EVERYTHING]
-    adjusted = dict(zip(sources, holm([changes[one].p_value for one in sources]), strict=True))
+    adjusted = dict(
+        zip(sources, holm([changes[source].p_value for source in sources]), strict=True)
+    )
     return tuple(
         _explanation(name, change, adjusted.get(name), plan.judgement.alpha)
         for name, change in changes.items()

@@ -103,24 +103,29 @@ def compare_with_reference(
 
 def _named_as(reference: ResultDocument, result: ResultDocument) -> ResultDocument:
     """Name the conditions of the reference that differ in name alone as the result does."""
-    names = {one.name for one in result.conditions}
-    old_names = {one.name for one in reference.conditions}
-    by_command = {one.command: one.name for one in result.conditions if one.name not in old_names}
+    names = {condition.name for condition in result.conditions}
+    old_names = {condition.name for condition in reference.conditions}
+    by_command = {
+        condition.command: condition.name
+        for condition in result.conditions
+        if condition.name not in old_names
+    }
     renamed = {
-        one.name: by_command[one.command]
-        for one in reference.conditions
-        if one.command and one.name not in names and one.command in by_command
+        condition.name: by_command[condition.command]
+        for condition in reference.conditions
+        if condition.command and condition.name not in names and condition.command in by_command
     }
     if len(set(renamed.values())) < len(renamed):
         return reference
     return replace(
         reference,
         conditions=tuple(
-            replace(one, name=renamed.get(one.name, one.name)) for one in reference.conditions
+            replace(condition, name=renamed.get(condition.name, condition.name))
+            for condition in reference.conditions
         ),
         trials=tuple(
-            replace(one, condition=renamed.get(one.condition, one.condition))
-            for one in reference.trials
+            replace(trial, condition=renamed.get(trial.condition, trial.condition))
+            for trial in reference.trials
         ),
     )
 
@@ -148,7 +153,9 @@ def _rows(
 
 
 def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
-    return [one for one in result.trials if one.analysed and one.condition == condition.name]
+    return [
+        trial for trial in result.trials if trial.analysed and trial.condition == condition.name
+    ]
 
 
 def _value(row: TrialRow, metric: str) -> float | None:
@@ -198,7 +205,7 @@ def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> s
     for reason in condition.unknown.values():
         return reason
     trials = _trials(condition, result)
-    without = sum(not any(_value(row, one) for one in metrics) for row in trials)
+    without = sum(not any(_value(row, metric) for metric in metrics) for row in trials)
     if not without:
         return "not measured"
     return f"{without} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
@@ -287,9 +294,10 @@ def _differences(
     return (
         EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
         *(
-            one
-            for one in differences
-            if None not in (one.there, one.here) and one.name != "imported_from"
+            difference
+            for difference in differences
+            if None not in (difference.there, difference.here)
+            and difference.name != "imported_from"
         ),
     )
 

@@ -46,6 +46,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.campaign.describing import DESCRIBED
 from equipoise.model.bulk import paused_garbage_collector
+from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
@@ -111,7 +112,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         imported=imported,
         gate=gate,
         more_is_better=tuple(
-            dict.fromkeys(one.metric for one in samples if one.better == "higher")
+            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
         ),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
@@ -148,13 +149,12 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
-    low, high = comparison.ratio_ci
-    excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    differs = excludes_one(comparison.ratio_ci)
     return ControlResult(
         condition=_condition_result(plan, plan.control, by_condition),
         comparison=comparison,
-        excludes_one=excludes_one,
-        summary=control_sentence(excludes_one=excludes_one, alpha=comparison.alpha),
+        excludes_one=differs,
+        summary=control_sentence(excludes_one=differs, alpha=comparison.alpha),
     )
 
 
@@ -176,8 +176,8 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     imported = record.plan.imported
     return _TrialsByCondition(
         analysed,
-        Counter(one.condition for one in record.trials if one.failure is not None),
-        {one.block: one for one in record.draws if one.phase == "measured"},
+        Counter(trial.condition for trial in record.trials if trial.failure is not None),
+        {draw.block: draw for draw in record.draws if draw.phase == "measured"},
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )
 
@@ -235,7 +235,7 @@ def _condition_result(
 
 
 def _rows(record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
-    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    layouts = {(draw.phase, draw.block): draw.layout for draw in record.draws}
     return tuple(
         _row(
             trial,
@@ -250,7 +250,11 @@ def _rows(record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
 def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | None) -> TrialRow:
     accounting = trial.accounting
     own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
-    missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
+    missing = {
+        metric: why_unknown([trial], metric)
+        for metric in condition.reports
+        if metric not in own_values
+    }
     # There may be very many trials, most of which report nothing.
     reported = iterations_in(trial.samples) if trial.samples else {}
     return TrialRow(
@@ -273,7 +277,7 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         {**accounting.unknown, **missing} if missing else accounting.unknown,
         trial.covariates,
         own_values,
-        {metric: [one.value for one in samples] for metric, samples in reported.items()},
+        {metric: [sample.value for sample in samples] for metric, samples in reported.items()},
         layout,
     )
 

@@ -52,7 +52,7 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
     There is none if the trials of the document do not lead to its result.
     """
     metric = document.comparisons[0].metric if document.comparisons else None
-    primary = [one for one in document.comparisons if one.metric == metric]
+    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     record = _record(document, primary) if primary else None
     sequences = {} if record is None else sequences_of(record)
     return (
@@ -78,24 +78,26 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
     Nor is there a record where a trial or a comparison names a condition that is not there.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
-    places = {one.name: place for place, one in enumerate(results)}
+    places = {result.name: place for place, result in enumerate(results)}
     compared = {name for one in primary for name in (one.baseline, one.candidate)}
     if not compared | {row.condition for row in document.trials} <= places.keys():
         return None
     metric = primary[0].metric
     better: Better = "higher" if metric in document.more_is_better else "lower"
-    told = document.resolutions.get(metric)
+    resolution = document.resolutions.get(metric)
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], metric, better, told)
+        trial = _trial(row, places[row.condition], metric, better, resolution)
         if trial is None:
             return None
         blocks[row.block].append(trial)
     plan = Plan(
         study=document.run.study,
-        conditions=tuple(Condition(one.name, one.command, one.levels) for one in results),
+        conditions=tuple(
+            Condition(result.name, result.command, result.levels) for result in results
+        ),
         measure=Measure(working_folder="/"),
         stopping=Stopping(),
         judgement=Judgement(
@@ -117,7 +119,7 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         started_at=0.0,
         segments=(),
         draws=tuple(
-            Draw("measured", block, tuple(one.condition for one in trials), 0)
+            Draw("measured", block, tuple(trial.condition for trial in trials), 0)
             for block, trials in blocks.items()
         ),
         trials=tuple(trial for trials in blocks.values() for trial in trials),

@@ -89,8 +89,8 @@ def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> It
     yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
     if plan.layouts:
         layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
-        paths = _column([None if one is None else one.argument_bytes for one in layouts])
-        coins = _column([None if one is None else one.random_addresses for one in layouts])
+        paths = _column([None if layout is None else layout.argument_bytes for layout in layouts])
+        coins = _column([None if layout is None else layout.random_addresses for layout in layouts])
         yield Covariate(PATH, paths, named=False, drawn=True, units=units)
         yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
 
@@ -110,9 +110,9 @@ WIDE = 0.10
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
     """Return why none of these trials reported a metric: the reason of most of them."""
-    failures = Counter(_failure(one) for one in trials if one.failure is not None)
-    unknown = (one.accounting.unknown for one in trials)
-    reasons = failures or Counter(one[metric] for one in unknown if metric in one)
+    failures = Counter(_failure(trial) for trial in trials if trial.failure is not None)
+    unknown = (trial.accounting.unknown for trial in trials)
+    reasons = failures or Counter(by_metric[metric] for by_metric in unknown if metric in by_metric)
     if reasons:
         return reasons.most_common(1)[0][0]
     return "its trials did not report it" if trials else "no trial of it is analysed"
@@ -153,8 +153,8 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
-        samples = (one for one in trial.samples if one.iteration is not None)
-        batches = [one.value for one in samples if one.metric == metric]
+        samples = (sample for sample in trial.samples if sample.iteration is not None)
+        batches = [sample.value for sample in samples if sample.metric == metric]
         if len(batches) > 1 and min(batches) > 0:
             logs.extend(np.log(batches))
             units.extend([place] * len(batches))
@@ -163,7 +163,9 @@ def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
     levels = variance_by_level(
         np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
     )
-    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in levels.components)
+    process, batch = (
+        100.0 * np.sqrt(max(0.0, component.variance)) for component in levels.components
+    )
     return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
 
 

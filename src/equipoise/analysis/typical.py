@@ -45,6 +45,7 @@ def typical_value(plan: Plan, blocks: Blocks) -> TypicalValue | None:
         trials=len(ordered),
         scope=SCOPE,
         summary="",
+        other_metrics=plan.judgement.other_metrics,
     )
     return replace(value, summary=typical_sentence(value))
 

@@ -14,8 +14,9 @@ from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import constancy_sentence, signed_percent
 from equipoise.campaign.blocks import block_seconds, cut_blocks
 from equipoise.campaign.progress import nearest_enough
-from equipoise.model.names import names_of
+from equipoise.model.interval import excludes_one
 from equipoise.model.primitives import OS_STUDY
+from equipoise.model.quantities import names_of
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult, GateResult
 from equipoise.stats.carry_over import should_warn
@@ -56,10 +57,10 @@ def warnings_of(
 
 def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield the reason why a campaign failed, where its ledger has only the failed trial."""
-    noted = any(one.code == FAILURE for one in record.notices)
+    noted = any(notice.code == FAILURE for notice in record.notices)
     if noted or not record.segments or record.segments[-1].stopped_because != FAILED:
         return
-    failed = [one for one in record.trials if one.failure is not None and not one.timed_out]
+    failed = [trial for trial in record.trials if trial.failure is not None and not trial.timed_out]
     if failed:
         name = record.plan.conditions[failed[-1].condition].name
         last_lines = [line for line in failed[-1].error_tail.strip().splitlines() if line.strip()]
@@ -73,7 +74,7 @@ def _how_it_failed(record: RunRecord) -> Iterator[CampaignWarning]:
 
 def _notices(record: RunRecord) -> Iterator[CampaignWarning]:
     """Yield what was noticed while it ran; what was noticed of several conditions, once."""
-    names = sorted((one.name for one in record.plan.conditions), key=len, reverse=True)
+    names = sorted((condition.name for condition in record.plan.conditions), key=len, reverse=True)
     noticed: dict[tuple[str, str, str], dict[str, None]] = {}
     for notice in record.notices:
         # The longest name that fits: one name may begin another.
@@ -113,7 +114,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
     if not plan.measure.ignore_failure or plan.study == OS_STUDY:
         return
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    ran = Counter(one.condition for one in trials)
+    ran = Counter(trial.condition for trial in trials)
     failed: dict[int, Counter[str]] = {}
     for trial in trials:
         if trial.failure is not None and not trial.timed_out:
@@ -135,7 +136,7 @@ def _of_comparisons(
     record: RunRecord, comparisons: Sequence[Comparison], blocks: int
 ) -> Iterator[CampaignWarning]:
     """Yield each warning about comparisons, with all that it concerns."""
-    if changing := [one for one in comparisons if not one.ratio_is_constant]:
+    if changing := [comparison for comparison in comparisons if not comparison.ratio_is_constant]:
         yield CampaignWarning(
             "no_constant_ratio",
             _parts(map(constancy_sentence, changing)),
@@ -143,10 +144,11 @@ def _of_comparisons(
             "shown is that after the last block",
         )
     carried = [
-        f"after {one.candidate} takes {one.carry_over.ratio:.3f} times what it takes after "
-        f"{one.baseline}"
-        for one in comparisons
-        if one.carry_over is not None and should_warn(one.carry_over, min_effect=one.min_effect)
+        f"after {comparison.candidate} takes {comparison.carry_over.ratio:.3f} times what it takes "
+        f"after {comparison.baseline}"
+        for comparison in comparisons
+        if comparison.carry_over is not None
+        and should_warn(comparison.carry_over, min_effect=comparison.min_effect)
     ]
     if carried:
         subject = "the ratio is" if len(carried) == 1 else "each ratio is"
@@ -155,7 +157,11 @@ def _of_comparisons(
             f"whatever runs {_parts(carried)}: {subject} off by about half of that",
             "--washout runs each condition twice in a row and counts the second",
         )
-    misled = [one for one in comparisons if one.minimum_misleads and _has_a_winner(one)]
+    misled = [
+        comparison
+        for comparison in comparisons
+        if comparison.minimum_misleads and _has_a_winner(comparison)
+    ]
     if misled:
         yield CampaignWarning(
             "minimum_misleads",
@@ -163,9 +169,10 @@ def _of_comparisons(
             "do not rank by the minimum",
         )
     overstated = [
-        one.candidate
-        for one in comparisons
-        if _stopped_at_its_verdict(record, one, blocks) and _touches_no_difference(one)
+        comparison.candidate
+        for comparison in comparisons
+        if _stopped_at_its_verdict(record, comparison, blocks)
+        and _touches_no_difference(comparison)
     ]
     if overstated:
         effects = "the effect of" if len(overstated) == 1 else "the effects of"
@@ -180,9 +187,9 @@ def _of_comparisons(
 
 def _parts(sentences: Iterator[str] | Sequence[str]) -> str:
     """Join what is said of each comparison; of many, the first and how many more there are."""
-    told = list(sentences)
-    more = len(told) - MOST_PARTS
-    return "; ".join(told[:MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
+    parts = list(sentences)
+    more = len(parts) - MOST_PARTS
+    return "; ".join(parts[:MOST_PARTS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _by_the_minimum(comparison: Comparison) -> str:
@@ -204,7 +211,9 @@ def _of_its_end(
 ) -> Iterator[CampaignWarning]:
     """Yield what follows from when the campaign ended."""
     called: list[str] = (
-        [one.verdict for one in comparisons] if gate is None else [row.outcome for row in gate.rows]
+        [comparison.verdict for comparison in comparisons]
+        if gate is None
+        else [row.outcome for row in gate.rows]
     )
     measured_s = sum(map(block_seconds, blocks.values()))
     least_s = record.plan.stopping.min_seconds
@@ -231,7 +240,11 @@ def _how_to_measure_longer(record: RunRecord, blocks: int, measured_s: float) ->
             # A fraction more, since blocks differ.
             return f"{again} --blocks {math.ceil(1.1 * blocks * times)}: that takes {least_s:g} s"
         case "budget":
-            spent_s = sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
+            spent_s = sum(
+                segment.ended_at - segment.started_at
+                for segment in record.segments
+                if segment.ended_at
+            )
             total_s = 1.1 * spent_s * (times if plan.gated else times - 1.0)
             return (
                 f"{again} --budget {max(1, math.ceil(total_s))}: the blocks then take {least_s:g} s"
@@ -247,13 +260,17 @@ def _near_verdict(
     """Return what a little more than the budget would decide, and how to go on."""
     if not blocks or not record.segments or record.segments[-1].stopped_because != "budget":
         return None
-    spent_s = sum(one.ended_at - one.started_at for one in record.segments if one.ended_at)
-    forecasts = [one.blocks_to_go for one in comparisons if one.blocks_to_go is not None]
+    spent_s = sum(
+        segment.ended_at - segment.started_at for segment in record.segments if segment.ended_at
+    )
+    forecasts = [
+        comparison.blocks_to_go for comparison in comparisons if comparison.blocks_to_go is not None
+    ]
     block_s = spent_s / blocks
     more = nearest_enough(forecasts, block_s, record.plan.stopping.budget_s)
     if more is None:
         return None
-    decided = sum(one <= more for one in forecasts)
+    decided = sum(forecast <= more for forecast in forecasts)
     what = "the comparison" if len(comparisons) == 1 else f"{decided} open comparisons"
     hint = f"equipoise resume {record.id}"
     if record.plan.functions is not None:
@@ -279,9 +296,7 @@ def _stopped_at_its_verdict(record: RunRecord, comparison: Comparison, blocks: i
 
 def _has_a_winner(comparison: Comparison) -> bool:
     """Return whether a comparison has an answer that the minimum can contradict."""
-    low, high = comparison.ratio_ci
-    is_certain = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-    return is_certain or comparison.verdict != "undecided"
+    return excludes_one(comparison.ratio_ci) or comparison.verdict != "undecided"
 
 
 def _touches_no_difference(comparison: Comparison) -> bool:

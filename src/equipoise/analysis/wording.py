@@ -13,9 +13,8 @@ from equipoise.model.adjustment import Adjustment
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
-from equipoise.model.names import joined, names_of
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import metric_formatter
+from equipoise.model.quantities import counted, joined, metric_formatter, names_of
 from equipoise.model.result import (
     Comparison,
     RankedCondition,
@@ -37,7 +36,7 @@ def typical_sentence(value: TypicalValue) -> str:
     """Return the sentence of a condition that is compared with nothing, with its interval."""
     metric = value.metric
     show = metric_formatter(metric)
-    runs = f"{value.trials} {'run' if value.trials == 1 else 'runs'}"
+    runs = counted(value.trials, "run")
     words, median = WORDS.get(metric), show(value.median)
     if words is None:
         does = f"{value.condition} has a {metric} of {median}"
@@ -82,11 +81,11 @@ def adjustment_sentence(
     typical, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
     if more_is_better:
         typical, low, high = (
-            None if one is None else _inverse(one) for one in (typical, high, low)
+            None if bound is None else _inverse(bound) for bound in (typical, high, low)
         )
     as_times = ratio is not None and _reads_as_times(ratio)
     show = "{:.3g}".format if as_times else signed_percent
-    bounds = " to ".join("unknown" if one is None else show(one) for one in (low, high))
+    bounds = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
     times = " times" if as_times else ""
     without = "unknown" if typical is None else f"{show(typical)}{times} ({bounds})"
     return (
@@ -301,11 +300,11 @@ def ranking_sentence(
     """
     verb, best = _superlative(metric, more_is_better=more_is_better)
     of_all = f"{best} of {len(conditions)}"
-    contenders = [one for one in conditions if one.may_be_fastest]
-    names = [one.name for one in contenders]
+    contenders = [condition for condition in conditions if condition.may_be_fastest]
+    names = [contender.name for contender in contenders]
     leader, *others = contenders or conditions
-    tied = [one.name for one in others if one.name in leader.tied_with]
-    untold = [one.name for one in others if one.name in leader.undecided]
+    tied = [other.name for other in others if other.name in leader.tied_with]
+    untold = [other.name for other in others if other.name in leader.undecided]
     if not contenders:
         sentence = f"No condition {verb} certainly {of_all}"
     elif untold and len(contenders) == len(conditions):
@@ -345,10 +344,10 @@ def _lead(
         if metric in _WALL_TIMES and _reads_as_times(ratio):
             return f": {1.0 / ratio:.2g} times as fast as {baseline}"
         return f": {comparative(metric, baseline, ratio)}"
-    for one in conditions:
-        if one.name in leader.faster_than and one.ratio:
-            ratio = 1.0 / one.ratio if more_is_better else one.ratio
-            return f": {ratio_clause(metric, baseline, one.name, ratio)}"
+    for condition in conditions:
+        if condition.name in leader.faster_than and condition.ratio:
+            ratio = 1.0 / condition.ratio if more_is_better else condition.ratio
+            return f": {ratio_clause(metric, baseline, condition.name, ratio)}"
     return ""
 
 
@@ -456,7 +455,7 @@ def _outlook(comparison: Comparison) -> str:
         if to_go is None
         else f"about {to_go} more would probably decide it"
     )
-    return f"after {blocks} {'block' if blocks == 1 else 'blocks'}; {outlook}"
+    return f"after {counted(blocks, 'block')}; {outlook}"
 
 
 def _limit(comparison: Comparison, ratio: float | None) -> float:

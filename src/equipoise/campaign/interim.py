@@ -121,6 +121,9 @@ class InterimAnalysis:
                 one.judged.ratio_ci,
                 baseline=names[contrast.baseline],
                 blocks=one.judged.blocks,
+                metric=metric,
+                more_is_better=metric in self._resolutions
+                and self._resolutions[metric].more_is_better,
             )
             for (contrast, metric), one in zip(self._compared, self._latest, strict=True)
         )

@@ -106,6 +106,11 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
             "--what-varies holds the parts of a layout one at a time, --layouts draws them",
             hint="leave out one of the two",
         )
+    if options.ranking:
+        raise UnusableInput(
+            "--what-varies examines one command, --ranking on asks which of several is the fastest",
+            hint="leave out one of the two",
+        )
     from equipoise.campaign.chance import hold_sources_of_chance
 
     return hold_sources_of_chance(plan)

@@ -20,12 +20,17 @@ class ComparisonStatus(Struct, frozen=True):
     candidate: str
     verdict: Verdict | Outcome
     ratio: float | None
+    """Ratio of costs, as in a result."""
     ratio_ci: Interval
     baseline: str = ""
     blocks: int = 0
     """Number of blocks in which both ran."""
     closes: str = ""
     """Sentence on the part of a gap that an intervention closes; then there is no ratio."""
+    metric: str = ""
+    """Metric that is compared; empty for an intervention."""
+    more_is_better: bool = False
+    """Whether more of the metric is better, so that a cost is the inverse of a value."""
     search: str = ""
     """Clause on how far a search is: ``12 of 64 commits are left``; then there is no ratio."""
 

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli.output_files import save_figures
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, save_figures
 from equipoise.cli.progress import progress_for
 from equipoise.cli.results import CampaignResult, read_result, show
 from equipoise.cli.streams import say

@@ -12,7 +12,7 @@ from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
-from equipoise.cli.output_files import write_json
+from equipoise.cli.output_options import write_json
 from equipoise.cli.streams import say
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances

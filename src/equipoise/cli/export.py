@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.output_files import check_folder, rendered, report_of, write_file
+from equipoise.cli.output_options import check_folder, rendered, report_of, write_file
 from equipoise.cli.results import reported
 from equipoise.interop import bmf, trials
 from equipoise.interop.formats import hyperfine

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ from msgspec.structs import asdict, replace
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, exit_status, measuring
-from equipoise.cli.output_files import check_folder, write_file
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.streams import say
 from equipoise.design.coin import fresh_seed
@@ -29,8 +29,8 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
+from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
-    Repository,
     changed_submodules,
     fork_point,
     repository_at,
@@ -38,6 +38,7 @@ from equipoise.revisions.checkout import (
     revision_of_working_tree,
     untracked_files,
 )
+from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import GateRequest, check_out_and_build, gate_plan
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -94,7 +95,7 @@ MARK = "<!-- equipoise gate -->"
 def command(**arguments: Any) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
 
-    Both are checked out into a private folder, built there, and compared in random order until it
+    Both are checked out into private folders, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
     output, markdown = OutputOptions.from_options(arguments), arguments["markdown"]
@@ -106,8 +107,9 @@ def command(**arguments: Any) -> int:
     with (
         scratch_folder() as scratch,
         measuring(output, after_interrupt="run the gate again") as (ledger, listener),
+        _builds(request, scratch) as builds,
     ):
-        pair = check_out_and_build(request, scratch, say=on_step)
+        pair = check_out_and_build(request, scratch, builds, say=on_step)
         plan, warnings = gate_plan(request, pair, scratch)
         warnings = (*_warnings(request, of_working_tree=arguments["candidate"] is None), *warnings)
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
@@ -115,6 +117,13 @@ def command(**arguments: Any) -> int:
     write_files(result, output)
     _summarise(result.document, markdown, output)
     return _gate_status(result)
+
+
+def _builds(request: GateRequest, scratch: Path) -> AbstractContextManager[BuildCache | None]:
+    """Return the kept builds of the repository; ``None`` if the gate builds nothing."""
+    if request.build is None:
+        return nullcontext()
+    return open_cache(request.repository, request.build, request.tool, scratch)
 
 
 def _gate_status(result: CampaignResult) -> int:

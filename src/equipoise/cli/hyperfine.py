@@ -191,12 +191,12 @@ def _stopping(arguments: Mapping[str, Any]) -> dict[str, Any]:
             first, second = (f"--{name.replace('_', '-')}" for name in (one, other))
             raise UnusableInput(f"{first} and {second} exclude each other", hint="leave one out")
     exactly = arguments["runs"]
-    given = {
+    limits = {
         "blocks": exactly or arguments["max_runs"],
         "min_blocks": exactly or arguments["min_runs"],
         "min_seconds": arguments["min_benchmarking_time"],
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in limits.items() if value is not None}
 
 
 def _shell(arguments: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from equipoise.analysis.result import iso_time
 from equipoise.cli import options
-from equipoise.cli.output_files import check_folder, write_json
+from equipoise.cli.output_options import check_folder, write_json
 from equipoise.design.site import what_is_missing
 from equipoise.interop.reading import as_unicode
 from equipoise.ledger import open_for_reading

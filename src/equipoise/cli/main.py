@@ -77,7 +77,7 @@ class LazyCommands(click.Group):
         widest = max(map(len, COMMANDS))
         for heading, commands in GROUPS.items():
             with formatter.section(heading):
-                # Of one width, so that the groups stand in one table.
+                # All names have one width, so that the groups look like one table.
                 formatter.write_dl(
                     [(f"{name:{widest}}", summary) for name, summary in commands.items()]
                 )

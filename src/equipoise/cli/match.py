@@ -25,7 +25,6 @@ from equipoise.cli.matching import (
     write_matched,
     write_matching,
 )
-from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.matching.match import MatchResult
@@ -76,20 +75,13 @@ def command(**arguments: Any) -> int:
     from equipoise.tables.results import balance_of, table_match
 
     output = matching_output(arguments)
-    bias_adjust = arguments["bias_adjust"]
-    if bias_adjust and not arguments["outcome"]:
-        raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
-    if bias_adjust and arguments["by"]:
-        raise UnusableInput(
-            "--bias-adjust and --by do not go together", hint="leave one of them out"
-        )
     table = read_match_table(arguments)
     pairing = pairing_of(arguments)
     among = run_match(
         table,
         pairing,
         arguments,
-        **({"bias_adjust": True} if bias_adjust else {}),
+        bias_adjust=arguments["bias_adjust"],
         variance_neighbors=arguments["variance_neighbors"],
         variance=arguments["variance"],
     )

@@ -12,8 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
-from equipoise.cli.output_files import check_folder
-from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cli.output_options import OutputOptions, check_folder, write_output
 from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 
@@ -181,17 +180,7 @@ def read_match_table(arguments: dict[str, Any]) -> MatchTable:
     from equipoise.tables.problem import MatchColumns, read_problem
     from equipoise.tables.reading import read_file
 
-    columns = MatchColumns(
-        treatment=arguments["treatment"],
-        covariates=arguments["covariates"] or (),
-        formula=arguments["formula"],
-        outcome=arguments.get("outcome"),
-        weights=arguments["weights"],
-        by=arguments.get("by") or (),
-        exact=arguments["exact"] or (),
-        balance=arguments.get("balance"),
-        missing=arguments["missing"],
-    )
+    columns = MatchColumns.among(arguments)
     file: Path = arguments["file"]
     return read_problem(read_file(file, columns.names_in_csv), columns, str(file))
 
@@ -200,13 +189,8 @@ def pairing_of(arguments: Mapping[str, Any]) -> Pairing:
     """Return who may be matched with whom."""
     from equipoise.tables.problem import Pairing
 
-    same = ("estimand", "m", "caliper", "common_support", "r_compatible", "threads", "seed")
-    return Pairing(
-        **{name: arguments[name] for name in same},
-        exact=arguments["exact"] or (),
-        replace=not arguments["no_replace"],
-        ties=not arguments["no_ties"],
-    )
+    replaces, ties = not arguments["no_replace"], not arguments["no_ties"]
+    return Pairing.among({**arguments, "replace": replaces, "ties": ties})
 
 
 def run_match(

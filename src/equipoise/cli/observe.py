@@ -197,7 +197,7 @@ def _observe_log(
 def _observe_strata(
     question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
-    from equipoise.cli.strata_file import read_strata
+    from equipoise.cli.observed_log import read_strata
     from equipoise.observation.strata import check_strata, observe_strata
 
     check_strata(arguments["strata"], question)

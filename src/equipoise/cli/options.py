@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from equipoise.design.limits import (
-    RANGES,
-    CampaignLimits,
-    NumberRange,
-)
+from equipoise.design.limits import RANGES, NumberRange
+from equipoise.design.limits import limits_of as limits_of
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
 from equipoise.model.plan import MOST_RANKED, Judgement
 
@@ -293,9 +290,3 @@ def judging_options(
         ),
         seed_option,
     )
-
-
-def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
-    """Return the numbers that limit and judge a campaign, from the options of a command."""
-    names = CampaignLimits.__struct_fields__
-    return CampaignLimits(**{name: arguments.get(name) for name in names})

@@ -34,6 +34,7 @@ from equipoise.campaign.progress import (
     forecast_block,
 )
 from equipoise.cli.streams import say
+from equipoise.model.metrics import inverse_interval, inverse_ratio, verdict_word
 from equipoise.model.plan import COMMAND, Plan
 from equipoise.model.safe_text import visible
 from equipoise.report.renderers.terminal import STYLES
@@ -348,7 +349,7 @@ def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
             Text(str(status.blocks)),
             Text(estimate),
             Text(interval),
-            Text(status.verdict, style=STYLE[status.verdict]),
+            Text(_word(status), style=STYLE[status.verdict]),
         )
     hidden = ordered[fitting:]
     if hidden:
@@ -367,10 +368,19 @@ def _clause(status: ComparisonStatus) -> str:
 
 def _effect(status: ComparisonStatus) -> tuple[str, str]:
     """Return the estimate and the interval so far, or what an intervention closes."""
-    estimate, interval = estimate_and_interval(
-        status.ratio, status.ratio_ci, unknown="", unlimited="open"
-    )
-    return estimate, f"closes {status.closes}" if status.closes else interval
+    ratio, interval = status.ratio, status.ratio_ci
+    if status.more_is_better:
+        # As in the result: ratios of values, not of costs.
+        ratio, interval = inverse_ratio(ratio), inverse_interval(interval)
+    estimate, ends = estimate_and_interval(ratio, interval, unknown="", unlimited="open")
+    return estimate, f"closes {status.closes}" if status.closes else ends
+
+
+def _word(status: ComparisonStatus) -> str:
+    """Return a verdict in the words of its metric, or the outcome of an intervention."""
+    if status.verdict not in ("faster", "slower"):
+        return status.verdict
+    return verdict_word(status.verdict, status.metric, more_is_better=status.more_is_better)
 
 
 @contextmanager
@@ -427,7 +437,7 @@ def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], o
         yield lambda _: None
         return
     with Console(stderr=True, no_color=not color).status("reading") as status:
-        # Of a plain string rich would take what stands in brackets for its mark-up.
+        # rich would read brackets in a plain string as its mark-up.
         yield lambda sentence: status.update(Text(visible(sentence)))
 
 

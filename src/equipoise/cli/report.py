@@ -9,17 +9,18 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.output_files import (
+from equipoise.cli.output_options import (
     FORMS,
+    OutputOptions,
     Reported,
     check_report,
     folder_name,
+    read_reported,
     report_of,
     save_figures,
     save_flame_graph,
     write_report,
 )
-from equipoise.cli.output_options import OutputOptions, read_reported
 from equipoise.cli.results import read_result
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput

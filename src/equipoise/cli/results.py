@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
-from equipoise.cli.output_files import write_file, write_json, write_report
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument

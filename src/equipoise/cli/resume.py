@@ -11,7 +11,7 @@ from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.model.errors import UnusableInput
-from equipoise.studies.data_rows import require_data
+from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import judge_of
 
 

@@ -69,7 +69,7 @@ class CompareOptions(Struct, frozen=True):
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
     ranking: bool | None = None
-    """Also ask which condition is the fastest; by default, where that is possible."""
+    """Whether to ask which condition is the fastest; by default, where that is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
@@ -185,8 +185,10 @@ def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
 
 def _chosen_pair(pair: str, conditions: int) -> Contrast:
     positions = pair.split(":")
-    if len(positions) == 2 and all(one.isascii() and one.isdigit() for one in positions):
-        baseline, candidate = (int(one) - 1 for one in positions)
+    if len(positions) == 2 and all(
+        position.isascii() and position.isdigit() for position in positions
+    ):
+        baseline, candidate = (int(position) - 1 for position in positions)
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
@@ -405,7 +407,7 @@ def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[
             ]
         )
     hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
-    return [_with_setup_repeated(one) for one in hooks] if repeated_setup(options) else hooks
+    return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
 
 def repeated_setup(options: CompareOptions) -> str | None:
@@ -584,7 +586,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
         if token == ",":
             values.append("")
         else:
-            # Of an escaped character the backslash goes.
+            # An escaped character loses its backslash.
             values[-1] += token[-1]
     return tuple(values)
 

@@ -38,21 +38,21 @@ class NumberRange(Struct, frozen=True):
     above_low: bool = False
     """Whether ``low`` itself is refused."""
 
-    def read(self, value: Any, given: str) -> Any:
+    def read(self, value: Any, written: str) -> Any:
         """Return a number, or the number in a text, as an ``int`` or a ``float`` of this range.
 
-        ``given`` is how the user wrote it: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput` if
-        it is no number, or out of range.
+        ``written`` is how the user wrote it: ``--blocks 0`` or ``blocks=0``. Raise `UnusableInput`
+        if it is no number, or out of range.
         """
         try:
             number = self._number(value)
         except (TypeError, ValueError, OverflowError):
             kind = "whole number" if self.whole else "number"
-            raise UnusableInput(f"{given} is not a {kind}", hint=self._hint()) from None
+            raise UnusableInput(f"{written} is not a {kind}", hint=self._hint()) from None
         too_low = number <= self.low if self.above_low else number < self.low
         # `not <=` also catches a NaN.
         if too_low or not number <= self.high or number == math.inf:
-            raise UnusableInput(f"{given} is out of range", hint=self._hint())
+            raise UnusableInput(f"{written} is out of range", hint=self._hint())
         return number
 
     def _number(self, value: Any) -> float:
@@ -168,6 +168,12 @@ class CampaignLimits(Struct, frozen=True):
             default or Judgement(), {"alpha": self.alpha, "min_effect": self.min_effect}
         )
         return replace(judgement, primary_metric=first, other_metrics=tuple(others))
+
+
+def limits_of(arguments: Mapping[str, Any]) -> CampaignLimits:
+    """Return the limits among the arguments of a function, or the options of a command."""
+    names = CampaignLimits.__struct_fields__
+    return CampaignLimits(**{name: arguments.get(name) for name in names})
 
 
 T = TypeVar("T", bound=Struct)

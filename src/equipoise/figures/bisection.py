@@ -20,7 +20,7 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.theme import color_of
-from equipoise.model.bisection import BisectCommit, BisectResult
+from equipoise.model.bisection import BisectBlock, BisectCommit, BisectResult
 from equipoise.model.plan import short_name
 
 HOW_TO_READ = (
@@ -28,7 +28,7 @@ HOW_TO_READ = (
     "turns grey where it is excluded: it did not make the whole difference. What is not grey at "
     "the right end may have made it. The diamond marks a culprit."
 )
-_KINDS = ("bad against good", "a pair between", "a commit against its parent")
+_KINDS = ("both ends of the search", "a pair between", "a commit against its parent")
 _TRIALS_OF_A_BLOCK = 2
 _ROOM_FOR_A_NAME = 0.2
 """Part of the axis of trials on which the name of a culprit stands."""
@@ -37,12 +37,12 @@ _ROOM_FOR_A_NAME = 0.2
 def bisection(result: BisectResult) -> alt.LayerChart:
     """Draw the search for the commits that made a difference."""
     count = len(result.candidates)
-    trials = {
-        one.block: _TRIALS_OF_A_BLOCK * (place + 1) for place, one in enumerate(result.course)
-    }
+    course = _with_exclusions(result.course)
+    trials = {one.block: _TRIALS_OF_A_BLOCK * (place + 1) for place, one in enumerate(course)}
     last = max([_TRIALS_OF_A_BLOCK, *trials.values()])
     excluded = list(_excluded(result.candidates, trials, last))
-    blocks = [_block(result, place, trials) for place in range(len(result.course))]
+    ends = {one.search: (one.earlier, one.later) for one in reversed(course)}
+    blocks = [_block(result, one, ends[one.search], trials[one.block]) for one in course]
     culprits = [
         {
             "number": number,
@@ -102,35 +102,43 @@ def bisection(result: BisectResult) -> alt.LayerChart:
         *labels(culprits, "name:N", x="until:Q", y=y, mark={"align": "left", "dx": 9}),
     ]
     left = sum(one.status != "excluded" for one in result.candidates)
+    drawn = _TRIALS_OF_A_BLOCK * len(course)
+    rest = _TRIALS_OF_A_BLOCK * (len(result.course) - len(course))
+    notes = [f"{count - left} of {count} commits are excluded after {drawn} trials."]
+    if rest:
+        notes.append(
+            f"Then {rest} trials looked at what is left of the gap, and found nothing certain."
+        )
     return frame(
         layers,
         title="The search",
-        notes=[_note(result, left, last)],
+        notes=notes,
         description=(
-            f"A search among {count} commits over {last if result.course else 0} trials; {left} "
-            f"are not excluded at its end."
+            f"A search among {count} commits over {drawn} trials; {left} are not excluded at its "
+            "end."
         ),
         height=min(420, 140 + 6 * count),
     )
 
 
-def _note(result: BisectResult, left: int, last: int) -> str:
-    excluded = len(result.candidates) - left
-    return (
-        f"{excluded} of {len(result.candidates)} commits are excluded after "
-        f"{last if result.course else 0} trials."
-    )
+def _with_exclusions(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
+    """Return the course without its last searches, as long as those found no gap to search."""
+    searches = [list(group) for _, group in itertools.groupby(course, lambda one: one.search)]
+    while len(searches) > 1 and len({(one.earlier, one.later) for one in searches[-1]}) == 1:
+        searches.pop()
+    return list(itertools.chain.from_iterable(searches))
 
 
-def _block(result: BisectResult, place: int, trials: dict[int, int]) -> dict[str, Any]:
-    one = result.course[place]
-    if one.later - one.earlier == len(result.candidates):
+def _block(
+    result: BisectResult, one: BisectBlock, ends: tuple[int, int], trials: int
+) -> dict[str, Any]:
+    if (one.earlier, one.later) == ends:
         kind = _KINDS[0]
     else:
         kind = _KINDS[2] if one.later - one.earlier == 1 else _KINDS[1]
     return {
         "block": one.block,
-        "trials": trials[one.block],
+        "trials": trials,
         "number": one.earlier,
         "later_number": one.later,
         "earlier": _name(result, one.earlier),

@@ -76,7 +76,7 @@ def gallery(
     if compared is not None:
         yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
     metric = primary_metric(document)
-    primary = [one for one in document.comparisons if one.metric == metric]
+    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
@@ -108,7 +108,8 @@ def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDo
     """Return both with ratios of values where more of a metric is better, not of its cost."""
     increasing = document.more_is_better
     comparisons = tuple(
-        as_values(one) if one.metric in increasing else one for one in document.comparisons
+        as_values(comparison) if comparison.metric in increasing else comparison
+        for comparison in document.comparisons
     )
     control = document.control
     if control is not None and control.comparison.metric in increasing:

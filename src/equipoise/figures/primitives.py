@@ -43,8 +43,11 @@ def are_primitives(document: ResultDocument) -> bool:
     if document.comparisons or document.imported is not None or not document.conditions:
         return False
     return all(
-        any(metric in one.metrics or metric in one.unknown for metric in PRIMITIVE_METRICS)
-        for one in document.conditions
+        any(
+            metric in condition.metrics or metric in condition.unknown
+            for metric in PRIMITIVE_METRICS
+        )
+        for condition in document.conditions
     )
 
 
@@ -81,9 +84,9 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         ("value:Q", quantity.unit or metric, ".4~r"),
     )
     medians = [
-        {"row": one.name, "value": quantity.scaled(one.metrics[metric].median)}
-        for one in document.conditions
-        if one.name in values
+        {"row": condition.name, "value": quantity.scaled(condition.metrics[metric].median)}
+        for condition in document.conditions
+        if condition.name in values
     ]
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
@@ -126,7 +129,7 @@ def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
 
 
 def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Quantity) -> Rows:
-    levels = {one.name: one.levels for one in document.conditions}
+    levels = {condition.name: condition.levels for condition in document.conditions}
     return [
         {
             "row": name,

@@ -97,7 +97,7 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
     ``None`` where there is a single comparison and no control: the verdict shows it already.
     """
     metric = primary_metric(document)
-    compared = [one for one in document.comparisons if one.metric == metric]
+    compared = [comparison for comparison in document.comparisons if comparison.metric == metric]
     rows = _rows(compared)
     if document.imported is not None:
         rows += _rows(document.imported.comparisons)
@@ -115,22 +115,22 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     name = metric_name(metric)
     title = f"{name.capitalize()}: every comparison with its interval"
-    smallest = max((one.min_effect for one in compared), default=0.0)
+    smallest = max((comparison.min_effect for comparison in compared), default=0.0)
     return _draw(rows, title, f"{name} against the baseline", notes, smallest)
 
 
 def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
     """Draw the comparisons on the other metrics; ``None`` where there is none."""
     metric = primary_metric(document)
-    others = [one for one in document.comparisons if one.metric != metric]
+    others = [comparison for comparison in document.comparisons if comparison.metric != metric]
     if not others:
         return None
-    several = len({(one.baseline, one.candidate) for one in others}) > 1
+    several = len({(other.baseline, other.candidate) for other in others}) > 1
     rows = []
     for row, one in zip(_rows(others), others, strict=True):
         name = metric_name(one.metric)
         rows.append(_Row(f"{name}: {row.label}" if several else name, one))
-    smallest = max(one.min_effect for one in others)
+    smallest = max(other.min_effect for other in others)
     return _draw(
         rows, "The other metrics with their intervals", "against the baseline", [], smallest
     )
@@ -138,10 +138,17 @@ def other_ratios(document: ResultDocument) -> alt.LayerChart | None:
 
 def _rows(comparisons: Sequence[AnyComparison]) -> list[_Row]:
     """Return a row for each comparison, with the baseline where there are several."""
-    one_baseline = len(comparisons) > 1 and len({one.baseline for one in comparisons}) == 1
+    one_baseline = (
+        len(comparisons) > 1 and len({comparison.baseline for comparison in comparisons}) == 1
+    )
     return [
-        _Row(one.candidate if one_baseline else f"{one.candidate} against {one.baseline}", one)
-        for one in comparisons
+        _Row(
+            comparison.candidate
+            if one_baseline
+            else f"{comparison.candidate} against {comparison.baseline}",
+            comparison,
+        )
+        for comparison in comparisons
     ]
 
 
@@ -377,16 +384,19 @@ def _draw(
 
 def _extent(comparisons: Sequence[AnyComparison]) -> Iterator[float | None]:
     """Return the ratios, and the ends of the intervals that are not unusually far out."""
-    yield from (one.ratio for one in comparisons)
-    known = [math.log(one.ratio) for one in comparisons if one.ratio]
+    yield from (comparison.ratio for comparison in comparisons)
+    known = [math.log(comparison.ratio) for comparison in comparisons if comparison.ratio]
     reach = [
-        abs(math.log(end) - math.log(one.ratio))
-        for one in comparisons
-        if one.ratio
-        for end in one.ratio_ci
+        abs(math.log(end) - math.log(comparison.ratio))
+        for comparison in comparisons
+        if comparison.ratio
+        for end in comparison.ratio_ci
         if end
     ]
     most = max(map(abs, known), default=0.0) + _WIDEST * (statistics.median(reach) if reach else 0)
     yield from (
-        end for one in comparisons for end in one.ratio_ci if end and abs(math.log(end)) <= most
+        end
+        for comparison in comparisons
+        for end in comparison.ratio_ci
+        if end and abs(math.log(end)) <= most
     )

@@ -49,9 +49,7 @@ _LOGARITHMIC_FROM = 4.0
 _COSTS = ("value", "low", "high")
 
 
-def size_scaling(
-    document: ResultDocument, factor: str, metric: str | None = None
-) -> alt.LayerChart:
+def size_scaling(document: ResultDocument, factor: str) -> alt.LayerChart:
     """Draw each condition's median with its interval over the levels of one factor.
 
     Conditions that differ only in this factor share a line.
@@ -61,7 +59,7 @@ def size_scaling(
     UnusableInput
         Fewer than two measured levels of the factor are positive numbers.
     """
-    metric = metric or primary_metric(document)
+    metric = primary_metric(document)
     if factor not in numeric_factors(document, metric):
         raise UnusableInput(
             f"the factor {factor} has no two measured levels that are positive numbers",
@@ -94,15 +92,13 @@ def size_scaling(
     )
 
 
-def size_normalised(
-    document: ResultDocument, factor: str, metric: str | None = None
-) -> alt.LayerChart | None:
+def size_normalised(document: ResultDocument, factor: str) -> alt.LayerChart | None:
     """Draw each condition's median divided by a simple law of one factor.
 
     The law is the one nearest to the first line's fitted exponent, among those that fit every
     size if there are some. ``None`` where no line has a law.
     """
-    metric = metric or primary_metric(document)
+    metric = primary_metric(document)
     laws = scaling_laws(document, factor, metric)
     if not laws:
         return None

@@ -18,7 +18,7 @@ Measurement = tuple[float, ConditionResult, MetricSummary]
 
 def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
     """Return the factors with at least two positive numbers among their measured levels."""
-    factors = dict.fromkeys(name for one in document.conditions for name in one.levels)
+    factors = dict.fromkeys(name for condition in document.conditions for name in condition.levels)
     return tuple(
         name
         for name in factors
@@ -87,7 +87,7 @@ def _simple_laws(law: ScalingLaw) -> str:
     """Return the simple laws that fit."""
     if not law.can_tell:
         return "too few blocks to exclude a law"
-    fitting = ", ".join(describe_law(*one) for one in law.simple)
+    fitting = ", ".join(describe_law(*powers) for powers in law.simple)
     return f"simple laws that fit every size: {fitting or 'none'}"
 
 

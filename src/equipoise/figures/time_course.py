@@ -45,19 +45,15 @@ _MIN_WINDOW = 5
 _MOST_LINE_POINTS = 400
 
 
-def time_course(
-    document: ResultDocument, metric: str | None = None, *, every_trial: int = EVERY_TRIAL
-) -> alt.LayerChart:
+def time_course(document: ResultDocument, *, every_trial: int = EVERY_TRIAL) -> alt.LayerChart:
     """Draw every finished trial over the order in which they ran.
 
     Parameters
     ----------
-    metric
-        By default that of the first comparison.
     every_trial
         Largest number of trials drawn one by one; bands from smallest to largest replace more.
     """
-    metric = metric or primary_metric(document)
+    metric = primary_metric(document)
     values = analysed_values(document, metric)
     quantity = quantity_of(metric, list(values.values()))
     names = list(values)

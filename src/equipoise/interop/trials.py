@@ -120,8 +120,13 @@ def to_parquet(document: ResultDocument) -> bytes:
     }
     columns = columns_of(document)
     table = pyarrow.table(
-        [pyarrow.array(map(_parquet_cell, one.cells), type=types[one.kind]) for one in columns],
-        schema=pyarrow.schema([(as_unicode(one.name), types[one.kind]) for one in columns]),
+        [
+            pyarrow.array(map(_parquet_cell, column.cells), type=types[column.kind])
+            for column in columns
+        ],
+        schema=pyarrow.schema(
+            [(as_unicode(column.name), types[column.kind]) for column in columns]
+        ),
     )
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(table, sink)

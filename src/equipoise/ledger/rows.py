@@ -378,10 +378,12 @@ def _plan(text: str) -> Plan:
 def _refuse_inconsistent(record: RunRecord) -> None:
     """Refuse a run whose rows name conditions that its plan does not have, or that is too large."""
     plan, count = record.plan, len(record.plan.conditions)
-    named = {index for one in plan.contrasts for index in (one.baseline, one.candidate)}
-    named |= {one.condition for one in record.trials}
-    named |= {one.condition for one in record.observations}
-    named.update(*{one.order for one in record.draws})
+    named = {
+        index for contrast in plan.contrasts for index in (contrast.baseline, contrast.candidate)
+    }
+    named |= {trial.condition for trial in record.trials}
+    named |= {observation.condition for observation in record.observations}
+    named.update(*{draw.order for draw in record.draws})
     if plan.control is not None:
         named.add(plan.control)
     for index in named:

@@ -20,6 +20,8 @@ MOST_NAMED_ROWS = 5
 """Rows that an error names; it counts the others."""
 LEAVE_OUT = "leave out these rows (of a table: --missing drop), or fill in their values first"
 """Hint of an error over missing values."""
+FINITE_HINT = "put finite numbers in their place, or an empty field where none is known"
+"""Hint of an error over infinite values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,11 +201,9 @@ def same_length(length: int, name: str, rows: int) -> None:
 
 
 def refuse_non_finite(values: Floats, name: str) -> None:
-    """Refuse missing and infinite values."""
-    wrong = ~np.isfinite(values)
-    is_missing = bool(np.isnan(values[wrong]).all())
-    fault = "is missing" if is_missing else "is missing or infinite"
-    refuse_rows(wrong, name, fault, LEAVE_OUT)
+    """Refuse missing values, then infinite ones."""
+    refuse_rows(np.isnan(values), name, "is missing", LEAVE_OUT)
+    refuse_rows(np.isinf(values), name, "is infinite", FINITE_HINT)
 
 
 def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:

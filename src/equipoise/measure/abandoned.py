@@ -27,7 +27,9 @@ from equipoise.measure.workload_metrics import METRICS_VARIABLE
 
 BUILD_VARIABLE = "EQUIPOISE_BUILD"
 """Variable that names the folder of a build."""
-_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE)
+CAMPAIGN_VARIABLE = "EQUIPOISE_CAMPAIGN"
+"""Variable of a build outside the scratch folder: names that folder, with a slash at its end."""
+_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE, CAMPAIGN_VARIABLE)
 _PROC = Path("/proc")
 _PREFIX = "equipoise-"
 _PATIENCE_S = 10.0

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
+BUILDS_VARIABLE = "EQUIPOISE_BUILDS"
+"""Variable that names the folder in which builds of revisions are kept."""
 MOST_LETTERS = 40
 """Number of letters of a level in the name of its folder; a file system limits the bytes."""
 _FULL_BYTES = 1 << 20
@@ -72,7 +74,7 @@ def build_revision(
     hint = "try the line by hand in a fresh clone: files that are not committed are missing there"
     # What a build reports of a full disk often went to that disk.
     if shutil.disk_usage(home).free < _FULL_BYTES:
-        hint = f"the disk of {home} is full: set TMPDIR to a folder of one with room"
+        hint = f"the disk of {home} is full: set {BUILDS_VARIABLE} to a folder of one with room"
     raise ConditionFailed(
         f"{revision} cannot be built: {describe_status(status)}: {line}"
         + stderr_suffix(output, "its output: "),
@@ -127,18 +129,11 @@ def host_linker() -> Linker:
     return "mold" if shutil.which("mold") else "objects"
 
 
-def make_layouts(
-    compilation: Compilation,
-    folder: Path,
-    seeds: range,
-    linker: Linker,
-    on_made: Callable[[int], None] = lambda _: None,
-) -> Layouts:
+def make_layouts(compilation: Compilation, folder: Path, seeds: range, linker: Linker) -> Layouts:
     """Compile into ``folder/objects`` and link ``folder/layout-SEED`` for each seed.
 
-    ``on_made`` is called after each link with the number of layouts so far. Raise `UnusableInput`
-    if the compiler is missing or fails (with its last lines), `EquipoiseError` if the folder cannot
-    be made.
+    Raise `UnusableInput` if the compiler is missing or fails (with its last lines),
+    `EquipoiseError` if the folder cannot be made.
     """
     object_folder = folder / "objects"
     try:
@@ -161,7 +156,6 @@ def make_layouts(
             program = folder / f"layout-{seed}"
             _run_compiler(compilation.link_line(objects, str(program), linker, seed), temporary)
             programs.append(program)
-            on_made(len(programs))
     different = len({program.read_bytes() for program in programs})
     return Layouts(tuple(programs), linker, different)
 

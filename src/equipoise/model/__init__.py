@@ -16,9 +16,9 @@ host.py                what disturbs a host, and its certificate
 primitives.py          the rows of ``equipoise os``
 errors.py              `EquipoiseError` and its exit statuses
 redaction.py           known tuning variables, and placeholders for other values
-quantities.py          numbers with their units, as people read them
+quantities.py          numbers with their units and lists of names, as people read them
 interval.py            an interval as the result document has it
 safe_text.py           untrusted text on a terminal and in CSV
-extras.py, display.py  packages and charts that are imported when they are used
+extras.py              packages and charts that are imported when they are used
 bulk.py                reading very many records fast
 """

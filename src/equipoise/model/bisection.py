@@ -88,6 +88,8 @@ class BisectBlock(Struct, frozen=True):
     block: int
     earlier: int
     later: int
+    search: int
+    """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
 
 
 class BisectResult(Struct, frozen=True):

@@ -65,6 +65,11 @@ def verdict_word(verdict: Verdict, metric: str, *, more_is_better: bool = False)
     return "more" if (verdict == "slower") is not more_is_better else "less"
 
 
+def inverse_ratio(ratio: float | None) -> float | None:
+    """Return 1 over a ratio; ``None`` where it is unknown or 0."""
+    return 1.0 / ratio if ratio else None
+
+
 def inverse_interval(interval: Interval) -> Interval:
     """Return the interval of 1 over a ratio; an end at 0 or at infinity is unlimited."""
     low, high = interval
@@ -76,20 +81,20 @@ def as_values(comparison: Comparison) -> Comparison:
 
     A comparison itself has ratios of a cost, the inverse of such a metric.
     """
-
-    def inverse(ratio: float | None) -> float | None:
-        return 1.0 / ratio if ratio else None
-
     these = comparison.in_these_layouts
     return replace(
         comparison,
-        ratio=inverse(comparison.ratio),
+        ratio=inverse_ratio(comparison.ratio),
         ratio_ci=inverse_interval(comparison.ratio_ci),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
-        mean_ratio=inverse(comparison.mean_ratio),
+        mean_ratio=inverse_ratio(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
-        answers=tuple(replace(one, ratio=inverse(one.ratio)) for one in comparison.answers),
+        answers=tuple(
+            replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
+        ),
         in_these_layouts=None
         if these is None
-        else replace(these, ratio=inverse(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)),
+        else replace(
+            these, ratio=inverse_ratio(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)
+        ),
     )

@@ -1,15 +1,17 @@
-"""Numbers with their units, as people read them: for every room that writes sentences."""
+"""Numbers with their units, and lists of names, as people read them in sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
+MOST_NAMES = 5
+"""Number of conditions that a sentence names."""
 
 
 def duration(seconds: float) -> str:
@@ -73,6 +75,11 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: ``1 block``, ``12 blocks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def amount(value: float) -> str:
     """Return a number in the unit of somebody's column: ``1,794``, ``0.0124``."""
     return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"
@@ -91,3 +98,17 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
         return "timed out"
     scale, name = next((unit for unit in units if abs(value) >= unit[0]), units[-1])
     return f"{significant(value / scale)} {name}"
+
+
+def joined(parts: Iterable[str], last: str = "and") -> str:
+    """Return parts of a sentence as ``a, b and c``."""
+    *first, end = tuple(parts) or ("",)
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def names_of(conditions: Sequence[str]) -> str:
+    """Return names as ``a, b and c``; of many, the first and how many more there are."""
+    more = len(conditions) - MOST_NAMES
+    if more < 2:
+        return joined(conditions)
+    return joined([*conditions[:MOST_NAMES], f"{more} more"])

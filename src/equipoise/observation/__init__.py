@@ -11,8 +11,7 @@ In reading order; docs/observe.md has the formulas and their sources.
 - ``effects``: the effect over the matched pairs, with its errors
 - ``rosenbaum``: the strength of a hidden factor, by Rosenbaum's bounds
 - ``robustness``: its strength compared with the observed covariates
-- ``placebos``: effects that cannot exist
-- ``periods``: the effect by periods of time
+- ``checks``: effects that cannot exist, and the effect by periods of time
 - ``refusal``: why no effect is reported, and warnings
 - ``wording``: the sentences of the answer
 - ``strata``: the story of ``observe --strata``, and the effect over all strata

@@ -19,6 +19,7 @@ from equipoise.model.observation_result import (
     RowCounts,
 )
 from equipoise.model.record import CampaignWarning
+from equipoise.observation.checks import periods_of, placebos_of
 from equipoise.observation.effects import (
     EffectEstimate,
     estimate_effect,
@@ -27,8 +28,6 @@ from equipoise.observation.effects import (
     to_matched_effect,
 )
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
-from equipoise.observation.periods import periods_of
-from equipoise.observation.placebos import placebos_of
 from equipoise.observation.question import Log, Question
 from equipoise.observation.refusal import (
     answer_warnings,

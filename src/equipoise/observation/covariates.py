@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,7 @@ from equipoise.matching.frames import missing_in
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
-from equipoise.observation.question import (
-    Indices,
-    Log,
-    Question,
-    Values,
-    column_of,
-    row_count,
-)
+from equipoise.observation.question import Indices, Log, Question, Values, column_of, row_count
 
 MEDIATORS = frozenset(
     {
@@ -106,6 +100,22 @@ def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
     Columns with another role in the question, mediators, times, clusters and row numbers are
     left out.
     """
+    return tuple(name for name in _without_role(log, question) if _is_usable(log[name]))
+
+
+def infinite_covariates(log: Log, question: Question) -> dict[str, int]:
+    """Return the columns that only infinite values keep from being usable, with their number."""
+    infinite: dict[str, int] = {}
+    for name in _without_role(log, question):
+        column = log[name]
+        if column.dtype.kind == "f" and (is_infinite := np.isinf(column)).any():
+            if _is_usable(column[~is_infinite]):
+                infinite[name] = int(is_infinite.sum())
+    return infinite
+
+
+def _without_role(log: Log, question: Question) -> Iterator[str]:
+    """Yield the columns that have no other role in the question, and are none by their name."""
     other_roles = {
         question.treatment,
         question.outcome,
@@ -114,16 +124,15 @@ def usable_covariates(log: Log, question: Question) -> tuple[str, ...]:
         *(question.cluster or ()),
         *question.placebo_column,
     }
-    return tuple(
-        name
-        for name, column in log.items()
-        if name not in other_roles
-        and name not in _IDENTIFIERS
-        and not name.startswith("level_")
-        and not is_mediator(name, question.mediators)
-        and not is_known_cluster(name)
-        and _is_usable(column)
-    )
+    for name in log:
+        if (
+            name not in other_roles
+            and name not in _IDENTIFIERS
+            and not name.startswith("level_")
+            and not is_mediator(name, question.mediators)
+            and not is_known_cluster(name)
+        ):
+            yield name
 
 
 def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:

@@ -21,19 +21,9 @@ from equipoise.model.observation_result import (
     MatchingSummary,
 )
 from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
-from equipoise.observation.effects import (
-    ABADIE_IMBENS,
-    EffectEstimate,
-    cluster_moves,
-)
+from equipoise.observation.effects import ABADIE_IMBENS, EffectEstimate, cluster_moves
 from equipoise.observation.matching import Progress
-from equipoise.observation.question import (
-    Flags,
-    Indices,
-    Log,
-    Question,
-    select_rows,
-)
+from equipoise.observation.question import Flags, Indices, Log, Question, select_rows
 from equipoise.observation.refusal import unbalanced_clause
 from equipoise.observation.rosenbaum import hidden_bias
 from equipoise.observation.sample import Arms, Sample, Scales, read_outcomes, read_sample

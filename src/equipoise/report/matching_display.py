@@ -1,6 +1,6 @@
 """Charts and notebook HTML of the results of matching and of genoud.
 
-``equipoise.model.display`` calls these functions by name for the methods of the results.
+``equipoise.model.extras`` calls these functions by name for the methods of the results.
 """
 
 from __future__ import annotations

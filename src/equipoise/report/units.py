@@ -35,9 +35,9 @@ def percent_change(ratio: float) -> str:
 
 def in_one_unit(*ratios: float | None, unknown: str = "unlimited") -> tuple[str, ...]:
     """Return ratios that are read together: all as changes in percent, or all as factors."""
-    largest = max((one for one in ratios if one is not None), default=1.0)
+    largest = max((ratio for ratio in ratios if ratio is not None), default=1.0)
     show = times if largest >= _BIG_FACTOR else _percent
-    return tuple(unknown if one is None else show(one) for one in ratios)
+    return tuple(unknown if ratio is None else show(ratio) for ratio in ratios)
 
 
 def estimate_and_interval(

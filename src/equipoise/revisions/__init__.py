@@ -1,6 +1,10 @@
-"""Revisions of a git repository: checked out, built and compared.
+"""Revisions of a git repository: checked out, built, compared and searched.
 
-checkout     two revisions in working trees of their own, in a private folder
+git          running git in the user's repository, without writing into it
+checkout     revisions in working trees of their own
+commits      the commits between two revisions
 benchmarks   what a gate runs: commands, a suite file, or a language's benchmark tool
-plan         from a request to two built revisions, and to the plan that compares them
+build_key    all that decides what a build makes
+build_cache  builds that are kept for the next gate or bisection
+plan         from a request to two built revisions, and to the plan of a gate
 """

@@ -13,7 +13,6 @@ from msgspec import Struct
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
-from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
@@ -38,7 +37,11 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool, Listing
-from equipoise.revisions.checkout import SIDES, Repository, check_out, without_git_variables
+from equipoise.revisions.build_cache import BuildCache
+from equipoise.revisions.build_key import source_of, tool_variables
+from equipoise.revisions.checkout import SIDES, check_out
+from equipoise.revisions.commits import trees_of
+from equipoise.revisions.git import Repository
 
 TIMEOUT_S = 600.0
 _MOST_LISTED_BYTES = 1 << 20
@@ -82,15 +85,22 @@ class CheckedOut(Struct, frozen=True):
         """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
         return f"{self.role} {self.revision.label}"
 
+    def variables(self, tool: BenchmarkTool | None) -> dict[str, str]:
+        """Return the variables that a tool needs in this working tree."""
+        return tool_variables(tool, self.tree, self.instead_of)
+
 
 Pair = tuple[CheckedOut, CheckedOut]
 """The baseline and the candidate, checked out and built."""
 
 
-def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[str], None]) -> Pair:
-    """Check both revisions out into the scratch folder and build them there.
+def check_out_and_build(
+    request: GateRequest, scratch: Path, builds: BuildCache | None, *, say: Callable[[str], None]
+) -> Pair:
+    """Check both revisions out and build them, unless earlier builds of them are kept.
 
-    ``say`` is called with a line on each step, for a user who waits.
+    ``builds`` are kept builds; ``None`` if nothing is built: then both are checked out into the
+    scratch folder. ``say`` is called with a line on each step, for a user who waits.
 
     Raises
     ------
@@ -100,37 +110,36 @@ def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[s
         One cannot be built.
     """
     repository = request.repository
-
-    def checked_out(role: str, revision: Revision, parent: Path) -> CheckedOut:
-        parent.mkdir()
-        say(f"checking out the {role} {revision.label}")
-        tree = check_out(repository, revision, parent)
-        folder = tree / repository.inside
-        if not folder.is_dir():
-            raise UnusableInput(
-                f"the {role} {revision.label} has no folder {repository.inside}",
-                hint="run the gate in a folder that both revisions have",
-            )
-        return CheckedOut(role, revision, str(tree), str(folder), str(repository.top))
-
-    old, new = (scratch / name for name in SIDES)
-    baseline = checked_out("baseline", request.baseline, old)
-    candidate = checked_out("candidate", request.candidate, new)
-    for side in (baseline, candidate) if request.build is not None else ():
-        say(f"building the {side.label}: {request.build}")
-        environment = {**without_git_variables(own_environment()), **_variables(request.tool, side)}
-        folder, tree = Path(side.folder), Path(side.tree)
-        build_revision(str(request.build), folder, tree, environment, f"the {side.label}")
+    roles = {"baseline": request.baseline, "candidate": request.candidate}
+    if builds is None:
+        trees: list[Path] = []
+        for (role, revision), name in zip(roles.items(), SIDES, strict=True):
+            say(f"checking out the {role} {revision.label}")
+            parent = scratch / name
+            parent.mkdir()
+            trees.append(check_out(repository, revision, parent))
+    else:
+        commits = trees_of(repository, [revision.commit for revision in roles.values()])
+        sources = [source_of(repository, revision, commits) for revision in roles.values()]
+        trees = []
+        for (role, revision), source in zip(roles.items(), sources, strict=True):
+            say(f"building the {role} {revision.label}: {request.build}")
+            trees.append(builds.get(source, f"the {role} {revision.label}", sources).tree)
+    baseline, candidate = (
+        _checked_out(repository, role, revision, tree)
+        for (role, revision), tree in zip(roles.items(), trees, strict=True)
+    )
     return baseline, candidate
 
 
-def _variables(tool: BenchmarkTool | None, side: CheckedOut) -> dict[str, str]:
-    """Return the variables that a tool needs in the working tree of a revision."""
-    variables = {} if tool is None else tool.environment
-    return {
-        name: value.replace("{tree}", side.tree).replace("{own}", side.instead_of)
-        for name, value in variables.items()
-    }
+def _checked_out(repository: Repository, role: str, revision: Revision, tree: Path) -> CheckedOut:
+    folder = tree / repository.inside
+    if not folder.is_dir():
+        raise UnusableInput(
+            f"the {role} {revision.label} has no folder {repository.inside}",
+            hint="run the gate in a folder that both revisions have",
+        )
+    return CheckedOut(role, revision, str(tree), str(folder), str(repository.top))
 
 
 def gate_plan(
@@ -316,37 +325,53 @@ def conditions_of_gate(
         stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
         contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
         for side in pair:
-            program = _program(benchmark.command[0], side, native_programs, environment)
+            program = program_in(side, benchmark.command[0], native_programs, environment)
             command = (program, *benchmark.command[1:])
             condition = Condition(
                 name=f"{benchmark.name}: {side.label}" if stratum else side.label,
                 command=command if tool is None else tool.reading(command),
                 levels={BENCHMARK: benchmark.name, REVISION: side.label},
-                environment=_variables(tool, side),
+                environment=side.variables(tool),
                 process=Process(working_folder=side.folder),
             )
             conditions.append(condition)
     return tuple(conditions), tuple(contrasts)
 
 
-def _program(
-    name: str, side: CheckedOut, native_programs: Path, environment: Mapping[str, str]
+def program_in(
+    side: CheckedOut,
+    name: str,
+    native_programs: Path,
+    environment: Mapping[str, str],
+    *,
+    built: bool = True,
 ) -> str:
+    """Return the path of the program of a command in a revision.
+
+    ``built`` says whether the revision is built already, and the program has to be there.
+
+    Raises
+    ------
+    UnusableInput
+        The program does not exist, or lies in the user's own working tree.
+    """
     if "/" not in name:
         return find_program(name, native_programs, environment)
     real, own_tree = os.path.realpath(name), os.path.realpath(side.instead_of)
     if os.path.isabs(name) and real.startswith(own_tree + os.sep):
         raise UnusableInput(
-            f"{name} is a program of your own working tree: it would be run as both revisions",
+            f"{name} is a program of your own working tree: it would be run as each revision",
             hint=f"name it by its path in the repository, "
             f"./{os.path.relpath(name, side.instead_of)}",
         )
     path = os.path.normpath(os.path.join(side.folder, name))
+    if not built:
+        return path
     if os.path.isfile(path) and not os.access(path, os.X_OK):
         raise UnusableInput(f"{name} of the {side.label} cannot be executed", hint="chmod +x it")
     if not os.path.isfile(path):
         raise UnusableInput(
             f"the {side.label} has no program {name}",
-            hint="let --build make it; the path is from the folder in which you run the gate",
+            hint="let --build make it; the path is from the folder in which you run the command",
         )
     return path

@@ -4,8 +4,7 @@ In reading order:
 
 reader/         a study's TOML file: every error names the file, the line and the key
 kinds.py        factors whose levels have names: allocators and BLAS libraries
-data_sets.py    the rows that ``{data}`` stands for
-data_rows.py    these rows in a file beside the ledger
+data_sets.py    the rows that ``{data}`` stands for, in a file beside the ledger
 catalogue.py    the built-in studies, and the analysis of each
 preparation.py  a study before its campaign: its quick form, its levels, what this host lacks
 study_data.py   the numbers of a result by the levels of its factors

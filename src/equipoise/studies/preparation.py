@@ -30,7 +30,7 @@ from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Study
 from equipoise.studies.catalogue import find_study
-from equipoise.studies.data_rows import with_data
+from equipoise.studies.data_sets import with_data
 from equipoise.studies.reader.study import read_study
 
 BUILDS = "builds"

@@ -107,7 +107,7 @@ class Ranking(Struct, frozen=True):
             )
             if low < 1.0 < high:
                 reversals.append(Reversal(first, second, faster_on, faster, slower_on, slower))
-        return sorted(reversals, key=lambda one: (not one.is_certain, -one.size))
+        return sorted(reversals, key=lambda reversal: (not reversal.is_certain, -reversal.size))
 
     def _ratio(self, first: str, second: str, task: str) -> Ratio | None:
         return self.measured.ratio(self.metric, self.factor, first, second, **{self.tasks: task})
@@ -115,9 +115,9 @@ class Ranking(Struct, frozen=True):
     def table(self) -> FindingTable:
         """Return a row for each level, a column for each task: rank, median, ratio to the best."""
         cells = {
-            (one.task, one.level): f"{one.rank}. {quantity(self.metric, one.median)} "
-            f"({times(one.over_best)})"
-            for one in self.ranks()
+            (rank.task, rank.level): f"{rank.rank}. {quantity(self.metric, rank.median)} "
+            f"({times(rank.over_best)})"
+            for rank in self.ranks()
         }
         tasks = tuple(dict.fromkeys(task for task, _ in cells))
         ranked = {level for _, level in cells}
@@ -135,7 +135,7 @@ class Ranking(Struct, frozen=True):
     def sentences(self) -> tuple[str, str]:
         """Return where the order of two levels reverses: in one sentence, and as a paragraph."""
         reversals = self.reversals()
-        certain = [one for one in reversals if one.is_certain]
+        certain = [reversal for reversal in reversals if reversal.is_certain]
         if not reversals:
             same = f"The order of the {self.what} is the same on every task."
             return same, same
@@ -160,7 +160,9 @@ class Ranking(Struct, frozen=True):
 
 def ranking_findings(rankings: Sequence[Ranking]) -> Findings:
     """Return the tables of ranks, and where the orders reverse."""
-    tables = [(one.table(), *one.sentences()) for one in rankings if one.table().rows]
+    tables = [
+        (ranking.table(), *ranking.sentences()) for ranking in rankings if ranking.table().rows
+    ]
     return findings_of(
         (table for table, _, _ in tables),
         (paragraph for _, _, paragraph in tables),
@@ -185,16 +187,16 @@ def _chart(ranking: Ranking, ranks: Sequence[RankedLevel]) -> alt.LayerChart:
     from equipoise.figures.building import frame
     from equipoise.studies.chart_parts import lines, log_y
 
-    rows = [{"task": one.task, "condition": one.level, "value": one.over_best} for one in ranks]
-    largest = max(one.over_best for one in ranks)
-    order = list(dict.fromkeys(one.task for one in ranks))
+    rows = [{"task": rank.task, "condition": rank.level, "value": rank.over_best} for rank in ranks]
+    largest = max(rank.over_best for rank in ranks)
+    order = list(dict.fromkeys(rank.task for rank in ranks))
     title = f"{ranking.what[:1].upper()}{ranking.what[1:]} by task"
     return frame(
         lines(
             rows,
             alt.X("task:N", title=ranking.tasks, sort=order, axis=alt.Axis(labelAngle=0)),
             log_y("value:Q", "times the best (logarithmic scale)", 1.0, 2.0 * largest),
-            list(dict.fromkeys(one.level for one in ranks)),
+            list(dict.fromkeys(rank.level for rank in ranks)),
             tooltip=["task:N", "condition:N", "value:Q"],
             point_size=60,
         ),

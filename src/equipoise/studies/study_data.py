@@ -156,7 +156,7 @@ class StudyData(Struct, frozen=True):
         for _, row, value in known_values(self.document, metric):
             if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
                 blocks.setdefault(row.block, {})[row.condition] = (row.position, value)
-        both = [(one[baseline], one[candidate]) for one in blocks.values() if len(one) == 2]
+        both = [(block[baseline], block[candidate]) for block in blocks.values() if len(block) == 2]
         return PairedBlocks(
             [cost for (_, cost), _ in both],
             [cost for _, (_, cost) in both],
@@ -215,9 +215,3 @@ def size_text(count: float) -> str:
         if count >= 1 << power:
             return f"{short(count / (1 << power))} {unit}"
     return f"{count:.0f} B"
-
-
-def joined(texts: Iterable[str]) -> str:
-    """Return the texts as a list in words: ``a, b and c``."""
-    *first, last = tuple(texts) or ("",)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -7,7 +7,6 @@
 - ``missing``: what is done about missing values
 - ``matching``: matching and the search for weights, as the options say
 - ``python_hints``: errors and warnings that name arguments, not options
-- ``results``: the result, its report and its balance
-- ``matched``: the matched data set
+- ``results``: the result, its report, its balance and the matched data set
 - ``observing``: effects from the columns of a log
 """

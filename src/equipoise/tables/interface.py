@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
 from equipoise.tables.missing import Policy
 from equipoise.tables.observing import Names, observe_table
-from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, read_problem
+from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, names_in, read_problem
 from equipoise.tables.python_hints import in_python, python_hints
 from equipoise.tables.reading import read_columns
 from equipoise.tables.results import Observation, TableMatch, balance_of, question_of, table_match
@@ -88,42 +88,17 @@ variance, r_compatible, threads, seed, progress
     UnusableInput
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
-    columns = MatchColumns(
-        treatment=treatment,
-        covariates=_names(covariates),
-        formula=formula,
-        outcome=outcome,
-        weights=weights,
-        by=_names(by),
-        exact=_names(exact),
-        missing=missing,
-    )
+    columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
     data = _read(table, columns)
-    pairing = Pairing(
-        estimand=estimand,
-        m=m,
-        exact=columns.exact,
-        caliper=_calipers(caliper),
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-    )
-    if bias_adjust and outcome is None:
-        raise UnusableInput("bias_adjust has no outcome to adjust", hint="give outcome")
-    if bias_adjust and by:
-        raise UnusableInput("bias_adjust and by do not go together", hint="leave one of them out")
     among = run_match(
         data,
         pairing,
         metric=metric,
         propensity=propensity,
+        bias_adjust=bias_adjust,
         progress=progress,
         variance_neighbors=variance_neighbors,
         variance=variance,
-        **({"bias_adjust": True} if bias_adjust else {}),
     )
     name = metric if isinstance(metric, str) else "given"
     options = {**_options(pairing, columns), "metric": name, "propensity": propensity}
@@ -174,14 +149,7 @@ def match_balance(
         Naming column and rows of what cannot be used; or the match has rows that a missing value
         leaves out here.
     """
-    columns = MatchColumns(
-        treatment=treatment,
-        covariates=_names(covariates),
-        formula=formula,
-        weights=weights,
-        missing=missing,
-    )
-    data = _read(table, columns)
+    data = _read(table, MatchColumns.among(locals()))
     matched = None if match is None else _pairs_among(match, data)
     reference: Estimand = estimand or (match.pairing.estimand if match is not None else "ATT")
     pairing = Pairing(estimand=reference, r_compatible=r_compatible)
@@ -245,29 +213,8 @@ executor, progress
     UnusableInput
         If something cannot be used, naming column and rows, or if no row can be matched.
     """
-    columns = MatchColumns(
-        treatment=treatment,
-        covariates=_names(covariates),
-        formula=formula,
-        outcome=outcome,
-        weights=weights,
-        exact=_names(exact),
-        balance=balance,
-        missing=missing,
-    )
+    columns, pairing = MatchColumns.among(locals()), Pairing.among(locals())
     data = _read(table, columns)
-    pairing = Pairing(
-        estimand=estimand,
-        m=m,
-        exact=columns.exact,
-        caliper=_calipers(caliper),
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-    )
     search = run_search(
         data,
         pairing,
@@ -291,8 +238,8 @@ executor, progress
         "fitness": fitness if isinstance(fitness, str) else "a function",
     }
     question = question_of(data, options, source=_source(table), outcome=outcome, command="")
-    found = search.balance(boot=boot, ks=ks)
-    return table_match(data, among, found, pairing, question, search=search, frame=table)
+    after = search.balance(boot=boot, ks=ks)
+    return table_match(data, among, after, pairing, question, search=search, frame=table)
 
 
 @python_hints()
@@ -372,15 +319,15 @@ threads
             "treatment": column,
             "values": values or None,
             "outcome": outcome,
-            "covariates": None if covariates is None else _names(covariates),
-            "exact": _names(exact),
-            "cluster": None if cluster is None else _names(cluster),
+            "covariates": None if covariates is None else names_in(covariates),
+            "exact": names_in(exact),
+            "cluster": None if cluster is None else names_in(cluster),
             "method": method,
             "ratio": ratio,
             "unit": unit,
-            "placebo_outcomes": _names(placebo_outcomes),
+            "placebo_outcomes": names_in(placebo_outcomes),
             "placebo_period": placebo_period,
-            "mediators": _names(mediators),
+            "mediators": names_in(mediators),
             "leave_others_out": leave_others_out,
             "one_unit": one_unit,
             "seed": seed,
@@ -391,8 +338,8 @@ threads
         progress=progress,
     )
     warnings = tuple(
-        structs.replace(one, summary=in_python(one.summary), hint=in_python(one.hint))
-        for one in document.warnings
+        structs.replace(warning, summary=in_python(warning.summary), hint=in_python(warning.hint))
+        for warning in document.warnings
     )
     return Observation(structs.replace(document, warnings=warnings))
 
@@ -404,15 +351,6 @@ def _read(table: Any, columns: MatchColumns) -> MatchTable:
 
 def _source(table: Any) -> str:
     return str(table) if isinstance(table, str) or hasattr(table, "__fspath__") else "the table"
-
-
-def _names(names: Names) -> tuple[str, ...]:
-    """Return names; a single one may be given as it is."""
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _calipers(caliper: Calipers) -> tuple[float, ...] | None:
-    return None if caliper is None else tuple(np.atleast_1d(np.asarray(caliper, float)).tolist())
 
 
 def _options(pairing: Pairing, columns: MatchColumns) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def run_match(
     *,
     metric: Any = "inverse_variance",
     propensity: bool = False,
+    bias_adjust: bool = False,
     progress: Progress | None = None,
     **more: Any,
 ) -> MatchResult:
@@ -30,11 +31,22 @@ def run_match(
 
     Parameters
     ----------
-    metric, more
+    metric, bias_adjust, more
         As for ``match``.
     propensity
         Whether to match on a propensity score of the covariates instead of themselves.
+
+    Raises
+    ------
+    UnusableInput
+        Two of the options do not go together.
     """
+    if bias_adjust and table.outcome is None:
+        raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
+    if bias_adjust and table.by is not None:
+        raise UnusableInput(
+            "--bias-adjust and --by do not go together", hint="leave one of them out"
+        )
     if table.by is not None and pairing.common_support:
         raise UnusableInput(
             "--by and --common-support do not go together",
@@ -59,7 +71,7 @@ def run_match(
         from equipoise.matching.stratified import match_by
 
         return match_by(*units, table.by, **settings)
-    return match(*units, common_support=pairing.common_support, **settings)
+    return match(*units, bias_adjust=bias_adjust, common_support=pairing.common_support, **settings)
 
 
 def run_search(table: MatchTable, pairing: Pairing, **more: Any) -> GenMatchResult:

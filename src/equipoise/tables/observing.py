@@ -9,10 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.matching.frames import missing_in
+from equipoise.matching.units import FINITE_HINT
+from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.observation.analysis import observe
-from equipoise.observation.covariates import usable_covariates
+from equipoise.observation.covariates import infinite_covariates, usable_covariates
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Log, Question, check_question
 from equipoise.tables.missing import Policy, without_missing
@@ -64,7 +66,8 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     Raises
     ------
     UnusableInput
-        The policy is ``refuse`` and a chosen covariate has a missing value.
+        The policy is ``refuse`` and a chosen covariate has a missing value, or infinite values
+        leave no column to match on.
     """
     check_question(log, question)
     others = (
@@ -74,16 +77,25 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         *question.placebo_outcomes,
         *question.placebo_column,
     )
-    usable = usable_covariates(log, question) if question.covariates is None else ()
+    is_chosen = question.covariates is None
+    usable = usable_covariates(log, question) if is_chosen else ()
+    infinite = infinite_covariates(log, question) if is_chosen else {}
+    warnings = (_infinite_warning(infinite),) if infinite else ()
+    if infinite and not usable and not question.exact:
+        raise UnusableInput(
+            f"the columns to match on have infinite values: {_counted(infinite, 'infinite')}",
+            hint=FINITE_HINT,
+        )
     gaps = {name: int(gap.sum()) for name in usable if (gap := missing_in(log[name])).any()}
     if policy is None and len(gaps) == len(usable) and not question.exact:
         # Nothing would be left to match on.
         policy = "refuse"
     if policy is None:
-        return CompleteLog(log, question, {}, (_left_out_warning(gaps),) if gaps else ())
+        of_gaps = (_left_out_warning(gaps),) if gaps else ()
+        return CompleteLog(log, question, {}, (*of_gaps, *warnings))
     if policy == "refuse" and not gaps:
         # The question's own checks name the option.
-        return CompleteLog(log, question, {})
+        return CompleteLog(log, question, {}, warnings)
     if question.covariates is None:
         question = replace(question, covariates=usable)
     named = tuple(name for name in question.matched_on if name not in question.exact)
@@ -93,12 +105,12 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         question = replace(question, covariates=(*question.matched_on, *complete.indicators))
     count = complete.missing.rows_left_out
     reason = f"a missing value ({', '.join(complete.missing.columns)})"
-    return CompleteLog(columns, question, {reason: count} if count else {})
+    return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
 
 
 def _left_out_warning(gaps: Mapping[str, int]) -> CampaignWarning:
     """Warn that columns are not matched on; ``gaps`` are their numbers of missing values."""
-    counts = ", ".join(f"{name} ({count:,} missing)" for name, count in gaps.items())
+    counts = _counted(gaps, "missing")
     return CampaignWarning(
         "covariates-left-out",
         "columns with missing values are not matched on, though they may explain the difference: "
@@ -106,3 +118,17 @@ def _left_out_warning(gaps: Mapping[str, int]) -> CampaignWarning:
         "to match on them, give --missing indicator, which keeps the rows, or --missing drop; or "
         "name the covariates with --covariates",
     )
+
+
+def _infinite_warning(infinite: Mapping[str, int]) -> CampaignWarning:
+    """Warn that columns are not matched on, with their numbers of infinite values."""
+    return CampaignWarning(
+        "covariates-infinite",
+        "columns with infinite values are not matched on, though they may explain the difference: "
+        f"{_counted(infinite, 'infinite')}",
+        FINITE_HINT,
+    )
+
+
+def _counted(columns: Mapping[str, int], what: str) -> str:
+    return ", ".join(f"{name} ({count:,} {what})" for name, count in columns.items())

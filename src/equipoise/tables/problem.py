@@ -70,6 +70,13 @@ class MatchColumns(Struct, frozen=True, kw_only=True):
     balance: str | None = None
     missing: Policy = "refuse"
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> MatchColumns:
+        """Return the columns that arguments of a function, or options of a command, name."""
+        values: dict[str, Any] = {name: arguments.get(name) for name in cls.__struct_fields__}
+        lists = {name: names_in(values[name]) for name in ("covariates", "by", "exact")}
+        return cls(**{**values, **lists})
+
     @property
     def names_in_csv(self) -> tuple[str, ...]:
         """Columns that hold names in a CSV file: as numbers, 1.1 and 1.10 would be one version."""
@@ -117,7 +124,7 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
     _check_complete(question)
     if formula is not None:
         name, values = formula.partition("~")[0].strip().strip("`"), None
-        named = [one for one in formula_columns(formula, columns) if one != name]
+        named = [column for column in formula_columns(formula, columns) if column != name]
         label = name
     else:
         name, values = _treatment_and_values(source, columns, str(question.treatment))
@@ -204,6 +211,15 @@ class Pairing(Struct, frozen=True, kw_only=True):
     threads: int | None = None
     seed: int | None = None
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Pairing:
+        """Return the pairing that arguments of a function, or options of a command, describe."""
+        values = {name: arguments[name] for name in cls.__struct_fields__}
+        if values["caliper"] is not None:
+            calipers = np.atleast_1d(np.asarray(values["caliper"], float))
+            values["caliper"] = tuple(calipers.tolist())
+        return cls(**{**values, "exact": names_in(values["exact"])})
+
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
@@ -250,6 +266,13 @@ class Pairing(Struct, frozen=True, kw_only=True):
         }
 
 
+def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return names of columns; a single one may be given as it is, and ``None`` for none."""
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def no_column(source: str, columns: Mapping[str, Any], name: str) -> UnusableInput:
     """Return the error over a column that the table lacks."""
     return UnusableInput(f"{source}: no column {name}", hint=f"there are {', '.join(columns)}")
@@ -283,7 +306,11 @@ def _treatment_and_values(
     texts = distinct_texts(present, name)[0]
     parts = rest.split(":")
     splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
-    fitting = [one for one in splits if one[0] in texts and one[1] in texts and one[0] != one[1]]
+    fitting = [
+        split
+        for split in splits
+        if split[0] in texts and split[1] in texts and split[0] != split[1]
+    ]
     if len(fitting) != 1:
         raise UnusableInput(
             f"--treatment: '{rest}' does not name two values of {name} as TREATED:CONTROL",

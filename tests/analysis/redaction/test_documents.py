@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import (
     document_without_hidden_values,
+    hidden_values,
     without_hidden_values,
     without_hidden_variables,
 )
-from equipoise.analysis.redaction.values import hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import (

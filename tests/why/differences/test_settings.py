@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
 from equipoise.why.differences.changes import Setting
-from equipoise.why.differences.settings import settings
+from equipoise.why.differences.compare import settings
 
 PLAIN = Condition("plain", ("sort", "--parallel=2", "words"))
 

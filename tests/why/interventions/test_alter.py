@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec.structs
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
-from equipoise.why.interventions.alter import variable, with_prepared, with_variables
+from equipoise.why.interventions.intervention import variable, with_prepared, with_variables
 from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, named, site
 
 TUNABLES = "GLIBC_TUNABLES"

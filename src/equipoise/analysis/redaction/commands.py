@@ -87,7 +87,7 @@ def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]
     text: list[str] = []
     inner: list[tuple[int, int]] = []
     while at < end:
-        opening = next((one for one in (line[at : at + 2], line[at]) if one in _CLOSING), None)
+        opening = next((sign for sign in (line[at : at + 2], line[at]) if sign in _CLOSING), None)
         if opening is not None:
             first = at + len(opening)
             close = _closing(line, first, end, _CLOSING[opening])
@@ -260,7 +260,7 @@ def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
 def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Yield the changes that do not lie within another one, which replaces them as well."""
     covered = 0
-    for start, end, text in sorted(changes, key=lambda one: (one[0], -one[1])):
+    for start, end, text in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= covered:
             yield start, end, text
             covered = end

@@ -1,8 +1,14 @@
-"""Redaction of whole records, plans and result documents."""
+"""Redaction of whole records, plans and result documents.
+
+The value of a variable is hidden unless the variable is a known tuning variable. Different values
+of one variable have different placeholders, so that a reader sees that two conditions differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +22,6 @@ from equipoise.analysis.redaction.commands import (
     named_command_with_values_replaced,
     with_values_replaced,
 )
-from equipoise.analysis.redaction.values import Assigned, HiddenValues, hidden_values
 from equipoise.model.plan import Condition, Hooks, Plan, PlannedIntervention, Server
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
@@ -26,6 +31,12 @@ VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
+Assigned = tuple[str, str]
+"""A variable's name and one value of it."""
+LEAST_LENGTH = 8
+"""Characters from which on a value is hidden in a name also where its variable is not named."""
+_ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
+"""Words, or a number with its unit: they stay in a name, which would say nothing without them."""
 
 
 def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
@@ -90,18 +101,18 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
         plan,
         conditions=tuple(
             replace(
-                one,
-                environment=_environment(one.environment, replacement),
-                command=command_with_values_replaced(one.command, replacement),
-                hooks=_hooks(one.hooks, replacement),
-                server=one.server and _server(one.server, replacement),
+                condition,
+                environment=_environment(condition.environment, replacement),
+                command=command_with_values_replaced(condition.command, replacement),
+                hooks=_hooks(condition.hooks, replacement),
+                server=condition.server and _server(condition.server, replacement),
             )
-            for one in plan.conditions
+            for condition in plan.conditions
         ),
         explains=plan.explains
         and replace(
             plan.explains,
-            attempts=tuple(_attempt(one, replacement) for one in plan.explains.attempts),
+            attempts=tuple(_attempt(attempt, replacement) for attempt in plan.explains.attempts),
         ),
         gated=plan.gated
         and replace(
@@ -167,15 +178,17 @@ def _name_without(condition: Condition, hidden: HiddenValues) -> str:
     server = condition.server
     commands = (condition.command, () if server is None else server.start)
     # By default the name is the command, as it was typed.
-    is_typed = any(command_with_values_replaced(one, hidden.replacement) != one for one in commands)
+    is_typed = any(
+        command_with_values_replaced(command, hidden.replacement) != command for command in commands
+    )
     name = condition.name
     return hidden.in_text(with_values_replaced(name, hidden.replacement) if is_typed else name)
 
 
 def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> RunRecord:
     segments = tuple(
-        replace(one, environment=without_hidden_variables(one.environment))
-        for one in record.segments
+        replace(segment, environment=without_hidden_variables(segment.environment))
+        for segment in record.segments
     )
     if hidden.pattern is None:
         return record if segments == record.segments else replace(record, segments=segments)
@@ -183,16 +196,21 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         record,
         plan=_plan_without(record.plan, hidden, sizes),
         segments=tuple(
-            replace(one, environment=_replaced(one.environment, hidden)) for one in segments
+            replace(segment, environment=_replaced(segment.environment, hidden))
+            for segment in segments
         ),
-        trials=tuple(_trial_without(one, hidden) for one in record.trials),
+        trials=tuple(_trial_without(trial, hidden) for trial in record.trials),
         notices=tuple(
-            replace(one, summary=hidden.in_text(one.summary), hint=hidden.in_text(one.hint))
-            for one in record.notices
+            replace(
+                notice, summary=hidden.in_text(notice.summary), hint=hidden.in_text(notice.hint)
+            )
+            for notice in record.notices
         ),
         observations=tuple(
-            one if one.failure is None else replace(one, failure=hidden.in_text(one.failure))
-            for one in record.observations
+            observation
+            if observation.failure is None
+            else replace(observation, failure=hidden.in_text(observation.failure))
+            for observation in record.observations
         ),
     )
 
@@ -214,8 +232,12 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         }
 
     conditions = [
-        replace(one, name=hidden.names.get(one.name, one.name), levels=levels_without(one.levels))
-        for one in plan.conditions
+        replace(
+            condition,
+            name=hidden.names.get(condition.name, condition.name),
+            levels=levels_without(condition.levels),
+        )
+        for condition in plan.conditions
     ]
     return replace(
         plan,
@@ -224,27 +246,29 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
         and replace(
             plan.explains,
             causes=tuple(
-                replace(one, summary=hidden.in_text(one.summary)) for one in plan.explains.causes
+                replace(cause, summary=hidden.in_text(cause.summary))
+                for cause in plan.explains.causes
             ),
             not_tried=tuple(
                 replace(one, because=hidden.in_text(one.because)) for one in plan.explains.not_tried
             ),
             attempts=tuple(
                 replace(
-                    one,
+                    attempt,
                     expected=tuple(
                         replace(
                             change, unchanged=change.unchanged and hidden.in_text(change.unchanged)
                         )
-                        for change in one.expected
+                        for change in attempt.expected
                     ),
                 )
-                for one in plan.explains.attempts
+                for attempt in plan.explains.attempts
             ),
         ),
         chosen_contrasts=plan.chosen_contrasts
         and tuple(
-            replace(one, stratum=levels_without(one.stratum)) for one in plan.chosen_contrasts
+            replace(contrast, stratum=levels_without(contrast.stratum))
+            for contrast in plan.chosen_contrasts
         ),
     )
 
@@ -297,9 +321,75 @@ def _replaced(
                 hidden.in_text(key): _replaced(value, hidden, texts) for key, value in part.items()
             }
         case list() | tuple():
-            return type(part)(_replaced(one, hidden, texts) for one in part)
+            return type(part)(_replaced(item, hidden, texts) for item in part)
     if not isinstance(part, Struct):
         return part
     fields = asdict(part)
     changed = {name: _replaced(value, hidden, texts) for name, value in fields.items()}
     return part if changed == fields else replace(part, **changed)
+
+
+class HiddenValues(Struct, frozen=True):
+    """The hidden values of one or several campaigns, each with its placeholder."""
+
+    placeholders: Mapping[Assigned, str]
+    names: Mapping[str, str]
+    """The names of conditions that hold hidden values, each with the name that is shown."""
+    in_texts: Mapping[str, str]
+    """Texts that are replaced outside commands, each with its replacement."""
+    pattern: re.Pattern[str] | None
+    """Finds what is replaced in a text; ``None`` if nothing is."""
+
+    def replacement(self, name: str, value: str) -> str | None:
+        """Return the placeholder of a value; ``None`` if the value is shown."""
+        return self.placeholders.get((name, value))
+
+    def in_text(self, text: str) -> str:
+        """Return a name or a message without hidden values.
+
+        An assignment (``TOKEN=x``) is replaced, and a value that stands alone if it is long enough
+        and no ordinary word.
+        """
+        if self.pattern is None:
+            return text
+        return self.pattern.sub(lambda found: self.in_texts[found[0]], text)
+
+    def with_names(self, names: Mapping[str, str]) -> HiddenValues:
+        """Return the same values, with these names of conditions replaced in texts as well."""
+        return HiddenValues(self.placeholders, names, *_in_texts(self.placeholders, names))
+
+
+def hidden_values(assigned: Iterable[Assigned]) -> HiddenValues:
+    """Give every value that is hidden its placeholder, in the order in which they come."""
+    placeholders: dict[Assigned, str] = {}
+    numbers: dict[str, int] = {}
+    for name, value in assigned:
+        if value and name not in TUNING_VARIABLES and (name, value) not in placeholders:
+            numbers[name] = numbers.get(name, 0) + 1
+            placeholders[name, value] = placeholder(name, numbers[name])
+    return HiddenValues(placeholders, {}, *_in_texts(placeholders, {}))
+
+
+def _in_texts(
+    placeholders: Mapping[Assigned, str], names: Mapping[str, str]
+) -> tuple[Mapping[str, str], re.Pattern[str] | None]:
+    replaced: dict[str, str] = {}
+    patterns: dict[str, str] = {}
+    for (name, value), text in placeholders.items():
+        for written in (value, shlex.quote(value), f'"{value}"'):
+            whole = f"{name}={written}"
+            replaced[whole] = f"{name}={text}"
+            patterns[whole] = rf"(?<![A-Za-z0-9_]){re.escape(whole)}(?![A-Za-z0-9_])"
+        quoted = shlex.quote(f"{name}={value}")
+        if quoted not in replaced:
+            # A word of a quoted command.
+            replaced[quoted] = shlex.quote(f"{name}={text}")
+            patterns[quoted] = re.escape(quoted)
+        if len(value) >= LEAST_LENGTH and not _ORDINARY.fullmatch(value):
+            replaced.setdefault(value, text)
+            patterns.setdefault(value, re.escape(value))
+    replaced |= names
+    patterns |= {name: re.escape(name) for name in names}
+    longest_first = sorted(patterns, key=len, reverse=True)
+    pattern = re.compile("|".join(patterns[one] for one in longest_first)) if patterns else None
+    return replaced, pattern

@@ -98,12 +98,12 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     export = file.decoded(_Export, "hyperfine")
-    processes = tuple(one for result in export.results for one in _processes(file, result))
+    processes = tuple(process for result in export.results for process in _processes(file, result))
     chosen = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
     return Reading(
         tool=with_version("hyperfine", export.metadata.hyperfine_version),
         # A machine may lack a counter for some commands; every run has its wall time.
-        metric=chosen if all(chosen in one.values for one in processes) else "wall_s",
+        metric=chosen if all(chosen in process.values for process in processes) else "wall_s",
         processes=processes,
         environment=_environment(export),
         compared=BENCHMARK,
@@ -117,12 +117,14 @@ def _environment(export: _Export) -> dict[str, Any]:
         environment["start_time"] = export.metadata.start_time
     of_each: dict[str, dict[str, Any]] = {
         MEANS: {
-            _name(one): {"user": one.user, "system": one.system}
-            for one in export.results
-            if one.user is not None
+            _name(result): {"user": result.user, "system": result.system}
+            for result in export.results
+            if result.user is not None
         },
-        "command_lines": {one.name: one.command for one in export.results if one.name},
-        "variables": {_name(one): one.environment for one in export.results if one.environment},
+        "command_lines": {result.name: result.command for result in export.results if result.name},
+        "variables": {
+            _name(result): result.environment for result in export.results if result.environment
+        },
     }
     return environment | {what: known for what, known in of_each.items() if known}
 

@@ -60,7 +60,7 @@ def _read(file: SourceFile) -> Reading:
     return Reading(
         tool=with_version("JMH", first.version if first else None),
         metric=TIME,
-        processes=tuple(process for one in benchmarks for process in _forks(file, one)),
+        processes=tuple(process for benchmark in benchmarks for process in _forks(file, benchmark)),
         environment={"jdk": first.java, "virtual_machine": first.machine} if first else {},
         no_series=(SEEN, TIMES),
     )

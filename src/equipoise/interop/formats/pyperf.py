@@ -78,7 +78,7 @@ def _version(suite: _Suite) -> str | None:
     levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
         levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
-    return next((_text(one["perf_version"]) for one in levels if "perf_version" in one), None)
+    return next((_text(level["perf_version"]) for level in levels if "perf_version" in level), None)
 
 
 def _text(value: Any) -> str | None:

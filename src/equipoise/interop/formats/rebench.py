@@ -82,7 +82,7 @@ def _read(file: SourceFile) -> Reading:
     )
     return Reading(
         tool="ReBench",
-        metric=next((metric for one in processes for metric in one.values), TIME),
+        metric=next((metric for process in processes for metric in process.values), TIME),
         processes=processes,
         environment=environment,
         compared=EXECUTOR,

@@ -4,9 +4,8 @@ Files, in reading order:
 
 - ``host_state``: what a check may look at, and half a second of the host's activity.
 - ``other_work``: other processes, the load, a CPU quota, stolen CPU time, shared cores.
-- ``power``: battery, frequency governor, turbo.
 - ``memory``: full memory, swap, huge pages, a full temporary folder.
-- ``settings``: variables and settings that change how a program runs.
+- ``settings``: battery, frequency governor, turbo, variables that slow programs, fixed addresses.
 - ``instruments``: a slow clock, missing performance counters and covariates.
 - ``around``: the cheap ones of these checks, before and after a campaign.
 
@@ -20,7 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from equipoise.measure.disturbances import instruments, memory, other_work, power, settings
+from equipoise.measure.disturbances import instruments, memory, other_work, settings
 from equipoise.measure.disturbances.host_state import HostState, watch
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
@@ -39,9 +38,9 @@ CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
         settings.debug_variables,
         memory.full_temporary_folder,
         instruments.coarse_clock,
-        power.battery,
-        power.governor,
-        power.turbo,
+        settings.battery,
+        settings.governor,
+        settings.turbo,
         other_work.shared_cores,
         memory.huge_pages,
         settings.fixed_addresses,

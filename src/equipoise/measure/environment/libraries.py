@@ -60,23 +60,19 @@ class Mapped(Struct, frozen=True):
 
 
 def mapped_libraries(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    working_folder: str,
-    timeout_s: float = _LOADER_S,
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str
 ) -> Mapped:
     """Find the libraries that a command maps at its start; the command itself does not run.
 
     A program without a slash is looked for on the PATH of ``environment``, which is complete.
-    Scripts are followed to their interpreter, and ``env`` to the program that it starts. The loader
-    may take ``timeout_s`` seconds.
+    Scripts are followed to their interpreter, and ``env`` to the program that it starts.
     """
     program: str | None = None
     try:
         program, environment = _final_program(command, environment, working_folder)
         loader = _elf_loader(program)
         if loader is not None:
-            return _listed_libraries(loader, program, environment, working_folder, timeout_s)
+            return _listed_libraries(loader, program, environment, working_folder)
         problem = "LD_PRELOAD does nothing here: the program is linked statically"
         return Mapped(readable(program), {}, (problem,) if environment.get("LD_PRELOAD") else ())
     except Unknown as reason:
@@ -113,17 +109,14 @@ def opened_libraries(
     return frozenset(os.path.realpath(path) for path in paths)
 
 
-def ignored_tunables(
-    loader: str, environment: Mapping[str, str], timeout_s: float = _LOADER_S
-) -> tuple[str, ...]:
+def ignored_tunables(loader: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return a sentence for each requested tunable that is not in force.
 
     The loader ignores an unknown name and a value out of range without a message. ``environment``
-    is the complete one of the condition. Raise `Unknown` if the loader does not list its tunables
-    within ``timeout_s`` seconds.
+    is the complete one of the condition. Raise `Unknown` if the loader does not list its tunables.
     """
     without_preload = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    done = _run_loader([loader, "--list-tunables"], without_preload, None, timeout_s)
+    done = _run_loader([loader, "--list-tunables"], without_preload, None)
     lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())
     in_force = {line["name"]: line["value"] for line in lines if line}
     if done.returncode != 0 or not in_force:
@@ -274,9 +267,9 @@ def _interpreter_segment(file: IO[bytes]) -> str | None:
 
 
 def _listed_libraries(
-    loader: str, program: str, environment: Mapping[str, str], folder: str, timeout_s: float
+    loader: str, program: str, environment: Mapping[str, str], folder: str
 ) -> Mapped:
-    done = _run_loader([loader, "--list", program], environment, folder, timeout_s)
+    done = _run_loader([loader, "--list", program], environment, folder)
     complaints = [line.strip() for line in _text(done.stderr).splitlines()]
     if done.returncode != 0:
         raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {done.returncode}'}")
@@ -294,7 +287,7 @@ def _listed_libraries(
 
 
 def _run_loader(
-    command: list[str], environment: Mapping[str, str], folder: str | None, timeout_s: float
+    command: list[str], environment: Mapping[str, str], folder: str | None
 ) -> subprocess.CompletedProcess[bytes]:
     loader = command[0]
     try:
@@ -304,11 +297,11 @@ def _run_loader(
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=timeout_s,
+            timeout=_LOADER_S,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Unknown(f"{loader} took longer than {timeout_s:g} s") from None
+        raise Unknown(f"{loader} took longer than {_LOADER_S:g} s") from None
     except OSError as error:
         raise Unknown(f"{loader}: {error.strerror}") from None
 

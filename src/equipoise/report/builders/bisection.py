@@ -148,9 +148,10 @@ def _explains(culprit: Culprit) -> str:
     share = culprit.share_of_gap
     if share is None:
         return ""
-    low, high = culprit.share_ci
-    ends = (UNKNOWN if end is None else f"{100.0 * end:.0f} %" for end in (low, high))
-    return f"explains {100.0 * share:.0f} % of the gap ({' to '.join(ends)})"
+    ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
+    known = culprit.share_ci != (None, None)
+    interval = " to ".join(ends) if known else "its interval is still unlimited"
+    return f"explains {100.0 * share:.0f} % of the gap ({interval})"
 
 
 def _remarks(culprit: Culprit) -> Iterator[str]:
@@ -184,8 +185,8 @@ def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) ->
     ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     blocks = "1 block" if gap.blocks == 1 else f"{gap.blocks} blocks"
-    same = f", the same within {bisect.min_effect:g} %" if gap.status == "equivalent" else ""
-    return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){same}"
+    status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
+    return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
 def _commits(bisect: BisectResult) -> Iterator[Part]:
@@ -270,14 +271,18 @@ def _facts(document: ResultDocument, bisect: BisectResult) -> Iterator[tuple[str
                 for one in bisect.left_over
             ),
         )
-    yield "Cost", cost_text(bisect)
+    yield "Cost", _cost(bisect)
     if bisect.blocks_to_go is not None:
         yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
 
 
-def cost_text(bisect: BisectResult) -> str:
-    """Return what a search cost: ``72 trials, 9 builds, 34 s``."""
-    builds = "1 commit was built" if bisect.builds == 1 else f"{bisect.builds} commits were built"
+def _cost(bisect: BisectResult) -> str:
+    """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
     not_built = sum(one.not_built for one in bisect.candidates)
-    failed = f", {not_built} without success" if not_built else ""
-    return f"{bisect.trials} trials, {builds}{failed}, {waiting_time(bisect.seconds)}"
+    ran = bisect.builds - not_built
+    commits = "1 commit" if ran == 1 else f"{ran} commits"
+    failed = ""
+    if not_built:
+        them = "1 commit does" if not_built == 1 else f"{not_built} commits do"
+        failed = f"; {them} not build or run"
+    return f"{bisect.trials} trials of {commits} in {waiting_time(bisect.seconds)}{failed}"

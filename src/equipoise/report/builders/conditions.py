@@ -46,7 +46,8 @@ from equipoise.stats.scaling import ScalingLaw, describe_law
 
 MOST_OTHERS = 60
 MOST_BESIDE = 3
-"""Number of metrics that have a column beside that of the metric that decides."""
+"""Number of metrics that have a column beside that of the metric that decides; others stand in
+tables of their own below, so many in each."""
 
 
 def screen_table(document: ResultDocument) -> Table:
@@ -163,6 +164,23 @@ def page_table(document: ResultDocument) -> Table:
     return Table(columns, tuple(rows), label="Conditions", notes=metrics.notes, forms=PAGE)
 
 
+def further_tables(document: ResultDocument) -> Iterator[Table]:
+    """Build the tables of the metrics that were asked for and have no column above."""
+    further = _ShownMetrics.of(document).further
+    for first in range(0, len(further), MOST_BESIDE + 1):
+        metrics = further[first : first + MOST_BESIDE + 1]
+        increasing = [one for one in metrics if one in document.more_is_better]
+        yield Table(
+            (
+                Column("condition", "name"),
+                *(Column(f"median {metric_name(one)}", "number") for one in metrics),
+            ),
+            tuple((one.name, *_medians(one, metrics)) for one in document.conditions),
+            label="Medians of further metrics",
+            notes=tuple(f"Of {metric_name(one)} more is better." for one in increasing),
+        )
+
+
 def equivalence_text(comparison: Comparison) -> str:
     """Return the interval that decided on ``equivalent``; empty where another one decided.
 
@@ -238,6 +256,8 @@ class _ShownMetrics(Struct, frozen=True):
     heading: str
     last: tuple[str, ...]
     """Metrics whose medians stand at the end: the others, then the process's wall time."""
+    further: tuple[str, ...]
+    """Metrics that were asked for beyond these."""
     has_memory: bool
     """Whether peak memory has a column though nobody asked for it."""
     notes: tuple[str, ...]
@@ -246,6 +266,8 @@ class _ShownMetrics(Struct, frozen=True):
     def of(cls, document: ResultDocument) -> _ShownMetrics:
         """Return the metrics of a result."""
         primary, compared = document.primary_metric, [one.metric for one in document.comparisons]
+        if document.typical is not None:
+            compared += document.typical.other_metrics
         others = dict.fromkeys(one for one in compared if one not in (primary, PRIMARY_METRIC))
         last = list(others)[:MOST_BESIDE]
         is_ours = document.imported is None
@@ -260,6 +282,7 @@ class _ShownMetrics(Struct, frozen=True):
             primary,
             f"median {metric_name(primary)}" if named else "median",
             tuple(last),
+            tuple(list(others)[MOST_BESIDE:]),
             alone and "max_rss_bytes" not in (primary, *others),
             tuple(f"Of {metric_name(one)} more is better." for one in increasing),
         )
@@ -302,11 +325,16 @@ class _ShownMetrics(Struct, frozen=True):
 
     def last_cells(self, condition: ConditionResult) -> tuple[str, ...]:
         """Return the medians of the other metrics."""
-        summaries = ((one, condition.metrics.get(one)) for one in self.last)
-        return tuple(
-            UNKNOWN if summary is None else metric_value(summary.median, metric)
-            for metric, summary in summaries
-        )
+        return _medians(condition, self.last)
+
+
+def _medians(condition: ConditionResult, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Return the median of each metric of a condition."""
+    summaries = ((one, condition.metrics.get(one)) for one in metrics)
+    return tuple(
+        UNKNOWN if summary is None else metric_value(summary.median, metric)
+        for metric, summary in summaries
+    )
 
 
 def _verdict_cells(

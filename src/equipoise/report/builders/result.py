@@ -38,6 +38,7 @@ from equipoise.report.builders.claims import (
 )
 from equipoise.report.builders.conditions import (
     compared_factor,
+    further_tables,
     grouped_table,
     others_table,
     page_table,
@@ -280,6 +281,8 @@ def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> I
         yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
     else:
         yield replace(screen_table(document), forms=SCREEN)
+    if not is_of_primitives(document):
+        yield from (replace(one, forms=SCREEN) for one in further_tables(document))
 
 
 def _growth(document: ResultDocument) -> Iterator[Part]:
@@ -294,6 +297,7 @@ def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> 
         yield from (replace(one, forms=TEXT) for one in primitives_tables(document))
     else:
         yield written_table(document, primary)
+        yield from (replace(one, forms=TEXT) for one in further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
@@ -321,7 +325,9 @@ def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterat
     if is_of_primitives(document):
         yield Section("Every row", tuple(primitives_tables(document)), forms=PAGE)
     else:
-        yield Section("Conditions", (page_table(document), *tables), forms=PAGE)
+        yield Section(
+            "Conditions", (page_table(document), *further_tables(document), *tables), forms=PAGE
+        )
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
     steady = tuple(map(steady_sentence, document.steady_state))
     if steady:

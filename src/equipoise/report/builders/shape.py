@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.interval import Interval
-from equipoise.model.metrics import is_time
-from equipoise.model.names import names_of
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.quantities import names_of
 from equipoise.model.result import (
     Comparison,
     Component,
@@ -69,6 +69,8 @@ _COMPANIONS = {
 _SHAPES_ON_SCREEN = 6
 _DRIFT_LEVEL = 0.01
 """Largest chance, among independent trials, of a drift that is shown: conditions are many."""
+_TIMES_OF_ALL = (PRIMARY_METRIC, CALL_METRIC)
+"""Times of a whole run or call: what has less of them is faster itself."""
 _SKEWED_FROM = 2.0
 _DEPENDENT_FROM = 0.3
 _MOST_STATES = 4
@@ -182,9 +184,9 @@ def _drift_phrase(metric: str, ratios: Sequence[float]) -> str:
     sizes = [percent_change(one).lstrip("+-") for one in (ordered[0], ordered[-1])]
     size = " to ".join(dict.fromkeys(sizes))
     if size.startswith("×"):
-        slow = "slow" if metric.endswith("_s") else "large"
+        slow = "slow" if metric in _TIMES_OF_ALL else "large"
         change = f"became {size.removeprefix('×')} times as {slow}"
-    elif is_time(metric):
+    elif metric in _TIMES_OF_ALL:
         change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
     else:
         change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"
@@ -339,13 +341,11 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     interval of an effect on whose condition it acts.
     """
     consequence = "the random order keeps this out of the verdict"
-    metric = PRIMARY_METRIC if document.functions is None else CALL_METRIC
+    metric = document.primary_metric
     if document.typical is not None:
         consequence = "nothing keeps this out of its interval"
-        metric = document.typical.metric
     if document.imported is not None:
         consequence = "nothing keeps this out of a ratio: the trials were not in random order"
-        metric = document.imported.metric
     drifts: dict[bool, dict[str, float]] = {True: {}, False: {}}
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
@@ -356,7 +356,8 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     for of_one_direction in drifts.values():
         if of_one_direction:
             phrase = _drift_phrase(metric, [*of_one_direction.values()])
-            yield f"drift: {names_of([*of_one_direction])} {phrase}; {consequence}"
+            what = "" if metric in _TIMES_OF_ALL else f"{metric_name(metric)} of "
+            yield f"drift: {what}{names_of([*of_one_direction])} {phrase}; {consequence}"
 
 
 def _least_drift(document: ResultDocument, condition: str) -> float:

@@ -11,12 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import (
-    content_policy,
-    require_figures,
-    script_json,
-    vega_library,
-)
+from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
 from equipoise.figures.theme import configuration
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
 
@@ -53,10 +48,12 @@ def page(documents: Sequence[Document]) -> str:
     library = vega_library()
     script = _script()
     figures = {
-        "renderer": "svg" if sum(one.rows for one in charts) <= _ROWS_FOR_VECTORS else "canvas",
+        "renderer": "svg" if sum(chart.rows for chart in charts) <= _ROWS_FOR_VECTORS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
-        "charts": [{"anchor": one.anchor, "specification": one.specification} for one in charts],
-        "tables": {name: table for one in charts for name, table in one.tables.items()},
+        "charts": [
+            {"anchor": chart.anchor, "specification": chart.specification} for chart in charts
+        ],
+        "tables": {name: table for chart in charts for name, table in chart.tables.items()},
     }
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -85,7 +82,7 @@ class Chart(Struct, frozen=True):
     specification: dict[str, Any]
     """Names its tables but does not hold them."""
     tables: dict[str, dict[str, Any]]
-    """By name: a name is a hash of the content, so equal tables of two charts are one."""
+    """Tables by name; a name is a hash of the content, so equal tables of two charts are one."""
     rows: int
 
 

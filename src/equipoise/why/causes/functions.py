@@ -60,15 +60,15 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     }
     most_s = max((change.extra for change in longer.values()), default=0.0)
     # Callers have all of the time of what they call; the innermost has the fewest others.
-    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most_s]
-    function = min(reversed(inner), key=lambda one: longer[one].slower, default=None)
+    inner = [name for name, change in longer.items() if change.extra >= _MOSTLY * most_s]
+    function = min(reversed(inner), key=lambda name: longer[name].slower, default=None)
     if function is None:
         return
     reached = longer[function]
     native = {
-        one: change
-        for one, change in remaining.functions.items()
-        if change.extra > 0 and one.kind != "python"
+        function: change
+        for function, change in remaining.functions.items()
+        if change.extra > 0 and function.kind != "python"
     }
     inside = remaining.extra(functions=(*native, function), entries=remaining.entries)
     heaviest = largest(native)
@@ -152,9 +152,9 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
     if slow is None or fast is None:
         return
     settings = {
-        one.name: {"baseline": one.baseline, "candidate": one.candidate}
-        for one in remaining.difference.settings
-        if one.name.removeprefix("server ") in _BLAS_SETTINGS
+        setting.name: {"baseline": setting.baseline, "candidate": setting.candidate}
+        for setting in remaining.difference.settings
+        if setting.name.removeprefix("server ") in _BLAS_SETTINGS
     }
     names: dict[str, str | None] = {"function": slow.name, "instead_of": fast.name}
     if slow == fast:
@@ -180,5 +180,5 @@ def _kernels_in(remaining: Remaining, module: str) -> Iterator[Cause]:
 
 def _main(seconds: Mapping[Function, float]) -> Function | None:
     """Return the function that has most of its library's time in one condition."""
-    heaviest = max(seconds, key=lambda one: seconds[one])
+    heaviest = max(seconds, key=lambda function: seconds[function])
     return heaviest if seconds[heaviest] > _MAIN * sum(seconds.values()) > 0 else None

@@ -58,7 +58,7 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
     ]
     if not fitting:
         return
-    size = max(fitting, key=lambda one: one.bytes.slower)
+    size = max(fitting, key=lambda call: call.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     touched = (PAGE_FAULT,) if is_more(faults) else ()
     yield remaining.extra(entries=(*_RETURNING[syscall], *touched)).cause(
@@ -116,7 +116,7 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
         slower <= _SMALL * faults.count.slower and faster >= _HUGE * faults.count.faster
     )
     mappings = [difference.calls[name].count for name in MAPPINGS if name in difference.calls]
-    is_mapped_alike = all(one.extra <= max(8.0, 0.1 * one.faster) for one in mappings)
+    is_mapped_alike = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and is_mapped_alike):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
@@ -155,7 +155,7 @@ def more_allocations(remaining: Remaining) -> Iterator[Cause]:
     extra = remaining.extra(functions=inside)
     if not inside or not is_more(extra.sides):
         return
-    size = max(allocations.classes, key=lambda one: one.count.extra)
+    size = max(allocations.classes, key=lambda block: block.count.extra)
     yield extra.cause(
         "allocation",
         f"more blocks are allocated: {instead(allocations.count)}, most of "

@@ -22,14 +22,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.why.differences.changes import (
-    NO_CHANGE,
-    Change,
-    Difference,
-    Function,
-    Wait,
-    sum_of,
-)
+from equipoise.why.differences.changes import NO_CHANGE, Change, Difference, Function, Wait, sum_of
 from equipoise.why.differences.stacks import WHOLE_KERNEL
 
 LONG_CALL_S = 50e-6
@@ -93,19 +86,23 @@ class Remaining(Struct, frozen=True):
     def entries(self) -> Mapping[str, Change]:
         """Seconds on a processor in the kernel, by entry points that no cause has claimed."""
         entries = self.difference.entries
-        return {one: entries[one] for one in entries if ("entry", one) not in self.claimed}
+        return {entry: entries[entry] for entry in entries if ("entry", entry) not in self.claimed}
 
     @property
     def functions(self) -> Mapping[Function, Change]:
         """Seconds on a processor in functions themselves that no cause has claimed."""
         functions = self.difference.functions
-        return {one: functions[one] for one in functions if _part(one) not in self.claimed}
+        return {
+            function: functions[function]
+            for function in functions
+            if _part(function) not in self.claimed
+        }
 
     @property
     def waits(self) -> Mapping[Wait, Change]:
         """Seconds off the processor at entry points that no cause has claimed."""
         waits = self.difference.waits
-        return {one: waits[one] for one in waits if ("wait", one.entry) not in self.claimed}
+        return {wait: waits[wait] for wait in waits if ("wait", wait.entry) not in self.claimed}
 
     @property
     def waits_by_entry(self) -> Mapping[str, Change]:
@@ -142,14 +139,14 @@ class Remaining(Struct, frozen=True):
             (
                 *map(self._at_entry, entries),
                 *map(self._in_calls, calls),
-                *(unclaimed[one] for one in functions if one in unclaimed),
+                *(unclaimed[function] for function in functions if function in unclaimed),
             )
         )
         claims: frozenset[Part] = frozenset(
             (
-                *(("entry", one) for one in (*entries, *calls)),
+                *(("entry", place) for place in (*entries, *calls)),
                 *map(_part, functions),
-                *(("wait", one) for one in waits),
+                *(("wait", wait) for wait in waits),
             )
         )
         waiting = self.waiting(self._waiting(waits), claims)
@@ -181,8 +178,8 @@ class Remaining(Struct, frozen=True):
         if self.difference.waits:
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
-        waiting = (one for one in entries if self._mostly_waits(one))
-        return sum_of(calls[one].seconds for one in waiting if ("wait", one) not in self.claimed)
+        waiting = (entry for entry in entries if self._mostly_waits(entry))
+        return sum_of(calls[call].seconds for call in waiting if ("wait", call) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
         """Return whether a call's own seconds stand for waiting, as nothing saw the waits."""

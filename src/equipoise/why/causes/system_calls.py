@@ -201,7 +201,7 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
     if not pipes or file is None or syscall is None:
         return
     calls = difference.calls[syscall].count
-    through = sum(max(one.reads.extra, 0) + max(one.writes.extra, 0) for one in pipes)
+    through = sum(max(pipe.reads.extra, 0) + max(pipe.writes.extra, 0) for pipe in pipes)
     if 2 * through < calls.extra:
         return
     change = difference.files[file]

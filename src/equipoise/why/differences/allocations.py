@@ -79,7 +79,7 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
                 typical_share=sizes[typical_bytes] / blocks if blocks else 0.0,
             )
         )
-    return tuple(sorted(classes, key=lambda one: -max(one.count.baseline, one.count.candidate)))
+    return tuple(sorted(classes, key=lambda size: -max(size.count.baseline, size.count.candidate)))
 
 
 def _with_class(runs: Iterable[Allocations], bounds: Bounds) -> list[tuple[Allocations, SizeClass]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from equipoise.model.quantities import count, duration, exact_bytes
+from equipoise.model.quantities import count, duration, exact_bytes, joined
 from equipoise.why.differences.changes import (
     CallsChange,
     Change,
@@ -73,7 +73,7 @@ def _split(difference: Difference) -> str:
     if mentioned:
         mentioned.sort(key=lambda name: -fractions[name])
         parts = [f"{100 * fractions[name]:.0f} % {name}" for name in mentioned]
-        return _and([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
+        return joined([parts[0].replace(" % ", " % of the extra time is ", 1), *parts[1:]])
     if "waiting_s" in difference.split:
         return "neither user, system nor waiting time certainly grew"
     if difference.split:
@@ -110,7 +110,7 @@ def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[
         names_by_ends.setdefault(_ends(change.count), []).append(name)
     verb = " rose"
     for (low, high), names in names_by_ends.items():
-        yield f"{_and(names)}{verb} from {low} to {high} calls"
+        yield f"{joined(names)}{verb} from {low} to {high} calls"
         verb = ""
     if faults is not None:
         low, high = _ends(faults)
@@ -154,7 +154,7 @@ def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
     if allocations is None or not (about_memory or allocations.count.is_certain):
         return None
     blocks = allocations.count.slower
-    largest = max(allocations.classes, key=lambda one: one.count.slower, default=None)
+    largest = max(allocations.classes, key=lambda size: size.count.slower, default=None)
     if largest is None or blocks == 0 or largest.count.slower < MOST_BLOCKS * blocks:
         return None
     part = 100 * largest.count.slower / blocks
@@ -199,7 +199,3 @@ def _name(function: Function) -> str:
 
 def _least_s(difference: Difference) -> float:
     return max(WORTH_SAYING * difference.gap.extra, 0.0)
-
-
-def _and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

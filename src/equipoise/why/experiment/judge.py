@@ -10,19 +10,9 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import (
-    ExperimentPlan,
-    Judgement,
-    Plan,
-    PlannedIntervention,
-    Stopping,
-)
+from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.stats.intervention import (
-    InterventionBlocks,
-    describe_fraction,
-    is_final,
-)
+from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
 """Places of the gap's conditions in the plan."""
@@ -83,7 +73,7 @@ class Experiment:
         if phase == "measured" and attempts:
             weights = _weights(attempts)
             attempts = [attempts[draw_intervention(self._plan.seed, block, weights)]]
-        needed = {BASELINE, CANDIDATE}.union(*(one.conditions for one in attempts))
+        needed = {BASELINE, CANDIDATE}.union(*(attempt.conditions for attempt in attempts))
         return tuple(sorted(needed))
 
     def tolerates(self, trial: Trial) -> bool:
@@ -111,15 +101,16 @@ class Experiment:
 
 def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt, ...]:
     """Return all attempts of a campaign, without a block; those that reach a cause share alpha."""
-    level = judgement.alpha / max(1, sum(one.is_reachable for one in explains.attempts))
+    level = judgement.alpha / max(1, sum(attempt.is_reachable for attempt in explains.attempts))
     return tuple(
-        Attempt(one, level, judgement.primary_metric, judgement.engine) for one in explains.attempts
+        Attempt(attempt, level, judgement.primary_metric, judgement.engine)
+        for attempt in explains.attempts
     )
 
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts that a failed trial belongs to; return whether there is one."""
-    failed = [one for one in attempts if trial.condition in one.conditions]
+    failed = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed:
         # No block is left out for a failure (rule 1).
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
@@ -141,7 +132,7 @@ class Attempt:
         self.blocks = InterventionBlocks(level, engine)
         """Blocks in which it was tried."""
         self.so_far = self.blocks.rounded_effect()
-        """Its outcome, with sets whose ends are rounded outwards."""
+        """Outcome so far, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
             planned.candidate_without,
@@ -174,10 +165,11 @@ class Attempt:
 
 def _weights(attempts: list[Attempt]) -> list[float]:
     """Return how often each attempt is drawn; the weights add up to 1."""
-    total = sum(one.planned.weight for one in attempts)
+    total = sum(attempt.planned.weight for attempt in attempts)
     by_seconds = 1.0 - FOR_THE_FIRST - SPREAD_EVENLY
     weights = [
-        SPREAD_EVENLY / len(attempts) + by_seconds * one.planned.weight / total for one in attempts
+        SPREAD_EVENLY / len(attempts) + by_seconds * attempt.planned.weight / total
+        for attempt in attempts
     ]
     weights[0] += FOR_THE_FIRST
     return weights

@@ -13,6 +13,7 @@ from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
 from equipoise.model.plan import OmittedIntervention, Plan, PlannedIntervention
+from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, InterventionOutcome, Status
@@ -24,13 +25,7 @@ from equipoise.stats.intervention import (
 )
 from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
-from equipoise.why.experiment.judge import (
-    BASELINE,
-    CANDIDATE,
-    Attempt,
-    attempts_of,
-    take_failure,
-)
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
 from equipoise.why.experiment.reach import unchanged_account
 
 TRIED_BY_USER = "tried_by_user"
@@ -138,7 +133,7 @@ def _why_unknown(
     if gap.verdict not in CALLED:
         return (
             f"no fraction is given, because the gap between {baseline} and {candidate} is itself "
-            f"undecided after {gap.blocks} {'block' if gap.blocks == 1 else 'blocks'} of this "
+            f"undecided after {counted(gap.blocks, 'block')} of this "
             "campaign"
         )
     if not attempt.blocks:

@@ -27,12 +27,7 @@ from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
-from equipoise.why.experiment.reach import (
-    KnownEvidence,
-    Observe,
-    expected_changes,
-    reaches_any,
-)
+from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -138,7 +133,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
 def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
     """Return every intervention for the two conditions, by its name."""
     case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
-    return {one.name: one for one in offered(case)}
+    return {intervention.name: intervention for intervention in offered(case)}
 
 
 def observe_once(gap: OpenGap) -> Observe:
@@ -189,8 +184,10 @@ def effective_plan(
             if name is None:
                 raise
             candidates = [
-                replace(one, impossible_because=error.what) if one.name == name else one
-                for one in candidates
+                replace(candidate, impossible_because=error.what)
+                if candidate.name == name
+                else candidate
+                for candidate in candidates
             ]
         else:
             checked = _with_reach(plan, candidates, gap, observe or observe_once(gap))
@@ -208,16 +205,16 @@ def _with_reach(
 ) -> list[Intervention]:
     """Return the interventions; those that the plan tries now have what they must change."""
     assert plan.explains is not None
-    attempts = {one.intervention: one for one in plan.explains.attempts}
+    attempts = {attempt.intervention: attempt for attempt in plan.explains.attempts}
     checked: list[Intervention] = []
-    for one in interventions:
-        attempt = attempts.get(one.name)
-        if attempt is not None and one.expected is None:
-            expected = expected_changes(plan, attempt, one.changes, gap.known, observe)
+    for intervention in interventions:
+        attempt = attempts.get(intervention.name)
+        if attempt is not None and intervention.expected is None:
+            expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
             is_reachable = reaches_any(plan, attempt, expected)
-            checked.append(replace(one, expected=expected, is_reachable=is_reachable))
+            checked.append(replace(intervention, expected=expected, is_reachable=is_reachable))
         else:
-            checked.append(one)
+            checked.append(intervention)
     return checked
 
 
@@ -226,7 +223,7 @@ def _intervention_of(plan: Plan, condition: str) -> str | None:
     assert plan.explains is not None
     place = [each.name for each in plan.conditions].index(condition)
     attempts = attempts_of(plan.explains, plan.judgement)
-    names = (one.planned.intervention for one in attempts if place in one.conditions)
+    names = (attempt.planned.intervention for attempt in attempts if place in attempt.conditions)
     return next(names, None)
 
 
@@ -257,7 +254,7 @@ def plan_of_interventions(
             causes = _causes(gap, intervention)
             omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
     if not tried:
-        reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
+        reasons = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
         raise NothingToTry(
             "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
             hint="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",

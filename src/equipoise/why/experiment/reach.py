@@ -144,7 +144,7 @@ def reaches_any(
 ) -> bool:
     """Return whether some cause of an attempt may be reached, or the attempt has no cause."""
     assert plan.explains is not None
-    missed = {one.cause for one in expected if one.unchanged is not None}
+    missed = {change.cause for change in expected if change.unchanged is not None}
     fitting = {
         place for place, cause in enumerate(plan.explains.causes) if cause.cause in attempt.causes
     }
@@ -189,25 +189,23 @@ def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check 
         case "CPUs", _:
             return Check("system_calls", lambda run: _count(run, _CHOOSES_CPUS), _chosen_cpus)
         case "the file", _ if isinstance(file, str) and is_named(file):
-            return _falling(
-                "system_calls", lambda run: _writes(run, file), f"{file} was written to"
-            )
+            return _fewer_calls(lambda run: _writes(run, file), f"{file} was written to")
         case "what the cause names", name if name in _CALLS and isinstance(syscall, str):
-            return _falling(
-                "system_calls", lambda run: _count(run, syscall), f"{syscall}(2) was called"
-            )
+            return _fewer_calls(lambda run: _count(run, syscall), f"{syscall}(2) was called")
         case "what the cause names", "more_allocations":
             return _allocator(known)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _lasting(lambda one: one.name == function, f"{function}() ran")
+            return _lasting(lambda called: called.name == function, f"{function}() ran")
     return None
 
 
-def _falling(source: str, value: Callable[[Any], float], event: str) -> Check:
+def _fewer_calls(value: Callable[[Any], float], event: str) -> Check:
+    """Return the check that a count of system calls falls."""
+
     def unchanged(before: float, faster: float, after: float) -> str | None:
         return None if _has_fallen(before, faster, after) else _often(event, before, after)
 
-    return Check(source, value, unchanged)
+    return Check("system_calls", value, unchanged)
 
 
 def _lasting(is_one: Callable[[Function], bool], event: str) -> Check:
@@ -236,7 +234,7 @@ def _allocator(known: KnownEvidence) -> Check | None:
     if not modules:
         return None
     check = _lasting(
-        lambda one: one.module in modules and is_inside_allocator(one),
+        lambda function: function.module in modules and is_inside_allocator(function),
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
     # Both conditions have had that allocator: all of it must go, not what one has more.
@@ -290,11 +288,11 @@ def _times(count: float) -> str:
 
 
 def _count(run: SystemCalls, name: str) -> float:
-    return float(sum(one.count for one in run.calls if one.name == name))
+    return float(sum(call.count for call in run.calls if call.name == name))
 
 
 def _writes(run: SystemCalls, file: str) -> float:
-    return float(sum(one.writes for one in run.files if one.name == file))
+    return float(sum(written.writes for written in run.files if written.name == file))
 
 
 def _seconds(run: Sampled, is_one: Callable[[Function], bool]) -> Iterator[float]:

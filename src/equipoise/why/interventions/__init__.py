@@ -5,8 +5,8 @@ Adding one is one entry in the file of its subject, and one row in docs/why.md. 
 of a helper in ``intervention.py``: a preloaded library and its sham, or glibc tunables.
 
 - ``catalogue.py``: all interventions, and those that fit the causes that were found
-- ``intervention.py``: `Intervention`, the case that it is offered for, and helpers for common forms
-- ``alter.py``: conditions with other variables, preloaded libraries, process settings or hooks
+- ``intervention.py``: `Intervention`, the case that it is offered for, helpers for common forms;
+  conditions with other variables, preloaded libraries, process settings or hooks
 - ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps; hash seeds, the size of the environment, addresses

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import variable, with_variables
-from equipoise.why.interventions.intervention import Case, Intervention
+from equipoise.why.interventions.intervention import Case, Intervention, variable, with_variables
 
 CAUSES = frozenset({"wrong_blas_kernel"})
 PATH = "LD_LIBRARY_PATH"

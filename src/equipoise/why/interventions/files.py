@@ -10,8 +10,15 @@ from msgspec.structs import replace
 
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.plan import Condition, Output
-from equipoise.why.interventions.alter import variable, with_prepared, with_variables
-from equipoise.why.interventions.intervention import Alter, Case, Intervention, preload
+from equipoise.why.interventions.intervention import (
+    Alter,
+    Case,
+    Intervention,
+    preload,
+    variable,
+    with_prepared,
+    with_variables,
+)
 
 _WRITES = frozenset({"tiny_writes"})
 _COLD = frozenset({"cold_file"})

@@ -8,22 +8,20 @@ from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
 from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import (
-    PRELOAD,
-    preloaded,
-    started_by,
-    with_preload,
-    with_process,
-    with_tunables,
-)
 from equipoise.why.interventions.intervention import (
     LIBRARY_IS_MAPPED,
+    PRELOAD,
     TUNABLES_ARE_LISTED,
     Case,
     Intervention,
     cannot_preload,
     preload,
+    preloaded,
+    started_by,
     tunables,
+    with_preload,
+    with_process,
+    with_tunables,
 )
 
 _RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
@@ -60,7 +58,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             _LARGE_STEPS,
             only_confirms=True,
         ),
-        *(_allocator(one, case) for one in PRELOADED if one.name == _FIRST),
+        *(_allocator(allocator, case) for allocator in PRELOADED if allocator.name == _FIRST),
         # MADV_DONTNEED promises zeroes: writing them costs less than a new page.
         preload(
             case,
@@ -110,8 +108,8 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
     """Return the other allocators, those that a user can keep first."""
-    others = sorted(PRELOADED, key=lambda one: one.package is None)
-    return tuple(_allocator(one, case) for one in others if one.name != _FIRST)
+    others = sorted(PRELOADED, key=lambda allocator: allocator.package is None)
+    return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
 
 
 def _allocator(allocator: Allocator, case: Case) -> Intervention:

@@ -11,8 +11,12 @@ from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import started_by, with_started, with_variables
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import (
+    Intervention,
+    started_by,
+    with_started,
+    with_variables,
+)
 
 COMMAND = "{command}"
 TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_ms:-1'"

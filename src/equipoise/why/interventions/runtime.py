@@ -6,8 +6,14 @@ import os
 
 from equipoise.design.chance import SEEDS
 from equipoise.model.plan import Condition
-from equipoise.why.interventions.alter import started_by, with_process, with_variables
-from equipoise.why.interventions.intervention import Case, Intervention, preload
+from equipoise.why.interventions.intervention import (
+    Case,
+    Intervention,
+    preload,
+    started_by,
+    with_process,
+    with_variables,
+)
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",

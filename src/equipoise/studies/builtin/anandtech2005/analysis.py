@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, joined, short
+from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, short
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),

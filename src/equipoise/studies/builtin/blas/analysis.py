@@ -7,9 +7,10 @@ import itertools
 from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
 from equipoise.studies.ranking import Ranking
-from equipoise.studies.study_data import StudyData, findings_of, joined, short, times
+from equipoise.studies.study_data import StudyData, findings_of, short, times
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import counted, joined
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import StudyData, joined, quantity, ratio_text, short
+from equipoise.studies.study_data import StudyData, quantity, ratio_text, short
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
@@ -36,7 +37,7 @@ class Point(Struct, frozen=True):
     clients: int
     median: float
     interval: Interval
-    """Of the median, at 95 %."""
+    """Interval of the median, at 95 %."""
 
 
 class Knee(Struct, frozen=True):
@@ -61,7 +62,7 @@ class Curve(Struct, frozen=True):
 
     levels: Levels
     points: tuple[Point, ...]
-    """At least one, by the number of clients."""
+    """Points by the number of clients, at least one."""
     knee: Knee | None
     """``None`` without a point at one client, or with no other."""
 
@@ -141,11 +142,8 @@ def _best(curves: Sequence[Curve]) -> str:
         for curve in curves
         for point in curve.points
     )
-    return f"{short(throughput)} transactions per s at most, with {setting} at {_clients(clients)}"
-
-
-def _clients(count: int) -> str:
-    return "1 client" if count == 1 else f"{count} clients"
+    at = f"{setting} at {counted(clients, 'client')}"
+    return f"{short(throughput)} transactions per s at most, with {at}"
 
 
 def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
@@ -190,7 +188,7 @@ def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -
         )
 
     return FindingTable(
-        f"{title}, {_clients(clients)}: what one transaction takes",
+        f"{title}, {counted(clients, 'client')}: what one transaction takes",
         (
             "setting",
             f"throughput over {BASELINE}",

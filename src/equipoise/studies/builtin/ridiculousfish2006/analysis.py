@@ -10,12 +10,12 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
 from equipoise.studies.study_data import (
     Ratio,
     StudyData,
     findings_of,
-    joined,
     quantity,
     ratio_text,
     short,

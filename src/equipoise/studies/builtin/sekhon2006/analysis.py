@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.study_data import (
@@ -17,7 +18,6 @@ from equipoise.studies.study_data import (
     Ratio,
     StudyData,
     findings_of,
-    joined,
     quantity,
     short,
     times,

@@ -8,15 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.quantities import joined
 from equipoise.model.result import ResultDocument
-from equipoise.studies.study_data import (
-    StudyData,
-    findings_of,
-    joined,
-    quantity,
-    ratio_text,
-    size_text,
-)
+from equipoise.studies.study_data import StudyData, findings_of, quantity, ratio_text, size_text
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
@@ -46,12 +40,12 @@ def findings(document: ResultDocument) -> Findings:
         FindingTable(
             f"{work}: time against memory by threshold",
             ("threshold", "time", "over the default", "peak", "retained", ""),
-            tuple(_row(measured, work, one) for one in thresholds),
+            tuple(_row(measured, work, threshold) for threshold in thresholds),
             (note,),
         )
         for work, thresholds in works.items()
     )
-    fronts = [{one.threshold for one in points if one.on_front} for points in works.values()]
+    fronts = [{point.threshold for point in points if point.on_front} for points in works.values()]
     common = sorted(set.intersection(*fronts)) if fronts else []
     return findings_of(tables, _paragraphs(works, common), _answer(works, common))
 
@@ -109,9 +103,11 @@ def _answer(works: Works, common: list[str]) -> str:
 
 def _paragraphs(works: Works, common: list[str]) -> Iterator[str]:
     for work, thresholds in works.items():
-        fastest = min(thresholds, key=lambda one: one.time_s)
-        leanest = min(thresholds, key=lambda one: one.peak_bytes)
-        front = joined(threshold_text(one.threshold) for one in thresholds if one.on_front)
+        fastest = min(thresholds, key=lambda threshold: threshold.time_s)
+        leanest = min(thresholds, key=lambda threshold: threshold.peak_bytes)
+        front = joined(
+            threshold_text(threshold.threshold) for threshold in thresholds if threshold.on_front
+        )
         yield (
             f"{work}: fastest at {_summary(fastest)}, leanest at {_summary(leanest)}; on the "
             f"front: {front}."

@@ -32,16 +32,18 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
     """Draw the medians of every threshold on one workload."""
-    time_divisor, time_unit = unit_of("work_s", min(one.time_s for one in thresholds))
-    peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in thresholds))
+    time_divisor, time_unit = unit_of("work_s", min(threshold.time_s for threshold in thresholds))
+    peak_divisor, peak_unit = unit_of(
+        "peak_bytes", min(threshold.peak_bytes for threshold in thresholds)
+    )
     rows = [
         {
-            "threshold": threshold_text(one.threshold),
-            "peak": one.peak_bytes / peak_divisor,
-            "time": one.time_s / time_divisor,
-            "front": one.on_front,
+            "threshold": threshold_text(threshold.threshold),
+            "peak": threshold.peak_bytes / peak_divisor,
+            "time": threshold.time_s / time_divisor,
+            "front": threshold.on_front,
         }
-        for one in thresholds
+        for threshold in thresholds
     ]
     x = log_x("peak:Q", f"peak memory, in {peak_unit}", 30, format="~r", tickCount=6)
     y = alt.Y(

@@ -135,7 +135,7 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Rows:
 
 
 def _times(seconds: Iterable[np.floating | float]) -> Iterator[str]:
-    return (quantity(TIME, float(one)) for one in seconds)
+    return (quantity(TIME, float(second)) for second in seconds)
 
 
 def _range(values: FloatArray) -> str:

@@ -39,7 +39,7 @@ def nbody() -> float:
     """Return the energy of the sun and four planets after so many steps of 0.01 years."""
     bodies = [[*one[:3], *(speed * DAYS for speed in one[3:6]), one[6] * MASS] for one in BODIES]
     for axis in range(3):
-        bodies[0][3 + axis] = -sum(one[3 + axis] * one[6] for one in bodies) / MASS
+        bodies[0][3 + axis] = -sum(body[3 + axis] * body[6] for body in bodies) / MASS
     for _ in range(STEPS):
         for i, one in enumerate(bodies):
             for other in bodies[i + 1 :]:
@@ -49,9 +49,9 @@ def nbody() -> float:
                 for axis, distance in ((3, dx), (4, dy), (5, dz)):
                     one[axis] -= distance * other[6] * pull
                     other[axis] += distance * one[6] * pull
-        for one in bodies:
+        for body in bodies:
             for axis in range(3):
-                one[axis] += 0.01 * one[3 + axis]
+                body[axis] += 0.01 * body[3 + axis]
     energy = 0.0
     for i, one in enumerate(bodies):
         energy += 0.5 * one[6] * (one[3] ** 2 + one[4] ** 2 + one[5] ** 2)

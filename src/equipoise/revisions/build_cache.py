@@ -1,0 +1,409 @@
+"""Builds of revisions that are kept on this host, and used by later bisections and gates.
+
+A build stays where it was made, ``FOLDER/KEY/tree/PROJECT``, because programs may hold the path of
+their build. All keys are equally long (`equipoise.revisions.build_key`), and so are all paths. A
+build counts as complete once the file ``FOLDER/KEY/build.json`` is there, which is renamed into
+place after it. What is not complete belongs to a process that builds it now, or was killed.
+
+The lock ``FOLDER/KEY.lock`` (flock(2)) is shared by all who use a build, and exclusive for who
+makes or removes it. The kernel releases it however its owner ends. So a build is never removed
+under a campaign, two processes never make the same one at once, and after ``kill -9`` the next
+user of the cache removes the half of a build.
+
+Builds that were used least recently are removed once all together are larger than a limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from equipoise.measure.abandoned import CAMPAIGN_VARIABLE, end_build
+from equipoise.measure.builds import BUILDS_VARIABLE, build_revision
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.revisions.benchmarks import BenchmarkTool
+from equipoise.revisions.build_key import (
+    DIGITS,
+    Recipe,
+    Source,
+    digest_of_changes,
+    key_of,
+    recipe_of,
+)
+from equipoise.revisions.checkout import changes_of_working_tree, check_out
+from equipoise.revisions.git import Repository, without_git_variables
+
+LIMIT_VARIABLE = "EQUIPOISE_BUILDS_GIB"
+"""Variable that sets the limit of the cache, in GiB."""
+DEFAULT_GIB = 10.0
+_KEY = re.compile(f"[0-9a-f]{{{DIGITS}}}")
+_RECORD = "build.json"
+_TREE = "tree"
+_LOCK = ".lock"
+_POLL_S = 0.05
+_GIB = 1 << 30
+_BLOCK_BYTES = 512
+"""Unit of ``st_blocks`` (stat(2))."""
+
+
+class _Record(Struct, frozen=True):
+    """What is known of a complete build."""
+
+    seconds: float
+    size: int
+    """Bytes on the disk."""
+
+
+class NoFolder(UnusableInput):
+    """A revision lacks the folder that the user is in."""
+
+
+class Build(Struct, frozen=True):
+    """A complete build, which stays while the cache is open."""
+
+    tree: Path
+    """Root of the working tree."""
+    seconds: float
+    """Time that checking out and building took, now or earlier."""
+    reused: bool
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, else below the user's cache folder."""
+    named = environment.get(BUILDS_VARIABLE, "")
+    if named:
+        return Path(os.path.abspath(named))
+    home = environment.get("XDG_CACHE_HOME", "")
+    parent = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~"), ".cache")
+    return parent / "equipoise" / "builds"
+
+
+def cache_limit(environment: Mapping[str, str]) -> int:
+    """Return the limit of the cache in bytes.
+
+    Raises
+    ------
+    UnusableInput
+        The variable holds no number, or one below 0.
+    """
+    text = environment.get(LIMIT_VARIABLE) or f"{DEFAULT_GIB}"
+    try:
+        limit = float(text) * _GIB
+    except ValueError:
+        limit = -1.0
+    if not 0.0 <= limit < 1 << 62:
+        raise UnusableInput(
+            f"{LIMIT_VARIABLE}={text} is no size of a cache", hint="give GiB, such as 10 or 0.5"
+        )
+    return int(limit)
+
+
+def open_cache(
+    repository: Repository, line: str | None, tool: BenchmarkTool | None, campaign: Path
+) -> BuildCache:
+    """Return the builds of a repository on this host, made by a line and a tool.
+
+    ``campaign`` is the campaign's private folder.
+
+    Raises
+    ------
+    UnusableInput
+        The folder of the cache cannot be used, or a tool does not tell its version.
+    """
+    environment = own_environment()
+    recipe = recipe_of(repository, line, tool, environment)
+    return BuildCache(recipe, campaign, cache_folder(environment), cache_limit(environment))
+
+
+class BuildCache:
+    """The builds of one recipe that are kept on this host.
+
+    Parameters
+    ----------
+    campaign
+        The campaign's private folder. By its name in the environment of a build the build is found
+        and ended, if this process is killed (`equipoise.measure.leftovers`).
+    folder, most_bytes
+        Folder of the cache and its limit.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made, or others can write to it.
+    """
+
+    def __init__(self, recipe: Recipe, campaign: Path, folder: Path, most_bytes: int) -> None:
+        self.recipe = recipe
+        self._campaign = campaign
+        self._folder = _private(folder)
+        self._most_bytes = most_bytes
+        self._held: dict[str, int] = {}
+        """Descriptors of the shared locks, by key; the least recently used first."""
+        self._building: set[Path] = set()
+        self._stopped = threading.Event()
+
+    def __enter__(self) -> Self:
+        """Remove what killed processes have left."""
+        self._trim(())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let other processes remove the builds, and keep the limit."""
+        for key in tuple(self._held):
+            os.close(self._held.pop(key))
+        self._trim(())
+
+    def tree_of(self, source: Source) -> Path:
+        """Return the root of the working tree of a build, made or not."""
+        project = self.recipe.repository.top.name
+        return self._folder / key_of(self.recipe, source) / _TREE / project
+
+    def seconds_of(self, source: Source) -> float | None:
+        """Return the seconds that a complete build took; ``None`` if there is none."""
+        record = self._record(key_of(self.recipe, source))
+        return None if record is None else record.seconds
+
+    def get(self, source: Source, label: str, needed: Collection[Source] = ()) -> Build:
+        """Return a build, which is made unless there is one. Threads may call it side by side.
+
+        ``needed`` are the sources of builds that the limit of the cache must not remove.
+
+        Raises
+        ------
+        ConditionFailed
+            It cannot be built.
+        NoFolder
+            It lacks the folder that the user is in.
+        UnusableInput
+            It cannot be checked out, or the working tree has changed since the source was read.
+        """
+        key = key_of(self.recipe, source)
+        tree = self.tree_of(source)
+        reused = True
+        while True:
+            record = self._use(key)
+            if record is not None:
+                return Build(tree, record.seconds, reused)
+            if self._make(key, source, tree, label):
+                reused = False
+                self._trim({key, *(key_of(self.recipe, one) for one in needed)})
+
+    def stop(self) -> None:
+        """End the builds that other threads make now; they raise."""
+        self._stopped.set()
+        for tree in tuple(self._building):
+            end_build(str(tree))
+
+    def _use(self, key: str) -> _Record | None:
+        """Share the lock of a complete build; return its record, ``None`` if there is none."""
+        if key not in self._held:
+            descriptor = self._lock(key, fcntl.LOCK_SH)
+            if self._record(key) is None:
+                os.close(descriptor)
+                return None
+            self._held[key] = descriptor
+        self._held[key] = self._held.pop(key)
+        with contextlib.suppress(OSError):
+            os.utime(self._folder / key / _RECORD)
+        return self._record(key)
+
+    def _make(self, key: str, source: Source, tree: Path, label: str) -> bool:
+        """Make a build under the exclusive lock; return whether it was still missing."""
+        with self._locked(key):
+            if self._record(key) is not None:
+                return False
+            _remove(self._folder / key, tree)
+            began = time.monotonic()
+            self._building.add(tree)
+            try:
+                self._build(source, tree, label)
+            except BaseException:
+                _remove(self._folder / key, tree)
+                raise
+            finally:
+                self._building.discard(tree)
+            record = _Record(time.monotonic() - began, _size(self._folder / key))
+            part = self._folder / key / f"{_RECORD}.part"
+            part.write_bytes(msgspec.json.encode(record))
+            part.rename(self._folder / key / _RECORD)
+            return True
+
+    def _build(self, source: Source, tree: Path, label: str) -> None:
+        repository, revision = self.recipe.repository, source.revision
+        changes = None
+        if revision.uncommitted:
+            changes = changes_of_working_tree(repository)
+            if digest_of_changes(changes) != source.changes:
+                raise UnusableInput(
+                    "the working tree has changed since the campaign began",
+                    hint="commit the changes, and start anew with the commit",
+                )
+        tree.parent.mkdir(parents=True)
+        check_out(repository, revision, tree.parent, changes)
+        folder = tree / repository.inside
+        if not folder.is_dir():
+            raise NoFolder(
+                f"{label} has no folder {repository.inside}",
+                hint="run it in a folder that every revision has",
+            )
+        if self.recipe.line is None:
+            return
+        environment = {
+            **without_git_variables(own_environment()),
+            **self.recipe.variables(str(tree)),
+            CAMPAIGN_VARIABLE: f"{self._campaign}/",
+        }
+        if self._stopped.is_set():
+            raise EquipoiseError("the build was stopped")
+        build_revision(self.recipe.line, folder, tree, environment, label)
+
+    def _record(self, key: str) -> _Record | None:
+        try:
+            content = (self._folder / key / _RECORD).read_bytes()
+            return msgspec.json.decode(content, type=_Record)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _trim(self, needed: Collection[str]) -> None:
+        """Remove what killed processes left, then the oldest builds above the limit."""
+        complete: list[tuple[float, int, str]] = []
+        for name in sorted(os.listdir(self._folder)):
+            key = name.removesuffix(_LOCK)
+            if not _KEY.fullmatch(key):
+                continue
+            record = self._record(key)
+            if record is None:
+                self._discard(key)
+            elif name == key:
+                with contextlib.suppress(OSError):
+                    used = (self._folder / key / _RECORD).stat().st_mtime
+                    complete.append((used, record.size, key))
+        excess = sum(size for _, size, _ in complete) - self._most_bytes
+        for _, size, key in sorted(complete):
+            if excess <= 0:
+                break
+            if key not in needed and self._discard(key):
+                excess -= size
+
+    def _discard(self, key: str) -> bool:
+        """Remove a build unless another process uses it; return whether it is gone."""
+        if key in self._held:
+            os.close(self._held.pop(key))
+        with self._locked_at_once(key) as is_ours:
+            if is_ours:
+                folder = self._folder / key
+                with contextlib.suppress(OSError):
+                    (folder / _RECORD).unlink()
+                _remove(folder, folder / _TREE / self.recipe.repository.top.name)
+                with contextlib.suppress(OSError):
+                    (self._folder / f"{key}{_LOCK}").unlink()
+            return is_ours
+
+    @contextlib.contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        descriptor = self._lock(key, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _locked_at_once(self, key: str) -> Iterator[bool]:
+        """Lock a build if nobody uses it; yield whether that is so."""
+        descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
+        try:
+            yield descriptor is not None
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _lock(self, key: str, kind: int) -> int:
+        """Return the descriptor of a lock once it is free."""
+        while True:
+            descriptor = self._try_to_lock(key, kind)
+            if descriptor is not None:
+                return descriptor
+            # Not in the kernel: a thread that waits there could not be stopped.
+            if self._stopped.wait(_POLL_S):
+                raise EquipoiseError("the build was stopped")
+
+    def _try_to_lock(self, key: str, kind: int) -> int | None:
+        path = self._folder / f"{key}{_LOCK}"
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            # Whoever removed the build removed the file of its lock as well.
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                return descriptor
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        return None
+
+
+def _private(folder: Path) -> Path:
+    """Make a folder if it is missing; refuse one whose programs others could change."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot make the folder of builds {folder}: {error.strerror}",
+            hint=f"set {BUILDS_VARIABLE} to a folder of your own",
+        ) from None
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UnusableInput(
+            f"others own the folder of builds {folder} or may write to it",
+            hint=f"chmod go-w {folder}, or set {BUILDS_VARIABLE} to a folder of your own",
+        )
+    return Path(os.path.realpath(folder))
+
+
+def _remove(folder: Path, tree: Path) -> None:
+    """Remove a build, or the half of one with the processes that still make it."""
+    if folder.exists():
+        end_build(str(tree))
+        shutil.rmtree(folder, onerror=_unlocked)
+
+
+def _unlocked(function: object, path: str, error: object) -> None:
+    """Try again to remove what a build has made unwritable (Go's modules are)."""
+    with contextlib.suppress(OSError):
+        os.chmod(os.path.dirname(path), 0o700)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, 0o700)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of a folder on the disk."""
+    total = 0
+    for around, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(around, name)).st_blocks * _BLOCK_BYTES
+    return total

@@ -1,0 +1,141 @@
+"""The commits between two revisions along first parents, and what git knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Commit, Revision
+from equipoise.revisions.checkout import UNSHALLOW, is_changed
+from equipoise.revisions.git import Repository, depth_of, reason_of, run_git, text_of
+
+_FIELDS = ("%H", "%P", "%an", "%aI", "%s")
+_LOG = (
+    *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false", "log", "-z"),
+    "--format=" + "%x00".join(_FIELDS),
+)
+LIKELY_WEIGHT = 10.0
+"""Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
+than a tenth of an equal weight (the floor of bisect.md §8), however many are likely."""
+
+
+def commits_between(repository: Repository, good: Revision, bad: Revision) -> tuple[Commit, ...]:
+    """Return the commits from a good revision to a bad one along first parents, both included.
+
+    The working tree is a commit of its own after the one that it was changed from.
+
+    Raises
+    ------
+    UnusableInput
+        There is nothing between them, or the good one is not on the line of the bad one; the hint
+        then names the latest commit that is.
+    """
+    range_ = f"{good.commit}..{bad.commit}"
+    later = _commits(repository, "--first-parent", "--reverse", range_)
+    first = later[0].parents[:1] if later else (bad.commit,)
+    if first != (good.commit,):
+        raise _not_on_its_line(repository, good, bad, first)
+    commits = (*_commits(repository, "--no-walk", good.commit), *later)
+    if bad.uncommitted:
+        changed = Commit(bad.commit, f"{bad.asked}, with its changes", "", "", (bad.commit,), True)
+        commits = (*commits, changed)
+    if len(commits) == 1:
+        raise UnusableInput(
+            f"good and bad are the same commit {good.commit}",
+            hint="name two revisions: --good one that was fast, --bad one that is slow",
+        )
+    return commits
+
+
+def _not_on_its_line(
+    repository: Repository, good: Revision, bad: Revision, fork: tuple[str, ...]
+) -> UnusableInput:
+    """Return the error that the good revision does not lead to the bad one along first parents."""
+    if not fork:
+        return UnusableInput(
+            f"good {good.label} and bad {bad.label} have no commit in common in "
+            f"{repository.top}{depth_of(repository)}",
+            hint=f"name an older commit of {bad.asked} as --good; {UNSHALLOW}",
+        )
+    if fork == (bad.commit,):
+        return UnusableInput(
+            f"bad {bad.label} is older than good {good.label}",
+            hint="exchange --good and --bad; that the later revision is faster makes no difference",
+        )
+    leads = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
+    reason = (
+        "came to bad by a merge, not along first parents"
+        if leads.returncode == 0
+        else f"is no ancestor of bad {bad.label}"
+    )
+    return UnusableInput(
+        f"good {good.label} {reason}",
+        hint=f"take the commit where the two parted: --good {fork[0]}",
+    )
+
+
+def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
+    """Return the names of the trees of commits, by the names of the commits.
+
+    Raises
+    ------
+    UnusableInput
+        The repository has one of them no more.
+    """
+    question = "".join(f"{commit}\n" for commit in commits).encode()
+    words = ("log", "--no-walk=unsorted", "--stdin", "--format=%H %T")
+    done = run_git(repository.top, *words, stdin=question)
+    if done.returncode != 0:
+        raise UnusableInput(
+            f"{repository.top} lacks a commit of the bisection{reason_of(done)}",
+            hint="fetch it again, or bisect anew between commits that the repository has",
+        )
+    lines = (line.partition(" ") for line in text_of(done).splitlines())
+    return {commit: tree for commit, _, tree in lines}
+
+
+def weights_by_path(
+    repository: Repository, commits: Sequence[Commit], paths: Sequence[str]
+) -> tuple[float, ...]:
+    """Return the weight of each commit after the first: more where it touches one of the paths.
+
+    Raises
+    ------
+    UnusableInput
+        No commit touches one of the paths.
+    """
+    touching: set[tuple[str, bool]] = set()
+    last = next(one for one in reversed(commits) if not one.uncommitted)
+    folder = repository.top / repository.inside
+    for path in paths:
+        range_ = f"{commits[0].hash}..{last.hash}"
+        words = ("rev-list", "--first-parent", range_, "--", path)
+        listed = {(name, False) for name in text_of(run_git(folder, *words)).split()}
+        if commits[-1].uncommitted and is_changed(repository, path):
+            listed.add((commits[-1].hash, True))
+        if not listed:
+            raise UnusableInput(
+                f"--likely {path}: no commit between good and bad touches it",
+                hint="check its spelling: a file or a folder, from the current folder",
+            )
+        touching |= listed
+    return tuple(
+        LIKELY_WEIGHT if (commit.hash, commit.uncommitted) in touching else 1.0
+        for commit in commits[1:]
+    )
+
+
+def _commits(repository: Repository, *which: str) -> tuple[Commit, ...]:
+    done = run_git(repository.top, *_LOG, *which, "--")
+    if done.returncode != 0:
+        raise UnusableInput(
+            f"git cannot list the commits of {repository.top}{reason_of(done)}",
+            hint="run `git fsck` in your repository",
+        )
+    return tuple(_parsed(done.stdout.decode("utf-8", "replace")))
+
+
+def _parsed(listed: str) -> Iterator[Commit]:
+    fields = iter(listed.split("\0"))
+    for name, parents, author, date, subject in zip(*[fields] * len(_FIELDS), strict=False):
+        yield Commit(name, subject, author, date, tuple(parents.split()))
