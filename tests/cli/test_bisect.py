@@ -178,6 +178,47 @@ def test_a_search_that_is_killed_goes_on_where_it_was(
     assert everything_in(made.path) == before
 
 
+def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) -> None:
+    log = made.path.parent / "log"
+    line = 'echo built >> "$LOG"; sleep 300 & wait'
+    started = subprocess.Popen(
+        [*ENTRY, "bisect", "--good", "good", "--build", line, "--quiet", "--", "./bench"],
+        cwd=made.path,
+        stderr=subprocess.DEVNULL,
+    )
+    # Both ends are built side by side.
+    while not log.exists() or builds(made) < 2:
+        assert started.poll() is None
+        time.sleep(0.02)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(60) == 130
+    assert list((made.path.parent / "builds").glob("*/tree")) == []
+
+
+def test_a_merge_is_one_commit_and_its_branch_another_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "-b", "side", "good")
+    for number in range(3):
+        made.write("source", f"#!/bin/sh\n# side {number}\n{SLOW if number else FAST}\n")
+        made.commit(f"side {number}")
+    made.git("checkout", "--quiet", "-B", "main", "good")
+    made.write("note", "")
+    made.commit("a note")
+    made.git("merge", "--quiet", "-m", "a merge", "side")
+    made.write("note", "more")
+    made.commit("more")
+    assert bisect("--good", "good", *BUILT, *QUIET, "--", "./bench").status == 0
+    record = recorded(made)
+    assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
+    assert named(record) == ["a merge"]
+    (merge,) = (one for one in terms(record).commits if one.is_merge)
+    base = made.git("merge-base", *merge.parents).strip()
+    words = ("--good", base, "--bad", merge.parents[1], *BUILT, *QUIET, "--", "./bench")
+    assert bisect(*words).status == 0
+    assert named(recorded(made)) == ["side 1"]
+
+
 def test_another_toolchain_does_not_go_on_with_a_search(
     bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
