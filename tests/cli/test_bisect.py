@@ -176,6 +176,12 @@ def test_a_search_that_is_killed_goes_on_where_it_was(
     assert builds(made) <= COUNT + 2
     assert builds(made) >= built
     assert everything_in(made.path) == before
+    # There is nothing more to do: not even the repository is needed.
+    made.path.rename(made.path.with_name("away"))
+    (made.path / "elsewhere").mkdir(parents=True)
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 0, answer
+    assert recorded(made).trials == record.trials
 
 
 def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) -> None:
