@@ -34,6 +34,7 @@ GROUPS = {
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
         "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
+        "bisect": "Find the commit between two revisions that made it slower.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
     "Explain": {

@@ -146,6 +146,10 @@ class Bar(ProgressListener):
         """Show that the first block has begun."""
         self._describe("block 1")
 
+    def building(self, names: tuple[str, ...]) -> None:
+        """Show what is built."""
+        self._describe(f"building {' and '.join(names)}")
+
     def block_ended(self, progress: CampaignProgress) -> None:
         """Show the blocks, the time left and the interval that decides."""
         if not self._is_due():

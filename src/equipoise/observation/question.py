@@ -122,8 +122,3 @@ def column_of(log: Log, name: str, option: str) -> NDArray[Any]:
 def row_count(log: Log) -> int:
     """Return the number of rows."""
     return len(next(iter(log.values())))
-
-
-def select_rows(log: Log, rows: Flags) -> dict[str, NDArray[Any]]:
-    """Return the same columns with only the selected rows."""
-    return {name: column[rows] for name, column in log.items()}

@@ -11,9 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.matching.categories import distinct_texts
-from equipoise.matching.frames import numbers_of
+from equipoise.matching.frames import numbers_of, take_rows
 from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
 from equipoise.observation.question import (
@@ -24,14 +25,11 @@ from equipoise.observation.question import (
     check_question,
     column_of,
     row_count,
-    select_rows,
 )
 
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Columns in which other tools write the unit of a row."""
 _WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
-_NAMED = 6
-"""Number of values that an error lists."""
 
 BASELINES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
@@ -120,11 +118,11 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     placebo_log, placebo_treated, taking_part = None, None, is_either
     if question.placebo_period is not None:
         in_placebo = _in_period(log, *question.placebo_period) & is_either
-        placebo_log, placebo_treated = select_rows(log, in_placebo), arms.is_candidate[in_placebo]
+        placebo_log, placebo_treated = take_rows(log, in_placebo), arms.is_candidate[in_placebo]
         period = "=".join(question.placebo_period)
         left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
         taking_part = is_either & ~in_placebo
-    rows = log if taking_part.all() else select_rows(log, taking_part)
+    rows = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
         lacking = arms.baseline if treated.any() else arms.candidate
@@ -154,10 +152,10 @@ def read_arms(log: Log, question: Question) -> Arms:
     if question.values is None:
         arms = _named_arms(name, values)
     else:
-        arms = _split_values(question.values, values, f"{name} has {_listed(values)}")
+        arms = _split_values(question.values, values, f"{name} has {listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
-            f"{name} has {len(values)} values: {_listed(values)}; the question names two",
+            f"{name} has {len(values)} values: {listed(values)}; the question names two",
             hint="--leave-others-out leaves out the rows with other values",
         )
     return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
@@ -195,7 +193,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
             units, _ = distinct_texts(log[column], column)
             if len(units) > 1:
                 raise UnusableInput(
-                    f"{name} is in mixed units: column {column} has {_listed(units)}", hint=hint
+                    f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
                 )
     step = _unit_step(values)
     if step is not None:
@@ -229,7 +227,7 @@ def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
     """Return candidate and baseline of two values: two versions, or one is a known baseline."""
     if len(values) != 2:
         raise UnusableInput(
-            f"{name} has {_listed(values)}: which two are to be compared is open",
+            f"{name} has {listed(values)}: which two are to be compared is open",
             hint=f"name them: --treatment {name}=CANDIDATE:BASELINE",
         )
     first, second = values
@@ -274,11 +272,6 @@ def _in_period(log: Log, name: str, value: str) -> Flags:
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(
-            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {_listed(values)}"
+            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {listed(values)}"
         )
     return np.asarray(code == values.index(value))
-
-
-def _listed(values: list[str]) -> str:
-    more = f" and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
-    return ", ".join(values[:_NAMED]) + more

@@ -81,7 +81,7 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     yield Section("Commits", tuple(_commits(bisect)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
-    yield Section("The search", (Facts(facts),), forms=WRITTEN)
+    yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
     everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
     yield Section(
         f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
