@@ -233,7 +233,7 @@ class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
     Unless the contrasts are given, the first condition is the baseline and each other one but
-    the control is a candidate.
+    the control is a candidate; of a bisection, the last one alone.
     """
 
     study: str
@@ -321,6 +321,8 @@ class Plan(Struct, frozen=True):
         """Contrasts of the plan."""
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
+        if self.bisected is not None:
+            return (Contrast(0, len(self.conditions) - 1),)
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     @property
