@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shlex
 import signal
 import subprocess
@@ -176,6 +178,59 @@ def test_a_search_that_is_killed_goes_on_where_it_was(
     assert builds(made) <= COUNT + 2
     assert builds(made) >= built
     assert everything_in(made.path) == before
+    # There is nothing more to do: not even the repository is needed.
+    made.path.rename(made.path.with_name("away"))
+    (made.path / "elsewhere").mkdir(parents=True)
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 0, answer
+    assert recorded(made).trials == record.trials
+
+
+def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) -> None:
+    log = made.path.parent / "log"
+    line = 'echo built >> "$LOG"; sleep 300 & wait'
+    started = subprocess.Popen(
+        [*ENTRY, "bisect", "--good", "good", "--build", line, "--quiet", "--", "./bench"],
+        cwd=made.path,
+        stderr=subprocess.DEVNULL,
+    )
+    # Both ends are built side by side.
+    while not log.exists() or builds(made) < 2:
+        assert started.poll() is None
+        time.sleep(0.02)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(60) == 130
+    assert list((made.path.parent / "builds").glob("*/tree")) == []
+
+
+def test_a_merge_is_one_commit_and_its_branch_another_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "-b", "side", "good")
+    for number in range(3):
+        made.write("source", f"#!/bin/sh\n# side {number}\n{SLOW if number else FAST}\n")
+        made.commit(f"side {number}")
+    made.git("checkout", "--quiet", "-B", "main", "good")
+    made.write("note", "")
+    made.commit("a note")
+    made.git("merge", "--quiet", "-m", "a merge", "side")
+    made.write("note", "more")
+    made.commit("more")
+    words = ("--report", "../page.md", *BUILT, *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *words).status == 0
+    record = recorded(made)
+    assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
+    assert named(record) == ["a merge"]
+    page = html.unescape((made.path.parent / "page.md").read_text().replace("\\", ""))
+    told = re.search(r"This line searches its branch: equipoise (bisect .*? -- ./bench)", page)
+    assert told is not None
+    subprocess.run(
+        f"{shlex.join([*ENTRY, 'bisect', *QUIET])} {told[1].removeprefix('bisect')}",
+        shell=True,
+        cwd=made.path,
+        check=True,
+    )
+    assert named(recorded(made)) == ["side 1"]
 
 
 def test_another_toolchain_does_not_go_on_with_a_search(

@@ -12,7 +12,12 @@ import click
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import BisectionJudge, BisectionSegment, withdrawals_of
+from equipoise.campaign.bisection import (
+    BisectionJudge,
+    BisectionSegment,
+    read_search,
+    withdrawals_of,
+)
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
@@ -119,7 +124,7 @@ def command(**arguments: Any) -> int:
 def resume_bisection(
     record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
 ) -> str:
-    """Go on with a bisection; return its run id.
+    """Go on with a bisection, unless its search has ended; return its run id.
 
     Raises
     ------
@@ -128,6 +133,8 @@ def resume_bisection(
     ConditionFailed
         One of the two ends no longer builds or runs.
     """
+    if read_search(record).next_pair((), 0.0) is None:
+        return record.id
     with _kept_builds(record) as builds:
         return conduct.resume(
             record.id,
