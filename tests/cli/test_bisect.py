@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import shlex
 import signal
 import subprocess
@@ -214,14 +216,20 @@ def test_a_merge_is_one_commit_and_its_branch_another_search(
     made.git("merge", "--quiet", "-m", "a merge", "side")
     made.write("note", "more")
     made.commit("more")
-    assert bisect("--good", "good", *BUILT, *QUIET, "--", "./bench").status == 0
+    words = ("--report", "../page.md", *BUILT, *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *words).status == 0
     record = recorded(made)
     assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
     assert named(record) == ["a merge"]
-    (merge,) = (one for one in terms(record).commits if one.is_merge)
-    base = made.git("merge-base", *merge.parents).strip()
-    words = ("--good", base, "--bad", merge.parents[1], *BUILT, *QUIET, "--", "./bench")
-    assert bisect(*words).status == 0
+    page = html.unescape((made.path.parent / "page.md").read_text().replace("\\", ""))
+    told = re.search(r"This line searches its branch: equipoise (bisect .*? -- ./bench)", page)
+    assert told is not None
+    subprocess.run(
+        f"{shlex.join([*ENTRY, 'bisect', *QUIET])} {told[1].removeprefix('bisect')}",
+        shell=True,
+        cwd=made.path,
+        check=True,
+    )
     assert named(recorded(made)) == ["side 1"]
 
 

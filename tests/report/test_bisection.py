@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.api import Result
 from equipoise.model.bisection import BisectGap, BisectResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
@@ -232,6 +233,13 @@ def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None
     read = read_document(path)
     assert read.bisect == document.bisect
     assert answer_of(campaign_document(CampaignReport(read))).claims
+
+
+def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:
+    result = Result(bisect_document())
+    assert str(result) == bisect_result().summary
+    assert result.plot().to_dict()["title"]["text"] == "The search"
+    assert "it is this one (95 %)" in result._repr_html_()
 
 
 @pytest.mark.parametrize(

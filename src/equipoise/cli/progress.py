@@ -424,12 +424,12 @@ def work_bar(
     with _bar(description, columns, None, quiet=quiet, color=color) as update:
         drawn_at = 0.0
 
-        def work_done(done: int, of: int) -> None:
+        def work_done(done: int, total: int) -> None:
             nonlocal drawn_at
             now = time.monotonic()
-            if update is not None and (done >= of or now - drawn_at >= SHORTEST_REDRAW_S):
+            if update is not None and (done >= total or now - drawn_at >= SHORTEST_REDRAW_S):
                 drawn_at = now
-                update(completed=done, total=of)
+                update(completed=done, total=total)
 
         yield None if update is None else work_done
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -52,6 +53,9 @@ _COLUMNS = (
     Column("trials", "number"),
     Column("status"),
 )
+
+_ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
+"""Begin of every line that runs a bisection again."""
 
 
 def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
@@ -137,7 +141,7 @@ def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> 
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit)),
+        remarks=tuple(_remarks(culprit, bisect.again)),
         certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
         facts=tuple(facts),
     )
@@ -154,15 +158,22 @@ def _explains(culprit: Culprit) -> str:
     return f"explains {100.0 * share:.0f} % of the gap ({interval})"
 
 
-def _remarks(culprit: Culprit) -> Iterator[str]:
+def _remarks(culprit: Culprit, again: str) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Each of them may be the culprit as well."
     if culprit.is_merge:
-        yield (
-            "It is a merge: to look into its branch, bisect from the merge base to its second "
-            "parent."
-        )
+        yield f"It is a merge. This line searches its branch: {_line_of_branch(culprit, again)}"
+
+
+def _line_of_branch(merge: Culprit, again: str) -> str:
+    """Return the shell line that bisects from a merge's base to its second parent.
+
+    ``again`` runs the search again in which the merge was named.
+    """
+    name = merge.commit
+    ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
+    return _ENDS.sub(lambda _: f"equipoise bisect {ends}", again)
 
 
 def _of_values(
