@@ -80,9 +80,10 @@ def record_of(
     *,
     broken: Collection[int] = (),
     fails_at: tuple[str, int, int] | None = None,
+    noise: float = NOISE,
 ) -> RunRecord:
     """A search that was conducted as every other campaign, on a scripted clock."""
-    stage = Stage(folder, medians=times, noise=NOISE, fails_at=fails_at)
+    stage = Stage(folder, medians=times, noise=noise, fails_at=fails_at)
     builds = Builds(broken)
     run = start(
         plan,
@@ -253,6 +254,15 @@ def test_the_working_tree_as_the_bad_end_has_a_name_of_its_own(tmp_path: Path) -
     _, result = found(record_of(tmp_path, replace(plan, bisected=terms), with_steps(at_16=0.05)))
     assert [one.commit for one in result.culprits] == [f"{head.hash}+"]
     assert result.culprits[0].parent == head.hash
+
+
+def test_a_metric_that_repeats_exactly_needs_no_statistics(tmp_path: Path) -> None:
+    noisy = analyse_campaign(record_of(tmp_path / "noisy", searched(blocks=20), with_steps()))
+    exact = record_of(tmp_path / "exact", searched(blocks=20), with_steps(), noise=0.0)
+    assert "repeatable_metric" not in [one.code for one in noisy.warnings]
+    (warning,) = analyse_campaign(exact).warnings
+    assert warning.summary == "each commit gave the same wall_s in all of its runs"
+    assert warning.hint.startswith("git bisect run")
 
 
 def test_the_same_record_gives_the_same_document_byte_for_byte(tmp_path: Path) -> None:

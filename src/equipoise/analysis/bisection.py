@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.analysis.comparisons import Blocks, is_more_better
 from equipoise.campaign.bisection import read_search, withdrawals_of
+from equipoise.campaign.blocks import cost_in
 from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,
@@ -25,8 +26,8 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
-from equipoise.model.plan import BisectPlan, Commit
-from equipoise.model.record import RunRecord
+from equipoise.model.plan import BisectPlan, Commit, Plan
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import BisectionState, NamedStep, SegmentState
 
 _VERDICTS: dict[str, BisectVerdict] = {
@@ -38,6 +39,8 @@ _VERDICTS: dict[str, BisectVerdict] = {
 }
 _EXPLAINED = ("culprit", "several")
 """Verdicts on a stretch of which nothing is left over: its own commits are named."""
+_FEWEST_REPEATED = 5
+"""Number of equal runs of a commit from which on its metric may be repeatable."""
 
 
 def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
@@ -93,6 +96,24 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
         again=terms.again,
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
+
+
+def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
+    """Yield a warning where each commit gave the same value in every run."""
+    if plan.bisected is None:
+        return
+    metric = plan.judgement.primary_metric
+    read, costs = cost_in(metric), defaultdict[int, list[float | None]](list)
+    for block in blocks.values():
+        for trial in block:
+            costs[trial.condition].append(read(trial))
+    repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
+    if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
+        yield CampaignWarning(
+            "repeatable_metric",
+            f"each commit gave the same {metric} in all of its runs",
+            "git bisect run finds the commit with one run of each",
+        )
 
 
 def _course(record: RunRecord, blocks: Blocks, state: BisectionState) -> Iterator[BisectBlock]:

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_result
+from equipoise.analysis.bisection import bisect_result, warnings_of_bisection
 from equipoise.analysis.comparisons import (
     Blocks,
     control_comparison,
@@ -111,6 +111,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
             *threats(imported),
             *warnings_of_typical(plan, blocks),
+            *warnings_of_bisection(plan, blocks),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
