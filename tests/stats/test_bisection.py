@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from equipoise._native import BisectionSearch
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.bisection import Bisection, BisectionState, OwnPairs
 from equipoise.stats.bisection_segment import share_of_gap
@@ -20,6 +21,7 @@ from tests.stats.simulated import (
     drift,
     random_walk,
     slot_effect,
+    student,
     two_modes,
     white,
 )
@@ -182,6 +184,16 @@ def test_a_program_that_never_ends_from_a_commit_on_is_found() -> None:
     assert names(state) == {41}
     assert state.gap.ratio is None and state.named[0].ratio is None
     assert state.named[0].share_of_gap is None
+
+
+def test_a_resolution_counts_from_the_first_finite_cost_on() -> None:
+    """Readings of a coarse clock are ties where their steps would prove anything."""
+    bisection = Bisection(2, alpha=ALPHA)
+    bisection.set_resolution(Resolution(1.0))
+    for block in range(40):
+        bisection.add((0, 2), (2.0, 3.0), 1 if block % 2 else -1)
+        bisection.set_resolution(Resolution(0.0))
+    assert bisection.verdict == "confirming"
 
 
 def test_a_coarse_clock_blames_nobody() -> None:
@@ -377,6 +389,26 @@ def test_blind_pairs_hardly_ever_exclude_the_culprit(noise: str) -> None:
             bisection.add(pair, (math.exp(first), math.exp(second)), order)
         missed += bisection.state().excluded[culprit - 1]
     assert missed <= at_most(campaigns, ALPHA)
+
+
+@pytest.mark.parametrize("noise", [white(0.02), student(0.02, 2.0), two_modes])
+def test_a_commit_that_is_just_the_margin_slower_is_hardly_ever_proven(noise: Noise) -> None:
+    """The claim about names, where it is hardest: every block is the commit's own pair."""
+    campaigns, proven = 200, 0
+    bar = math.log(2 / ALPHA)
+    for seed in range(campaigns):
+        generator = np.random.default_rng(seed)
+        orders = generator.choice((-1.0, 1.0), 220)
+        by_trial = noise(generator, 440).reshape(-1, 2)
+        noises = (orders * (by_trial[:, 1] - by_trial[:, 0])).tolist()
+        confirming = [(0.03 + one, 1.0) for one in noises[:20]]
+        bets = BisectionSearch(16, ALPHA, 1.0, confirming, [])
+        for number, one in enumerate(noises[20:], start=1):
+            bets.add((9, 10), bets.margin() + one, orders[19 + number], 0.0, number, 1)
+            if bets.own_ln_e_value(10) >= bar:
+                proven += 1
+                break
+    assert proven <= at_most(campaigns, ALPHA / 2)
 
 
 def test_most_single_steps_are_named() -> None:

@@ -132,8 +132,9 @@ class Bisection:
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
-        self._segments[-1].set_resolution(resolution)
-        self._resolution = self._segments[0].resolution
+        if len(self._segments) == 1:
+            self._segments[0].set_resolution(resolution)
+            self._resolution = self._segments[0].resolution
 
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
         """Return the pair that runs next; ``None`` if nothing is left to ask.
