@@ -112,9 +112,9 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     assert len({len(str(folder)) for folder in folders}) == 1
     # The next one, and the gate, build nothing that is built already.
     built = builds(made)
-    words = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
-    assert bisect("--good", "good", *words).status == 0
-    gate = bisect("--baseline", f"{commit}~1", "--candidate", commit, *words, command="gate")
+    short = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *short).status == 0
+    gate = bisect("--baseline", f"{commit}~1", "--candidate", commit, *short, command="gate")
     assert gate.status == 0
     assert builds(made) == built
 
