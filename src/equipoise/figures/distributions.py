@@ -284,17 +284,19 @@ class _Panel(Struct, frozen=True):
 
     def name_strips(self) -> alt.Chart:
         """Keep the grid out of the strips of the names."""
-        rows = [{"y": _LABEL_AT - index} for index in range(len(self.values))]
-        return label_strips(rows, self.y)
+        return label_strips(self.named(), self.y)
 
     def names(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
-        rows = [
+        mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
+        return labels(self.named(), "words:N", x=alt.value(4), y=self.y, mark=mark)
+
+    def named(self) -> Rows:
+        """Return the place and the name of each condition."""
+        return [
             {"y": _LABEL_AT - index, "words": name if group else f"{name} (no trial to show)"}
             for index, (name, group) in enumerate(self.values.items())
         ]
-        mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
-        return labels(rows, "words:N", x=alt.value(4), y=self.y, mark=mark)
 
     def notes(self) -> list[str]:
         """Return what a reader must know about the data."""
