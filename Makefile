@@ -81,14 +81,17 @@ wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into di
 # Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
-	@set -e; for folder in stranger live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \
+	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database shape explaining stranger; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
 	done
 	@set -e; for part in equal more beside fresh speed; do echo "== benchmarks/functions: $$part"; $(PYTHON_IN_VENV) benchmarks/functions/run.py $$part; done
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
+	@echo "== benchmarks/ranking"; $(PYTHON_IN_VENV) -m benchmarks.ranking.run
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
+	@set -e; for part in engines covariates layouts statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
+	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done

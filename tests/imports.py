@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from equipoise.interop.assembly import Imported, Named, assemble
+from equipoise.interop.assembly import Imported, SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import Reading, read_source, read_within_bounds
 from equipoise.model.plan import Judgement
@@ -22,7 +22,7 @@ def imported(*paths: Path, labels: tuple[str, ...] = (), baseline: str | None = 
     named = []
     for place, path in enumerate(paths):
         form, reading = reading_of(path)
-        named.append(Named(str(path), labels[place] if labels else None, form, reading))
+        named.append(SourceReading(str(path), labels[place] if labels else None, form, reading))
     return assemble(named, judgement=Judgement(), folder="/", now=1.7e9, baseline=baseline)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import jsonschema
 
@@ -16,3 +17,10 @@ def validated(document: ResultDocument) -> ResultDocument:
     """The document itself, after its JSON was held against the schema."""
     _VALIDATOR.validate(json.loads(encode(document)))
     return document
+
+
+def valid_result(text: str) -> Any:
+    """The result document in a text, held against the schema."""
+    result = json.loads(text)
+    _VALIDATOR.validate(result)
+    return result

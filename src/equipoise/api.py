@@ -89,7 +89,7 @@ class Result(Struct, frozen=True):
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """Return a chart of the distributions side by side, with every trial.
+        """Return a chart of the distributions with every trial, or of the search of a bisection.
 
         Raises
         ------
@@ -97,6 +97,10 @@ class Result(Struct, frozen=True):
             altair or vl-convert is not installed.
         """
         require_figures()
+        if self.document.bisect is not None:
+            from equipoise.figures.bisection import bisection
+
+            return bisection(self.document.bisect)
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)
@@ -113,7 +117,9 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return one sentence for each comparison, or one on the condition that stands alone."""
+        """Return a sentence for each comparison; one of a bisection, and of a condition alone."""
+        if self.document.bisect is not None:
+            return self.document.bisect.summary
         if self.document.typical is not None:
             return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)

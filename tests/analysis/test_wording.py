@@ -15,12 +15,7 @@ from equipoise.analysis.wording import (
 )
 from equipoise.model.adjustment import Adjustment
 from equipoise.model.interval import Interval
-from equipoise.model.result import (
-    RankedCondition,
-    RatioSegment,
-    StatisticAnswer,
-    Verdict,
-)
+from equipoise.model.result import RankedCondition, RatioSegment, StatisticAnswer, Verdict
 from tests.documents import comparison_of
 
 

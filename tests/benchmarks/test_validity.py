@@ -24,12 +24,7 @@ from benchmarks.validity.campaign import (
     run,
 )
 from benchmarks.validity.findings import findings
-from benchmarks.validity.layouts import (
-    LAYOUTS,
-    LayoutSummary,
-    simulate_layouts,
-    summarise_layouts,
-)
+from benchmarks.validity.layouts import LAYOUTS, LayoutSummary, simulate_layouts, summarise_layouts
 from benchmarks.validity.machine import FloatArray, Machine, measure
 from benchmarks.validity.pooled import POOLED, PooledSummary, simulate_pools, summarise_pools
 from benchmarks.validity.results import NAMES, Results

@@ -18,14 +18,7 @@ from equipoise.design.commands import CompareOptions
 from equipoise.ledger.rows import _plan, to_text
 from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    BENCHMARK,
-    GatePlan,
-    Hooks,
-    Judgement,
-    Plan,
-    Revision,
-)
+from equipoise.model.plan import BENCHMARK, GatePlan, Hooks, Judgement, Plan, Revision
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.report.builders.claims import _certainty, _facts
 from equipoise.stats.sequence import PairedBlocks

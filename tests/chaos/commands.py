@@ -157,6 +157,13 @@ COMMANDS: dict[str, LongCommand] = {
             folder="project",
         ),
         LongCommand(
+            "bisect",
+            ("bisect", "--good", "good", "--build", "./build.sh", "--quiet", "--blocks", "40")
+            + (*LEDGER, "--", "./program"),
+            folder="searched",
+            resume=("--blocks", "50", "--ledger", "../.equipoise/ledger.db"),
+        ),
+        LongCommand(
             "doctor --certify",
             ("doctor", "--certify", "--quiet"),
             then=("doctor", "--quiet"),

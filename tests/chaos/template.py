@@ -121,6 +121,7 @@ def make(place: Workplace) -> None:
     (folder / "list.c").write_text(LIST)
     _tables(folder)
     _repository(folder / "project")
+    _searched_repository(folder / "searched")
     _equipoise(place, "layouts", "--count", "3", "--", "cc", "main.c", "list.c", "-o", "laid")
     _equipoise(place, "layouts", "--count", "3", "--", "cc", "-O2", "main.c", "list.c", "-o", "out")
     _equipoise(place, *DECIDED, "--quiet", "--min-effect", "0", "--ledger", "decided.db")
@@ -171,6 +172,17 @@ def _repository(path: Path) -> None:
     made.git("branch", "before")
     made.write("unused", "a change that changes no time\n")
     made.commit("the second")
+
+
+def _searched_repository(path: Path) -> None:
+    made = repository(path)
+    made.write("build.sh", GATE_BUILD, executable=True)
+    for number in range(5):
+        trial = TRIAL.replace('echo s >> "$0.log"', f": {number}")
+        made.write("source", trial.format(seconds=0.04 if number > 2 else 0.005))
+        made.commit(f"change {number}")
+        if not number:
+            made.git("tag", "good")
 
 
 def _equipoise(place: Workplace, *arguments: str) -> None:

@@ -28,6 +28,9 @@ KILLS = (
     Kill("run with a server", "command", "KILL", 1.3),
     Kill("gate", "build", "KILL", 0.0),
     Kill("gate", "command", "KILL", 0.9),
+    Kill("bisect", "build", "KILL", 0.0),
+    Kill("bisect", "command", "KILL", 2.5),
+    Kill("bisect", "launcher", "KILL", 2.0),
     Kill("os", "cleaner", "KILL", 0.5),
     Kill("resume", "launcher", "STOP", 0.5),
 )

@@ -17,8 +17,12 @@ from typing import Any
 
 import pytest
 
+from equipoise.campaign.plans import compare_plan
+from equipoise.cli import compare
 from equipoise.cli.main import run
+from equipoise.model.plan import Plan
 from tests.repositories import MadeRepository
+from tests.schema import valid_result
 
 ENTRY = (sys.executable, "-m", "equipoise.cli")
 
@@ -37,6 +41,23 @@ def document(answer: Answer) -> dict[str, Any]:
     assert answer.status == 0, answer.err
     parsed: dict[str, Any] = json.loads(answer.out)
     return parsed
+
+
+def result_of(answer: Answer) -> Any:
+    """Return the result document that the command wrote to stdout, held against the schema."""
+    assert answer.status == 0, answer.err
+    return valid_result(answer.out)
+
+
+def compared(equipoise: Equipoise, *arguments: str) -> Any:
+    """Return the result of ``equipoise compare``, held against the schema."""
+    return result_of(equipoise("compare", *arguments, "--json", "-"))
+
+
+def plan_from(line: list[str]) -> Plan:
+    """The plan of a command line."""
+    parameters = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(parameters))[0]
 
 
 Equipoise = Callable[..., Answer]

@@ -47,6 +47,14 @@ def test_no_command(equipoise: Equipoise) -> None:
     assert_refused(equipoise("compare"), "compare needs a command")
 
 
+def test_a_command_without_quotes_whose_option_is_one_of_ours(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("text", encoding="ascii")
+    answer = equipoise("compare", "gzip", "-c", "text", "true", "--blocks", "1")
+    assert_refused(answer, "put that whole command in quotes", status=3)
+
+
 def test_quotes_left_open(equipoise: Equipoise) -> None:
     assert_refused(equipoise("compare", "true", "echo 'a"), "no closing quotation")
 

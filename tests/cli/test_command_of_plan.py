@@ -8,17 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.plans import compare_plan, primitives_plan
-from equipoise.cli import compare, os, why
+from equipoise.campaign.plans import primitives_plan
+from equipoise.cli import os, why
 from equipoise.cli.options import limits_of
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedIntervention, Stopping
-
-
-def plan_from(line: list[str]) -> Plan:
-    """The plan of a command line."""
-    parameters = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(parameters))[0]
+from tests.cli.conftest import plan_from
 
 
 @pytest.mark.parametrize(

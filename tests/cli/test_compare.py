@@ -7,27 +7,16 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
-from equipoise.report.json_document import schema
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, compared
 
 Script = Callable[[str, Sequence[str]], str]
 
 
-def result_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    answer = equipoise("compare", *arguments, "--json", "-")
-    assert answer.status == 0, answer.err
-    document: dict[str, Any] = json.loads(answer.out)
-    jsonschema.validate(document, schema())
-    return document
-
-
 def test_a_slower_program_is_called_slower(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "sleep 0.002", "sleep 0.05")
+    document = compared(equipoise, "sleep 0.002", "sleep 0.05")
     comparison = document["comparisons"][0]
     assert comparison["verdict"] == "slower"
     assert comparison["ratio_ci"][0] > 1.0
@@ -41,7 +30,7 @@ def test_a_slower_program_is_called_slower(equipoise: Equipoise) -> None:
 def test_conditions_stand_in_the_order_of_the_plan_and_comparisons_in_that_of_candidates(
     equipoise: Equipoise,
 ) -> None:
-    document = result_of(
+    document = compared(
         equipoise, "sleep 0.03", "sleep 0.09", "sleep 0.003", "-n", "a", "-n", "b", "-n", "c"
     )
     assert [one["name"] for one in document["conditions"]] == ["a", "b", "c"]
@@ -69,7 +58,7 @@ def test_quiet_prints_nothing(equipoise: Equipoise) -> None:
 
 def test_the_environment_of_one_condition_is_its_own(equipoise: Equipoise, script: Script) -> None:
     picky = script("picky", ['test "$WHO" = "$EXPECTED" || exit 9'])
-    document = result_of(
+    document = compared(
         equipoise,
         f"{picky} 1",
         f"{picky} 2",
@@ -84,7 +73,7 @@ def test_the_size_of_the_environment_varies_from_block_to_block(
     equipoise: Equipoise, script: Script, tmp_path: Path
 ) -> None:
     sized = script("sized", [f'echo "${{#EQUIPOISE_PADDING}}" >> {tmp_path}/sizes'])
-    result_of(equipoise, sized, sized, "--blocks", "6", "--warmup", "0", "--min-effect", "0")
+    compared(equipoise, sized, sized, "--blocks", "6", "--warmup", "0", "--min-effect", "0")
     sizes = (tmp_path / "sizes").read_text(encoding="ascii").split()
     assert len(sizes) == 12
     assert sizes[0::2] == sizes[1::2]
@@ -92,7 +81,7 @@ def test_the_size_of_the_environment_varies_from_block_to_block(
 
 
 def test_a_workloads_own_metrics_are_kept(equipoise: Equipoise) -> None:
-    document = result_of(
+    document = compared(
         equipoise,
         "equipoise-workload malloc --count 100",
         "equipoise-workload malloc --count 200",
@@ -104,7 +93,7 @@ def test_a_workloads_own_metrics_are_kept(equipoise: Equipoise) -> None:
 
 def test_input_output_and_hooks(equipoise: Equipoise, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("b\na\n", encoding="ascii")
-    document = result_of(
+    document = compared(
         equipoise,
         "sort",
         "sort -r",
@@ -127,19 +116,19 @@ def test_inherited_output_goes_to_the_callers_own(equipoise: Equipoise) -> None:
 
 
 def test_a_shell_is_there_when_it_is_asked_for(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "true | true", "exit 0", "--shell", "default", "--blocks", "2")
+    document = compared(equipoise, "true | true", "exit 0", "--shell", "default", "--blocks", "2")
     assert document["conditions"][0]["command"] == ["/bin/sh", "-c", "true | true"]
 
 
 def test_failures_can_be_counted_like_others(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "true", "false", "--ignore-failure", "--blocks", "3")
+    document = compared(equipoise, "true", "false", "--ignore-failure", "--blocks", "3")
     assert document["conditions"][1]["failures"] == 4
     assert document["conditions"][1]["trials"] == 3
     assert document["trials"][-1]["failure"] in (None, "exit status 1")
 
 
 def test_washout_runs_are_kept_and_left_out(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "true", "true", "--washout", "--blocks", "3", "--warmup", "0")
+    document = compared(equipoise, "true", "true", "--washout", "--blocks", "3", "--warmup", "0")
     reasons = [row["left_out_because"] for row in document["trials"]]
     assert len(reasons) == 12
     assert sum(reason is None for reason in reasons) == 6
@@ -147,7 +136,7 @@ def test_washout_runs_are_kept_and_left_out(equipoise: Equipoise) -> None:
 
 
 def test_a_control_is_pooled_into_the_baseline_and_reported_apart(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "sleep 0.002", "sleep 0.02", "--control")
+    document = compared(equipoise, "sleep 0.002", "sleep 0.02", "--control")
     assert [one["name"] for one in document["conditions"]] == ["sleep 0.002", "sleep 0.02"]
     assert len(document["comparisons"]) == 1
     control = document["control"]
@@ -161,7 +150,7 @@ def test_a_control_is_pooled_into_the_baseline_and_reported_apart(equipoise: Equ
 def test_the_first_metric_decides_and_the_others_are_judged_beside_it(
     equipoise: Equipoise,
 ) -> None:
-    document = result_of(
+    document = compared(
         equipoise,
         "equipoise-workload malloc --count 50 --size 100000",
         "equipoise-workload malloc --count 50 --size 9000000 --touch all",
@@ -188,7 +177,7 @@ def test_a_campaign_without_a_complete_block_is_shown_all_the_same(equipoise: Eq
 
 
 def test_a_parameter_makes_a_condition_of_each_value(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "sleep 0.00{n}", "-L", "n", "1,2,3", "--blocks", "2")
+    document = compared(equipoise, "sleep 0.00{n}", "-L", "n", "1,2,3", "--blocks", "2")
     assert [one["levels"] for one in document["conditions"]] == [
         {"n": "1"},
         {"n": "2"},

@@ -17,8 +17,7 @@ import polars
 import pytest
 
 from equipoise import api
-from equipoise.campaign.plans import compare_plan
-from equipoise.cli import compare, export, report, show
+from equipoise.cli import export, report, show
 from equipoise.cli.observed_log import read_log
 from equipoise.cli.results import recorded_name, reported_records
 from equipoise.design.command_line import command_of_plan
@@ -36,7 +35,7 @@ from equipoise.model.plan import (
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
 from equipoise.why.gap import as_reported, choose_gap
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, plan_from
 from tests.plans import plan_of, trial_of
 
 CANARY = "s3cr3t-canary"
@@ -91,11 +90,14 @@ def gate() -> Plan:
     repeated = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     command = ("/usr/bin/env", f"PASSWORD={CANARY} it's", "./bench")
     benchmark = {BENCHMARK: shlex.join(("env", *command[1:]))}
+    searches = f"equipoise bisect --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     changes = {
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": GatePlan(revision, revision, ("wall_s",), again=repeated),
+        "gated": GatePlan(
+            revision, revision, ("wall_s",), again=repeated, bisect={benchmark[BENCHMARK]: searches}
+        ),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -269,12 +271,6 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         call(report.command, path, "-o", str(folder / name))
     call(show.command, path, "last", "--quiet", "--json", str(folder / GATE_FORMS[-1]))
     return {name: (folder / name).read_text(encoding="utf-8") for name in GATE_FORMS}
-
-
-def plan_from(line: list[str]) -> Plan:
-    """The plan of a command line."""
-    parameters = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(parameters))[0]
 
 
 def planned(plan: Plan) -> RunRecord:

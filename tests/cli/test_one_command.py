@@ -5,27 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
 import equipoise as eq
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
-from equipoise.report.json_document import schema
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, compared
 
 FEW = ("--min-blocks", "12", "--budget", "0.1", "--min-seconds", "0", "--warmup", "0")
 ALONE = "Nothing was compared. To compare it with another command:"
-
-
-def described(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    answer = equipoise("compare", *arguments, "--json", "-")
-    assert answer.status == 0, answer.err
-    document: dict[str, Any] = json.loads(answer.out)
-    jsonschema.validate(document, schema())
-    return document
 
 
 def test_the_screen_tells_the_typical_time_its_spread_modes_and_memory_and_how_to_compare(
@@ -45,7 +34,7 @@ def test_the_screen_tells_the_typical_time_its_spread_modes_and_memory_and_how_t
 def test_the_document_has_the_typical_value_whose_interval_is_that_of_the_condition(
     equipoise: Equipoise,
 ) -> None:
-    document = described(equipoise, "sleep 0.005", *FEW)
+    document = compared(equipoise, "sleep 0.005", *FEW)
     typical, (condition,) = document["typical"], document["conditions"]
     assert document["comparisons"] == []
     assert typical["condition"] == "sleep 0.005"
@@ -62,13 +51,13 @@ def test_without_a_budget_there_are_at_least_ten_runs_and_a_budget_alone_decides
 ) -> None:
     plan, _ = compare_plan(CompareOptions(commands=("true",)))
     assert (plan.stopping.budget_s, plan.stopping.blocks_before_budget) == (10.0, 10)
-    budget = described(equipoise, "sleep 0.2", "--warmup", "0", "--budget", "0.3")
+    budget = compared(equipoise, "sleep 0.2", "--warmup", "0", "--budget", "0.3")
     assert budget["run"]["stopped_because"] == "budget"
     assert budget["run"]["blocks"] < 10
 
 
 def test_a_precision_stops_it_once_the_interval_is_that_narrow(equipoise: Equipoise) -> None:
-    document = described(
+    document = compared(
         equipoise, "sleep 0.02", "--precision", "30", "--budget", "30", "--min-seconds", "0"
     )
     assert document["run"]["stopped_because"] == "precision"
@@ -78,7 +67,7 @@ def test_a_precision_stops_it_once_the_interval_is_that_narrow(equipoise: Equipo
 
 
 def test_another_metric_is_told_in_its_own_words_and_unit(equipoise: Equipoise) -> None:
-    document = described(equipoise, "true", *FEW, "--metrics", "max_rss_bytes")
+    document = compared(equipoise, "true", *FEW, "--metrics", "max_rss_bytes")
     assert document["typical"]["metric"] == "max_rss_bytes"
     assert document["typical"]["summary"].startswith("true uses ")
     assert "MB of memory in a typical run" in document["typical"]["summary"]
@@ -92,12 +81,12 @@ def test_a_rate_and_an_iteration_have_their_own_words(equipoise: Equipoise) -> N
     ):
         line = f'{{\\"metric\\": \\"{metric}\\", \\"value\\": {value}}}'
         command = f"sh -c 'echo \"{line}\" >> $EQUIPOISE_METRICS'"
-        told = described(equipoise, command, *FEW, "--metrics", metric)["typical"]["summary"]
+        told = compared(equipoise, command, *FEW, "--metrics", metric)["typical"]["summary"]
         assert sentence in told
 
 
 def test_show_export_and_every_report_tell_the_same(equipoise: Equipoise, tmp_path: Path) -> None:
-    summary = described(equipoise, "sleep 0.005", *FEW)["typical"]["summary"]
+    summary = compared(equipoise, "sleep 0.005", *FEW)["typical"]["summary"]
     assert summary in equipoise("show").out
     for name in ("page.html", "page.md", "page.tex", "page.csv", "trials.csv"):
         command = "export" if name == "trials.csv" else "report"
@@ -115,8 +104,8 @@ def test_show_export_and_every_report_tell_the_same(equipoise: Equipoise, tmp_pa
 def test_the_page_names_the_line_that_runs_it_again_with_the_same_limits(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    described(equipoise, "true", "--blocks", "3")
-    described(equipoise, "true", "--blocks", "3", "--budget", "60")
+    compared(equipoise, "true", "--blocks", "3")
+    compared(equipoise, "true", "--blocks", "3", "--budget", "60")
     lines = []
     for run in [row.split()[0] for row in equipoise("list").out.splitlines()[1:]]:
         equipoise("report", run, "-o", "page.md")
@@ -126,7 +115,7 @@ def test_the_page_names_the_line_that_runs_it_again_with_the_same_limits(
 
 
 def test_its_control_and_its_interruption_are_those_of_every_campaign(equipoise: Equipoise) -> None:
-    document = described(equipoise, "true", "--control", "--blocks", "12")
+    document = compared(equipoise, "true", "--control", "--blocks", "12")
     assert document["control"]["comparison"]["blocks"] == 12
     assert document["typical"]["trials"] == 12
     answer = equipoise("resume", "last", "--blocks", "15", "--json", "-")

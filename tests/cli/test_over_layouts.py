@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
-from equipoise.report.json_document import schema
 from tests.cli.conftest import Equipoise
+from tests.schema import valid_result
 
 LAYOUTS = 12
 FUNCTIONS = 24
@@ -41,12 +38,6 @@ int main(int count, char **words) {
 """How far apart two functions lie is chosen by the layout alone: the machine has no part in it."""
 
 
-def document(out: str) -> Any:
-    result = json.loads(out)
-    jsonschema.validate(result, schema())
-    return result
-
-
 @pytest.fixture
 def linked(equipoise: Equipoise, tmp_path: Path) -> Path:
     """The folder of twelve layouts of one program."""
@@ -72,7 +63,7 @@ def test_a_program_relinked_in_twelve_layouts_shows_its_layout_variance(
         *("apart.layouts/layout-{layout}", "apart.layouts/layout-{layout} 3"),
     )
     assert answer.status == 0, answer.err
-    result = document(answer.out)
+    result = valid_result(answer.out)
     measured = [row for row in result["trials"] if row["phase"] == "measured"]
     warmups = [row for row in result["trials"] if row["phase"] == "warmup"]
     # Every executable is warmed up, and each has a distance of its own, the same in each trial.
@@ -114,7 +105,7 @@ def test_a_study_has_layouts_by_a_key(equipoise: Equipoise, linked: Path) -> Non
     )
     answer = equipoise("run", "study.toml", "--allow-concurrent", "--json", "-")
     assert answer.status == 0, answer.err
-    result = document(answer.out)
+    result = valid_result(answer.out)
     assert len(result["run"]["layouts"]) == 4
     assert all(one["random_addresses"] for one in result["run"]["layouts"])
     (comparison,) = result["comparisons"]
@@ -147,7 +138,7 @@ def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(
         *("--metrics", "below_bytes", "--allow-concurrent", "--json", "-", program, program),
     )
     assert answer.status == 0, answer.err
-    result = document(answer.out)
+    result = valid_result(answer.out)
     places = {
         (row["layout"], row["metrics"]["below_bytes"])
         for row in result["trials"]
@@ -176,7 +167,7 @@ def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
         *("--warmup", "0", "--json", "-", "python3 -S seen.py a", "python3 -S seen.py a "),
     )
     assert answer.status == 0, answer.err
-    layouts = document(answer.out)["run"]["layouts"]
+    layouts = valid_result(answer.out)["run"]["layouts"]
     seen = (tmp_path / "seen").read_text().splitlines()
     sizes = sorted({int(line.split()[0]) for line in seen})
     assert sizes == sorted(one["environment_bytes"] for one in layouts)

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from equipoise.report.json_document import schema
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, compared
 
 Script = Callable[[str, Sequence[str]], str]
 
@@ -25,12 +23,8 @@ def programs(script: Script) -> None:
     script("lg", [COUNT.format(times=3)])
 
 
-def document_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
-    answer = equipoise("compare", *arguments, *FEW, "--json", "-")
-    assert answer.status == 0, answer.err
-    document: dict[str, Any] = json.loads(answer.out)
-    jsonschema.validate(document, schema())
-    return document
+def document_of(equipoise: Equipoise, *arguments: str) -> Any:
+    return compared(equipoise, *arguments, *FEW)
 
 
 @pytest.mark.usefixtures("programs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import signal
 import subprocess
@@ -11,15 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 import pytest
 
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.report.json_document import schema
 from equipoise.studies.kinds import BLAS
-from tests.cli.conftest import ENTRY, Answer, Equipoise
+from tests.cli.conftest import ENTRY, Equipoise, result_of
 
 SLEEPS = """
 [study]
@@ -41,18 +38,11 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
-def document(answer: Answer) -> Any:
-    assert answer.status == 0, answer.err
-    result = json.loads(answer.out)
-    jsonschema.validate(result, schema())
-    return result
-
-
 def test_a_study_compares_its_factor_at_each_level_of_the_others(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     answer = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
-    result = document(answer)
+    result = result_of(answer)
     assert [one["levels"] for one in result["conditions"]] == [
         {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
     ]
@@ -90,7 +80,7 @@ def test_another_program_is_asked_in_the_one_line_that_the_recipes_show(
     )
     subprocess.run(["cc", "-O0", "-o", tmp_path / "program", source], check=True)
     words = shlex.split(line, comments=True)
-    result = document(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
+    result = result_of(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
     assert_that_every_allocator_ran(result)
 
 
@@ -101,7 +91,7 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     text = (package / "studies" / "builtin" / "allocators" / "study.toml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
-    result = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
+    result = result_of(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
     assert_that_every_allocator_ran(result)
     (idle,) = [one for one in result["warnings"] if one["code"] == "factor_idle"]
     assert "the factor size changes nothing: no text names {size}" in idle["summary"]
@@ -119,7 +109,7 @@ def test_every_allocator_that_is_here_runs_and_the_others_are_named(
 ) -> None:
     listed = equipoise("list", "allocators").out
     answer = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
-    result = document(answer)
+    result = result_of(answer)
     ran = {one["levels"]["allocator"] for one in result["conditions"]}
     missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
     lines = {line.split()[0]: line for line in listed.splitlines()[1:]}
@@ -142,7 +132,7 @@ other = { env = { A = "1" } }
 absent = { preload = "libabsent.so.9", package = "libabsent9" }
 """
     answer = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
-    (warning,) = [one for one in document(answer)["warnings"] if one["code"] == "level_missing"]
+    (warning,) = [one for one in result_of(answer)["warnings"] if one["code"] == "level_missing"]
     assert warning["summary"] == (
         "allocator absent cannot run here: there is no libabsent.so.9; it is left out"
     )
@@ -166,7 +156,7 @@ kind = "blas"
         assert answer.status == 2
         assert "apt install lib" in answer.err or "nothing is left to compare" in answer.err
         return
-    result = document(answer)
+    result = result_of(answer)
     assert {one["levels"]["library"] for one in result["conditions"]} == here
     missing = [one["hint"] for one in result["warnings"] if one["code"] == "level_missing"]
     packages = [level.package for level in BLAS if level.name not in here]
@@ -228,7 +218,7 @@ little = { build = "cc -DWORK=1000 -o {build}/work work.c && echo x >> built" }
 much = { build = "cc -DWORK=90000000 -o {build}/work work.c && echo x >> built" }
 """
     path = written(tmp_path, text)
-    result = document(equipoise("run", path, "--json", "-"))
+    result = result_of(equipoise("run", path, "--json", "-"))
     assert result["comparisons"][0]["verdict"] == "slower"
     assert (tmp_path / "built").read_text() == "x\nx\n"
     broken = equipoise("run", written(tmp_path, text.replace("90000000", "'('")))
@@ -253,7 +243,7 @@ metrics = ["wall_s", "server_max_rss_bytes"]
 
 def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Path) -> None:
     path = written(tmp_path, SERVED)
-    result = document(equipoise("run", path, "--blocks", "2", "--json", "-"))
+    result = result_of(equipoise("run", path, "--blocks", "2", "--json", "-"))
     assert [one["failures"] for one in result["conditions"]] == [0, 0]
     for one in result["conditions"]:
         assert one["metrics"]["server_max_rss_bytes"]["min"] > 1e6
@@ -288,7 +278,7 @@ def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
     assert not [one for one in family if one.is_running()]
     before = trials_in(ledger)
     answer = equipoise("resume", "last", "--blocks", "3", "--json", "-")
-    result = document(answer)
+    result = result_of(answer)
     assert len(result["trials"]) > before >= 3
     assert result["run"]["blocks"] == 3
 
@@ -318,10 +308,10 @@ def test_what_a_study_says_is_below_what_the_command_line_says(
 ) -> None:
     text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
     path = written(tmp_path, text)
-    result = document(equipoise("run", path, "--json", "-"))
+    result = result_of(equipoise("run", path, "--json", "-"))
     assert result["run"]["blocks"] == 2
     assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.1, 3.0)}
-    result = document(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
+    result = result_of(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
     assert result["run"]["blocks"] == 1
     assert {(one["alpha"], one["min_effect"]) for one in result["comparisons"]} == {(0.05, 3.0)}
 
@@ -342,7 +332,7 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     }
     repeated = equipoise("show", "last").out
     assert "Table 1" in repeated and "figure:" not in repeated
-    result = document(equipoise("show", "last", "--json", "-"))
+    result = result_of(equipoise("show", "last", "--json", "-"))
     searches = [one["iterations"]["search_s"] for one in result["trials"]]
     assert {len(one) for one in searches} == {3}
 
@@ -354,7 +344,7 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
         'long = { args = "0.03" }',
         'long = { args = "0.03" }\nother = { command = ["frobnicate"], package = "frob" }',
     )
-    result = document(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
+    result = result_of(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
     assert len(result["conditions"]) == 4
     missing = [one for one in result["warnings"] if one["code"] == "level_missing"]
     assert [one["hint"] for one in missing] == ["apt install frob"]

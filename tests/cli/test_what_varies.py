@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
-from equipoise.report.json_document import schema
-from tests.cli.conftest import Answer, Equipoise
+from tests.cli.conftest import Answer, Equipoise, result_of
 
 WALK = """
 import json, os
@@ -40,17 +36,10 @@ def looked(equipoise: Equipoise, command: str, *options: str) -> Answer:
     )
 
 
-def document(answer: Answer) -> Any:
-    assert answer.status == 0, answer.err
-    result = json.loads(answer.out)
-    jsonschema.validate(result, schema())
-    return result
-
-
 def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
     equipoise: Equipoise, walk: str
 ) -> None:
-    result = document(looked(equipoise, walk, "--json", "-"))
+    result = result_of(looked(equipoise, walk, "--json", "-"))
     causes = {one["cause"]: one for one in result["why"]}
     seed = causes["hash seed of Python"]
     assert seed["status"] == "source"
@@ -104,7 +93,7 @@ def test_a_script_whose_spread_comes_from_the_order_of_files_is_attributed_to_it
     (tmp_path / "make_anew.py").write_text(MAKE_ANEW)
     python = shlex.quote(sys.executable)
     prepare = ("--prepare", f"{python} -S make_anew.py", "--warmup", "0", "--json", "-")
-    result = document(looked(equipoise, f"{python} -S search.py", *prepare, *SELDOM_WRONG))
+    result = result_of(looked(equipoise, f"{python} -S search.py", *prepare, *SELDOM_WRONG))
     causes = {one["cause"]: one for one in result["why"]}
     assert causes["file order"]["status"] == "source"
     assert causes["file order"]["share_of_gap"] == 1.0
@@ -123,7 +112,7 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     )
     program = str(tmp_path / "alone")
     subprocess.run(["cc", "-static", "-o", program, str(tmp_path / "alone.c")], check=True)
-    result = document(looked(equipoise, program, "--json", "-"))
+    result = result_of(looked(equipoise, program, "--json", "-"))
     assert "file order" not in [one["cause"] for one in result["why"]]
     (warning,) = [
         one for one in result["warnings"] if one["summary"].startswith("file order is not tried")

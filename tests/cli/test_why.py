@@ -12,14 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 import pytest
 
 from equipoise.ledger import open_for_reading
-from equipoise.report.json_document import schema
 from equipoise.why.evidence.sources import BY_DEFAULT
 from tests.cli.conftest import ENTRY, Equipoise
+from tests.schema import valid_result
 from tests.why.evidence.programs import compiled
 from tests.why.evidence.test_system_calls import FORBIDS
 
@@ -49,12 +48,6 @@ def churned(folder: Path, equipoise: Equipoise, *options: str) -> None:
     assert answer.status == 0, answer.err
 
 
-def document(text: str) -> Any:
-    result = json.loads(text)
-    jsonschema.validate(result, schema())
-    return result
-
-
 @pytest.mark.live("cc", package="gcc")
 def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     equipoise: Equipoise, tmp_path: Path
@@ -77,7 +70,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     assert (repeated.status, repeated.out, repeated.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
     assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
-    extra = document(shown)["extra_time"]
+    extra = valid_result(shown)["extra_time"]
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
     shares = {one["part"]: one["share_of_gap"] for one in extra["parts"]}
     assert shares["system"] > shares["user"]
@@ -96,7 +89,9 @@ def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise)
     answer = equipoise("why", "last", "--no-test")
     assert answer.status == 0
     assert answer.out.startswith("there is nothing to explain: true (2) against true is undecided")
-    assert document(equipoise("why", "last", "--no-test", "--json", "-").out)["extra_time"] is None
+    assert (
+        valid_result(equipoise("why", "last", "--no-test", "--json", "-").out)["extra_time"] is None
+    )
 
 
 def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
@@ -205,7 +200,7 @@ def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return document(done.stdout)["extra_time"]
+        return valid_result(done.stdout)["extra_time"]
 
     extra = run(*ENTRY, "compare", "sleep 0.001", "sleep 0.03", *BLOCKS, "--why", "--no-test")
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from equipoise.ledger import open_for_reading
 from equipoise.model.record import RunRecord
-from equipoise.report.json_document import schema
-from tests.cli.conftest import Equipoise
+from tests.cli.conftest import Equipoise, result_of
+from tests.schema import valid_result
 from tests.why.planted.pairs import SOURCES
 
 PAUSES = ("sleep 0.001", "sh -c 'sleep ${PAUSE:-0.03}'")
@@ -36,9 +34,7 @@ def last(folder: Path) -> RunRecord:
 
 
 def why_of(text: str) -> list[Any]:
-    result = json.loads(text)
-    jsonschema.validate(result, schema())
-    return [one for one in result["why"] if one["cause"] == "tried_by_user"]
+    return [one for one in valid_result(text)["why"] if one["cause"] == "tried_by_user"]
 
 
 def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
@@ -112,9 +108,7 @@ def test_small_reads_are_confirmed_by_stdio_s_buffers_only_where_these_reach_the
     assert compared.status == 0, compared.err
     tried = ("--only", "large_buffers", *FEW_OBSERVATIONS)
     answer = equipoise("why", "last", *tried, "--json", "-", "--budget", "60")
-    assert answer.status == 0, answer.err
-    result = json.loads(answer.out)
-    jsonschema.validate(result, schema())
+    result = result_of(answer)
     (cause,) = (one for one in result["why"] if one["cause"] == "tiny_reads")
     (test,) = cause["tested"]
     assert (cause["status"], test["outcome"]) == (status, status)

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.command_line import (
-    after_options,
-    shell_line,
-    shell_line_with_placeholders,
-)
+from equipoise.design.command_line import after_options, shell_line, shell_line_with_placeholders
 from equipoise.report.renderers.markdown import code_block
 from tests.payloads import LONG, PAYLOADS
 

@@ -27,7 +27,6 @@ SLOWER = '#!/bin/sh\nfor one in 1 2 3 4 5 6 7 8 9; do /bin/true "$one"; done\n'
 PROGRAMS = {
     "A": QUICK,
     "B": SLOWER,
-    "C": QUICK,
     "old": SLOWER,
     "new": QUICK,
     "program": QUICK,
@@ -36,7 +35,7 @@ PROGRAMS = {
     # The revisions build theirs by `make`.
     "source/bench": QUICK,
 }
-ON_PATH = ("A", "B", "C", "old", "new")
+ON_PATH = ("A", "B", "old", "new")
 LAYOUTS = ("O2", "O3", "old", "new")
 WORK = "def work():\n    return sum(range(1000))\n\n\nif __name__ == '__main__':\n    work()\n"
 FILES = {
@@ -88,6 +87,10 @@ def prepare(desk: Path) -> None:
         for number in range(1, 13):
             made.write(f"{name}.layouts/layout-{number}", QUICK, executable=True)
     made.commit()
+    made.git("tag", "v1.4")
+    for number in range(3):
+        made.write("source/notes", f"{number}\n")
+        made.commit()
     _tables(desk)
     _commands(desk)
     _campaigns(desk)

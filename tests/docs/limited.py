@@ -21,6 +21,7 @@ LIMITS = {
     "run": ONCE,
     "os": ("--quick", *ONCE),
     "gate": STOPPED,
+    "bisect": ("--blocks", "4", "--budget", "1"),
     "why": STOPPED,
     "resume": ("--blocks", "12", "--min-blocks", "1", "--budget", "1"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -92,3 +93,11 @@ def run_script() -> RunScript:
         )
 
     return run
+
+
+def row_count(path: Path, table: str) -> int:
+    """Return the number of rows of a table."""
+    connection = sqlite3.connect(path)
+    count: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    connection.close()
+    return count

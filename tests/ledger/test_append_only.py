@@ -13,6 +13,7 @@ from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Observation, Sample, Trial
+from tests.ledger.conftest import row_count
 
 TABLES = (
     "environment",
@@ -55,7 +56,7 @@ def test_no_row_of_any_table_can_be_changed_or_deleted(
     ledger: Ledger, path: Path, make_plan: Callable[..., Plan], table: str, statement: str
 ) -> None:
     _fill_every_table(ledger, make_plan())
-    assert _count(path, table) == 1
+    assert row_count(path, table) == 1
     connection = sqlite3.connect(path)
     column = connection.execute(f"SELECT name FROM pragma_table_info('{table}')").fetchone()[0]
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -92,10 +93,3 @@ def _fill_every_table(ledger: Ledger, plan: Plan) -> None:
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
     ledger.record_certificate(CERTIFICATE)
     ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")
-
-
-def _count(path: Path, table: str) -> int:
-    connection = sqlite3.connect(path)
-    count: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    connection.close()
-    return count

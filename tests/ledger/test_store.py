@@ -26,6 +26,7 @@ from equipoise.model.record import (
     Segment,
     Trial,
 )
+from tests.ledger.conftest import row_count
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
 times = st.none() | st.floats(allow_nan=False)
@@ -166,8 +167,8 @@ def test_an_environment_is_kept_once_however_often_it_is_met(
     for _ in range(3):
         run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
         ledger.begin_segment(run, {"host": "here"}, 2.0)
-    assert _count(path, "environment") == 1
-    assert _count(path, "sitting") == 6
+    assert row_count(path, "environment") == 1
+    assert row_count(path, "sitting") == 6
 
 
 def test_a_trial_without_its_draw_is_refused_and_leaves_nothing(
@@ -343,10 +344,3 @@ def test_what_is_read_is_frozen_like_what_was_recorded(
     assert trial == make_trial()
     with pytest.raises(AttributeError):
         trial.block = 2  # type: ignore[misc]
-
-
-def _count(path: Path, table: str) -> int:
-    connection = sqlite3.connect(path)
-    count: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    connection.close()
-    return count

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.matching.frames import take_rows
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
-from equipoise.observation.question import Question, select_rows
+from equipoise.observation.question import Question
 from equipoise.observation.strata import StratifiedLog, observe_strata
 from equipoise.observation.stratum import stratum_seed
 from tests.observation.logs import EFFECT, Log, loaded_log, question
@@ -23,9 +24,7 @@ def by(column: str, log: Log) -> StratifiedLog:
     """The strata of a log in memory."""
     names = tuple(sorted(set(log[column].tolist())))
     versions = {"version": np.unique(log["version"])}
-    return StratifiedLog(
-        column, names, versions, lambda name: select_rows(log, log[column] == name)
-    )
+    return StratifiedLog(column, names, versions, lambda name: take_rows(log, log[column] == name))
 
 
 def judged(log: Log, *, column: str = "host_type", **options: Any) -> ObservationResult:
@@ -186,7 +185,7 @@ def test_the_same_seed_gives_the_same_document_whatever_the_other_strata() -> No
     options: dict[str, Any] = {"method": "genetic", "covariates": ("load", "unmoved")}
     result = judged(log, **options)
     assert result == judged(log, threads=2, **options)
-    alone = judged(select_rows(log, log["host_type"] == "arm"), **options)
+    alone = judged(take_rows(log, log["host_type"] == "arm"), **options)
     assert result.strata is not None
     assert alone.strata is not None
     assert result.strata.each[1] == alone.strata.each[0]

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.model.observation_result import (
-    Contribution,
-    Effect,
-    HiddenBias,
-    ObservationQuestion,
-)
-from equipoise.observation.wording import (
-    answer_sentences,
-    effect_clause,
-    hidden_factor_sentence,
-)
+from equipoise.model.observation_result import Contribution, Effect, HiddenBias, ObservationQuestion
+from equipoise.observation.wording import answer_sentences, effect_clause, hidden_factor_sentence
 
 
 def ratio(value: float, low: float, high: float) -> Effect:

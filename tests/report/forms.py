@@ -7,11 +7,7 @@ from pathlib import Path
 
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.result import (
-    CampaignReport,
-    campaign_document,
-    campaign_documents,
-)
+from equipoise.report.builders.result import CampaignReport, campaign_document, campaign_documents
 from equipoise.report.renderers import csv, html, latex, markdown, terminal
 
 

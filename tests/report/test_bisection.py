@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.api import Result
 from equipoise.model.bisection import BisectGap, BisectResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
@@ -82,6 +83,7 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
     assert "time of 17ba079149 against b1d5781111: +3.10 %, 97.5 % interval" in text
     assert "e-value 812 that it makes a difference by itself" in text
     assert "explains 97 % of the gap (80 % to 110 %)" in text
+    assert "equipoise resume" not in text
 
 
 def test_what_is_taken_for_granted_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,6 +117,7 @@ def test_a_set_says_how_many_are_left_and_what_the_search_would_still_take(
         f"{name_of(3)[:10]} to {name_of(9)[:10]} (95 %).\n"
     )
     assert "Expected rest: about 60 more trials" in text
+    assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
     assert "Commits left: 16; 3 after block 5." in text
 
 
@@ -232,6 +235,13 @@ def test_the_document_keeps_to_its_schema_and_comes_back(tmp_path: Path) -> None
     read = read_document(path)
     assert read.bisect == document.bisect
     assert answer_of(campaign_document(CampaignReport(read))).claims
+
+
+def test_in_python_it_prints_the_answer_and_draws_the_search() -> None:
+    result = Result(bisect_document())
+    assert str(result) == bisect_result().summary
+    assert result.plot().to_dict()["title"]["text"] == "The search"
+    assert "it is this one (95 %)" in result._repr_html_()
 
 
 @pytest.mark.parametrize(

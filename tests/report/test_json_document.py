@@ -31,13 +31,7 @@ from equipoise.model.result import (
     TrialRow,
 )
 from equipoise.model.why import Explanation
-from equipoise.report.json_document import (
-    decode,
-    encode,
-    observed_schema,
-    pooled_schema,
-    schema,
-)
+from equipoise.report.json_document import decode, encode, observed_schema, pooled_schema, schema
 from tests.documents import document_of
 
 

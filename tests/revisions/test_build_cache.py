@@ -327,6 +327,36 @@ def test_a_folder_in_which_others_may_write_is_refused(
         BuildCache(recipe, tmp_path, tmp_path / "file", 0)
 
 
+def test_without_a_folder_of_the_user_builds_go_with_the_campaign(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(BUILDS_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+    with opened(made, tmp_path) as cache:
+        assert cache.tree_of(sources(made)[0]).is_relative_to(tmp_path / "campaign" / "builds")
+        cache.get(sources(made)[0], "it")
+    monkeypatch.setenv(BUILDS_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(UnusableInput, match="cannot make the folder of builds"):
+        open_cache(repository_at(made.path), LOGGED, None, tmp_path / "campaign")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(UnusableInput, match="has no home folder"):
+        cache_folder({})
+    assert not Path("~").exists()
+
+
+def test_a_folder_that_takes_no_build_is_named(
+    made: MadeRepository, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device", str(content))
+
+    with opened(made, tmp_path) as cache:
+        monkeypatch.setattr(Path, "write_bytes", full)
+        with pytest.raises(UnusableInput, match="cannot keep a build in .*: No space left"):
+            cache.get(sources(made)[0], "it")
+
+
 def test_the_environment_names_the_folder_and_the_limit() -> None:
     assert cache_folder({BUILDS_VARIABLE: "/var/builds"}) == Path("/var/builds")
     assert cache_folder({"XDG_CACHE_HOME": "/cache"}) == Path("/cache/equipoise/builds")

@@ -9,12 +9,7 @@ import pytest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
 from equipoise.revisions.checkout import WORKING_TREE, repository_at, revision_of_working_tree
-from equipoise.revisions.commits import (
-    LIKELY_WEIGHT,
-    commits_between,
-    trees_of,
-    weights_by_path,
-)
+from equipoise.revisions.commits import LIKELY_WEIGHT, commits_between, trees_of, weights_by_path
 from equipoise.revisions.git import Repository
 from tests.repositories import MadeRepository, everything_in, repository
 

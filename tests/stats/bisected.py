@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -61,6 +62,6 @@ def search(
         order = coins[block]
         first, second = by_trial[2 * block], by_trial[2 * block + 1]
         before, after = (first, second) if order == 1 else (second, first)
-        cost = (costs[pair[0]] * np.exp(before), costs[pair[1]] * np.exp(after))
+        cost = (costs[pair[0]] * math.exp(before), costs[pair[1]] * math.exp(after))
         bisection.add(pair, cost, order)
     return Searched(bisection, 2 * blocks, len(built))

@@ -11,11 +11,7 @@ from scipy.special import betaln
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.resolution import tie_tolerance
-from equipoise.stats.sequence import (
-    PairedBlocks,
-    block_differences,
-    probability_slower,
-)
+from equipoise.stats.sequence import PairedBlocks, block_differences, probability_slower
 from tests.stats.simulated import (
     NOISES,
     FloatArray,

@@ -11,12 +11,7 @@ from scipy import stats
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.two_samples import (
-    NO_SPREAD,
-    pool,
-    sample_difference,
-    sample_ratio,
-)
+from equipoise.stats.two_samples import NO_SPREAD, pool, sample_difference, sample_ratio
 
 REPLICATIONS = 2000
 RATIO = 1.05

@@ -22,14 +22,7 @@ from equipoise.stats.verdict import (
     is_precise,
     judge,
 )
-from tests.stats.simulated import (
-    FloatArray,
-    at_most,
-    campaign,
-    costs_and_orders,
-    watched,
-    white,
-)
+from tests.stats.simulated import FloatArray, at_most, campaign, costs_and_orders, watched, white
 
 
 def judged_alone(

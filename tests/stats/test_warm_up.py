@@ -19,12 +19,7 @@ from equipoise.stats.changes import (
     long_run_variance,
     states,
 )
-from equipoise.stats.warm_up import (
-    LEAST_ITERATIONS,
-    WorkloadShape,
-    classify_trial,
-    workload_of,
-)
+from equipoise.stats.warm_up import LEAST_ITERATIONS, WorkloadShape, classify_trial, workload_of
 from tests.stats.planted import ITERATIONS, SERIES, autoregressive
 from tests.stats.simulated import FloatArray, at_least, at_most
 

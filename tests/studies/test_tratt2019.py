@@ -8,11 +8,7 @@ from msgspec.structs import replace
 
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.builtin.tratt2019.analysis import (
-    correlation,
-    findings,
-    shares_of_tenths,
-)
+from equipoise.studies.builtin.tratt2019.analysis import correlation, findings, shares_of_tenths
 from equipoise.studies.builtin.tratt2019.charts import figures
 from tests.documents import comparison_of, document_of
 

@@ -11,12 +11,7 @@ from equipoise.model.record import RunRecord
 from equipoise.why.campaigns import latest_experiment, result_of
 from equipoise.why.gap import explains_gap
 from tests.schema import validated
-from tests.why.experiment.simulated import (
-    NOISES,
-    Truth,
-    campaign,
-    plan_and_seconds,
-)
+from tests.why.experiment.simulated import NOISES, Truth, campaign, plan_and_seconds
 
 
 def experiment(name: str, *, blocks: int = 30) -> RunRecord:

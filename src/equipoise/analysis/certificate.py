@@ -134,7 +134,7 @@ def _certificate(
         injected=certifying.injected,
         injected_campaigns=len(injected),
         injected_found=len(detected),
-        injected_blocks=statistics.median(len(_blocks(one)) for one in detected)
+        injected_blocks=statistics.median(len(_blocks(campaign)) for campaign in detected)
         if detected
         else 0.0,
         trial_s=trial_s,

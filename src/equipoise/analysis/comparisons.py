@@ -181,15 +181,15 @@ def _in_these_layouts(
     plan: Plan, pairings: Sequence[Pairing], *, withheld: int
 ) -> tuple[Comparison, ...]:
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
-    pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
+    pairs = [*(pairing.pairs for pairing in pairings), *(PairedBlocks() for _ in range(withheld))]
     judged = judge(pairs, min_effect=effect, alpha=alpha)
     to_go = blocks_to_go(pairs, judged, min_effect=effect, alpha=alpha, seed=plan.seed)
     return tuple(
         replace(
-            _comparison(plan, pairing, one, more, alpha / len(pairs)),
-            adjusted_by=_adjustment(plan, pairing, one, len(pairs)),
+            _comparison(plan, pairing, verdict, more, alpha / len(pairs)),
+            adjusted_by=_adjustment(plan, pairing, verdict, len(pairs)),
         )
-        for pairing, one, more in zip(pairings, judged, to_go, strict=False)
+        for pairing, verdict, more in zip(pairings, judged, to_go, strict=False)
     )
 
 
@@ -198,7 +198,7 @@ def _across_layouts(
 ) -> tuple[Comparison, ...]:
     """Return the comparisons with the verdict on layouts in general, the one on these below it."""
     nothing = [PairedBlocks() for _ in range(withheld)]
-    pairs = [*(one.pairs for one in pairings), *nothing]
+    pairs = [*(pairing.pairs for pairing in pairings), *nothing]
     layouts = [*map(partial(_layouts_of, plan), pairings), *([] for _ in nothing)]
     effect, alpha = plan.judgement.min_effect, plan.judgement.alpha
     judged = judge_across_layouts(

@@ -93,7 +93,7 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
         if sample.iteration is not None:
             by_metric[sample.metric].append(sample)
     for reported in by_metric.values():
-        reported.sort(key=lambda one: one.iteration or 0)
+        reported.sort(key=lambda sample: sample.iteration or 0)
     return dict(by_metric)
 
 
@@ -141,7 +141,7 @@ def steady_comparisons(
         for contrast in plan.contrasts
     ]
     reported = [
-        (contrast, metric, [one[metric] for one in (baseline, candidate) if metric in one])
+        (contrast, metric, [side[metric] for side in (baseline, candidate) if metric in side])
         for contrast, baseline, candidate in sides
         for metric in {**baseline, **candidate}
     ]
@@ -193,7 +193,7 @@ def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, C
                 _classed_trial(trial, by_metric.get(metric, []))
                 for trial, by_metric in zip(trials, reported, strict=True)
             )
-            shapes = [one.shape for one in classed if one.shape is not None]
+            shapes = [trial.shape for trial in classed if trial.shape is not None]
             conditions[metric] = ClassedCondition(classed, workload_of(shapes))
     return conditions
 

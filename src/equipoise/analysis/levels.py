@@ -51,7 +51,7 @@ def cost_by_level(
         return None
     metric = plan.judgement.primary_metric
     read = [(trial, _read(metric, (trial,), draws[trial.block])) for trial in trials]
-    units = [_Unit(one.logarithms[trial.condition], one.places, one) for trial, one in read]
+    units = [_Unit(costs.logarithms[trial.condition], costs.places, costs) for trial, costs in read]
     return _by_level(plan, (LAYOUT, TRIAL), units)
 
 
@@ -74,8 +74,8 @@ def ratios_by_level(
         _by_level(plan, (LAYOUT, TRIAL), [*_pairs(contrast, read)]) for contrast in plan.contrasts
     )
     return tuple(
-        replace(one, by_level=_with_interval_of_verdict(by_level, one))
-        for one, by_level in zip(comparisons, split, strict=True)
+        replace(comparison, by_level=_with_interval_of_verdict(by_level, comparison))
+        for comparison, by_level in zip(comparisons, split, strict=True)
     )
 
 

@@ -68,18 +68,18 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     for contrast in plan.contrasts:
         names = _names(plan, contrast)
         paired = [one.paired.get(names) for one in read]
-        ratios = tuple(None if one is None else one.ratio for one in paired)
+        ratios = tuple(None if pair is None else pair.ratio for pair in paired)
         known = [
-            (*one.first, boot)
-            for one, boot in zip(paired, boots, strict=True)
-            if one is not None and one.first is not None
+            (*pair.first, boot)
+            for pair, boot in zip(paired, boots, strict=True)
+            if pair is not None and pair.first is not None
         ]
         if known:
             logs, known_errors, known_boots = zip(*known, strict=True)
             effect = pool(np.array(logs), np.array(known_errors), known_boots)
-            first = tuple(0 if one is None else one.first_blocks for one in paired)
+            first = tuple(0 if pair is None else pair.first_blocks for pair in paired)
             levels = pooled_by_level(records, contrast, places, first)
-            common = _common([one for one in paired if one is not None], records)
+            common = _common([pair for pair in paired if pair is not None], records)
             comparisons.append(
                 PooledComparison(*names, metric, ratios, effect, common, first, levels)
             )
@@ -111,9 +111,9 @@ class _Campaign(Struct, frozen=True):
 def _common(paired: Sequence[_Paired], records: Sequence[RunRecord]) -> CommonRatio:
     """Return the ratio that campaigns have in common; none is asked for where layouts differ."""
     if any(record.plan.layouts for record in records):
-        blocks = sum(len(one.blocks) for one in paired)
+        blocks = sum(len(pair.blocks) for pair in paired)
         return CommonRatio(None, (None, None), blocks, _BY_LAYOUT)
-    return common_ratio([one.blocks for one in paired])
+    return common_ratio([pair.blocks for pair in paired])
 
 
 def _read(record: RunRecord) -> _Campaign:

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.bisection import bisect_result, warnings_of_bisection
 from equipoise.analysis.comparisons import (
     Blocks,
     control_comparison,
@@ -90,34 +91,40 @@ def _document_of(record: RunRecord) -> ResultDocument:
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
     typical = typical_value(plan, blocks)
+    bisect = bisect_result(record, blocks)
     samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.segments[0].environment if record.segments else {},
         conditions=tuple(
-            _condition_result(plan, index, by_condition, typical) for index in plan.described
+            _condition_result(plan, index, by_condition, typical)
+            for index in plan.described
+            if bisect is None or index in by_condition.analysed
         ),
         comparisons=by_level + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
-            *warnings_of(record, primary, control, blocks, gate),
+            # The gap of a bisection has sentences of its own.
+            *warnings_of(record, () if bisect else primary, control, blocks, gate),
             *unknown,
             *threats(imported),
             *warnings_of_typical(plan, blocks),
+            *warnings_of_bisection(plan, blocks),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
         imported=imported,
         gate=gate,
         more_is_better=tuple(
-            dict.fromkeys(one.metric for one in samples if one.better == "higher")
+            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
         ),
         ranking=rankings(plan, blocks, primary),
         resolutions=_known_resolutions(plan, blocks),
         functions=plan.functions,
         typical=typical,
+        bisect=bisect,
     )
 
 
@@ -176,7 +183,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     imported = record.plan.imported
     return _TrialsByCondition(
         analysed,
-        Counter(one.condition for one in record.trials if one.failure is not None),
+        Counter(trial.condition for trial in record.trials if trial.failure is not None),
         {draw.block: draw for draw in record.draws if draw.phase == "measured"},
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )

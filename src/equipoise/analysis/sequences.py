@@ -78,7 +78,7 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
     Nor is there a record where a trial or a comparison names a condition that is not there.
     """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
-    places = {one.name: place for place, one in enumerate(results)}
+    places = {result.name: place for place, result in enumerate(results)}
     compared = {name for one in primary for name in (one.baseline, one.candidate)}
     if not compared | {row.condition for row in document.trials} <= places.keys():
         return None
@@ -119,7 +119,7 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         started_at=0.0,
         segments=(),
         draws=tuple(
-            Draw("measured", block, tuple(one.condition for one in trials), 0)
+            Draw("measured", block, tuple(trial.condition for trial in trials), 0)
             for block, trials in blocks.items()
         ),
         trials=tuple(trial for trials in blocks.values() for trial in trials),

@@ -112,7 +112,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
     """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(trial) for trial in trials if trial.failure is not None)
     unknown = (trial.accounting.unknown for trial in trials)
-    reasons = failures or Counter(one[metric] for one in unknown if metric in one)
+    reasons = failures or Counter(by_metric[metric] for by_metric in unknown if metric in by_metric)
     if reasons:
         return reasons.most_common(1)[0][0]
     return "its trials did not report it" if trials else "no trial of it is analysed"

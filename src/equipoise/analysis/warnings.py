@@ -114,7 +114,7 @@ def _ignored_failures(record: RunRecord, blocks: Blocks) -> Iterator[CampaignWar
     if not plan.measure.ignore_failure or plan.study == OS_STUDY:
         return
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    ran = Counter(one.condition for one in trials)
+    ran = Counter(trial.condition for trial in trials)
     failed: dict[int, Counter[str]] = {}
     for trial in trials:
         if trial.failure is not None and not trial.timed_out:

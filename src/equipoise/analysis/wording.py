@@ -81,11 +81,11 @@ def adjustment_sentence(
     typical, (low, high) = adjustment.unadjusted_ratio, adjustment.unadjusted_ratio_ci
     if more_is_better:
         typical, low, high = (
-            None if one is None else _inverse(one) for one in (typical, high, low)
+            None if bound is None else _inverse(bound) for bound in (typical, high, low)
         )
     as_times = ratio is not None and _reads_as_times(ratio)
     show = "{:.3g}".format if as_times else signed_percent
-    bounds = " to ".join("unknown" if one is None else show(one) for one in (low, high))
+    bounds = " to ".join("unknown" if bound is None else show(bound) for bound in (low, high))
     times = " times" if as_times else ""
     without = "unknown" if typical is None else f"{show(typical)}{times} ({bounds})"
     return (

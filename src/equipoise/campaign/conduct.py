@@ -94,6 +94,8 @@ RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runn
 """Makes what runs the trials of a plan; its second argument is called while a trial runs."""
 JudgeFactory = Callable[[Plan, Stopping], Judge]
 """Makes the judge of a plan under its own or later limits."""
+SegmentFactory = Callable[..., SegmentInProgress]
+"""Makes a segment of the parameters of `SegmentInProgress`."""
 
 
 @contextmanager
@@ -139,6 +141,7 @@ def start(
     warnings: Sequence[CampaignWarning] = (),
     judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    segment_of: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -163,7 +166,7 @@ def start(
         for warning in warnings:
             ledger.record_notice(run_id, warning)
         judge = judge_of(plan, plan.stopping)
-        segment = SegmentInProgress(run_id, plan, plan.stopping, ledger, judge, listener, clock)
+        segment = segment_of(run_id, plan, plan.stopping, ledger, judge, listener, clock)
         _conduct(segment, ledger, runner_factory, now)
     return run_id
 
@@ -176,6 +179,7 @@ def resume(
     *,
     judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
+    segment_of: SegmentFactory = SegmentInProgress,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
@@ -221,7 +225,7 @@ def resume(
                 hint=f"ask for more: equipoise resume {run_id} --blocks {2 * len(blocks)}",
             )
         number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
-        segment = SegmentInProgress(
+        segment = segment_of(
             run_id,
             plan,
             stopping,
@@ -248,8 +252,9 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
         A condition did not take effect.
     """
     environment = own_environment()
-    mapped = mapped_by_condition(plan, environment)
-    check_that_each_took_effect(plan, mapped, environment)
+    verified = _built_before(plan)
+    mapped = mapped_by_condition(verified, environment)
+    check_that_each_took_effect(verified, mapped, environment)
     host = snapshot(environment=environment)
     certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
     return {
@@ -257,6 +262,17 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
         "certificate": None if certificate is None else certificate.summary(),
         "mapped": {name: asdict(one) for name, one in mapped.items()},
     }
+
+
+def _built_before(plan: Plan) -> Plan:
+    """Return the plan with the conditions that are there before the first block.
+
+    Of a bisection these are the two ends: each other commit is built before its own first block.
+    """
+    if plan.bisected is None:
+        return plan
+    ends = (plan.conditions[0], plan.conditions[-1])
+    return replace(plan, conditions=ends, chosen_contrasts=None)
 
 
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:

@@ -67,6 +67,9 @@ class ProgressListener:
     def warmed_up(self) -> None:
         """Hear that the warm-up trials ended."""
 
+    def building(self, names: tuple[str, ...]) -> None:
+        """Hear that conditions are built, while nothing is measured."""
+
     def block_ended(self, progress: CampaignProgress) -> None:
         """Hear that a block is complete and analysed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
@@ -100,6 +100,7 @@ class SegmentInProgress(Struct):
     _warned: set[tuple[str, int]] = field(default_factory=set)
     _last_block: int | None = None
     """Block after which a budget that is used up ends the segment; known from then on."""
+    _began: float = 0.0
 
     def run(self, runner: Runner) -> StopReason:
         """Warm up, then run blocks until there is a reason to stop.
@@ -109,32 +110,60 @@ class SegmentInProgress(Struct):
         ConditionFailed
             A trial failed and failures are not ignored; the trial is in the ledger.
         """
-        began = self.clock()
-        warmups = [
-            trial
-            for block in range(self.plan.warmup_blocks)
-            for trial in self._run_block(runner, "warmup", self.next_warmup + block)
-        ]
+        self._began = self.clock()
+        self._warm_up(runner)
+        self.listener.warmed_up()
+        ran = 0
+        reason: StopReason | None = None
+        while reason is None:
+            number = self.next_block + ran
+            conditions = self._conditions_of(runner, number)
+            if conditions:
+                self._run_measured(runner, number, conditions)
+                ran += 1
+            complete = self.blocks_before + ran
+            statuses = self.judge.analyse()
+            elapsed = self._elapsed()
+            self.listener.block_ended(CampaignProgress(complete, elapsed, statuses))
+            reason = self._reason_to_stop(complete, elapsed)
+        return reason
+
+    def _warm_up(self, runner: Runner) -> None:
+        """Run the warm-up blocks."""
+        self._check_warm_ups(
+            [
+                trial
+                for block in range(self.next_warmup, self.next_warmup + self.plan.warmup_blocks)
+                for trial in self._run_block(
+                    runner, "warmup", block, self.judge.needed_conditions("warmup", block)
+                )
+            ]
+        )
+
+    def _check_warm_ups(self, warmups: Sequence[Trial]) -> None:
+        """Raise `ConditionFailed` if there are warm-up trials, and all timed out."""
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
                 hint="raise --timeout; a program that waits for input needs --input FILE",
             )
-        self.listener.warmed_up()
-        ran = 0
-        reason: StopReason | None = None
-        while reason is None:
-            self.judge.add(self._run_block(runner, "measured", self.next_block + ran))
-            ran += 1
-            complete = self.blocks_before + ran
-            statuses = self.judge.analyse()
-            elapsed = self.spent_before_s + self.clock() - began
-            self.listener.block_ended(CampaignProgress(complete, elapsed, statuses))
-            reason = self._reason_to_stop(complete, elapsed)
-        return reason
 
-    def _run_block(self, runner: Runner, phase: Phase, block: int) -> tuple[Trial, ...]:
-        draw = draw_block(self.plan, phase, block, self.judge.needed_conditions(phase, block))
+    def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
+        """Return the conditions of the next measured block; none if no block is to run."""
+        return self.judge.needed_conditions("measured", block)
+
+    def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
+        """Run a measured block, and add it to the judge."""
+        self.judge.add(self._run_block(runner, "measured", block, conditions))
+
+    def _elapsed(self) -> float:
+        """Return the seconds of the budget that are spent."""
+        return self.spent_before_s + self.clock() - self._began
+
+    def _run_block(
+        self, runner: Runner, phase: Phase, block: int, conditions: tuple[int, ...]
+    ) -> tuple[Trial, ...]:
+        draw = draw_block(self.plan, phase, block, conditions)
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):
@@ -164,7 +193,7 @@ class SegmentInProgress(Struct):
             return None
         if self._last_block is None:
             ran, took_s = complete - self.blocks_before, elapsed_s - self.spent_before_s
-            self._last_block = complete + self._patience(took_s / ran)
+            self._last_block = complete + self._patience(took_s / max(1, ran))
         too_long = elapsed_s >= (1.0 + MOST_PATIENCE) * stopping.budget_s
         return "budget" if complete >= self._last_block or too_long else None
 

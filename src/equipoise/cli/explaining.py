@@ -16,12 +16,7 @@ from equipoise.model.record import RunRecord
 from equipoise.why.campaigns import judge_of
 from equipoise.why.causes.ranking import suggested_causes
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
-from equipoise.why.experiment.plan import (
-    ExperimentRequest,
-    NothingToTry,
-    OpenGap,
-    plan_experiment,
-)
+from equipoise.why.experiment.plan import ExperimentRequest, NothingToTry, OpenGap, plan_experiment
 from equipoise.why.experiment.reach import KnownEvidence
 from equipoise.why.explanation import evidence_of_gap
 from equipoise.why.gap import Gap, largest_gap, nothing_to_explain

@@ -14,7 +14,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result, show
-from equipoise.interop.assembly import Named, assemble
+from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.ledger import open_for_writing
@@ -77,7 +77,7 @@ def command(**arguments: Any) -> int:
     return 0
 
 
-def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[Named]:
+def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Iterator[SourceReading]:
     """Yield each file as read, with the name that the user gave what it measured."""
     if names and len(names) != len(files):
         raise UnusableInput(
@@ -86,4 +86,4 @@ def _read(files: Sequence[str], names: Sequence[str], form: str | None) -> Itera
         )
     for file, label in zip_longest(files, names):
         source = read_within_bounds(file, Path(file))
-        yield Named(file, label, *read_source(source, form, FORMATS))
+        yield SourceReading(file, label, *read_source(source, form, FORMATS))

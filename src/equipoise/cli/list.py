@@ -14,11 +14,11 @@ from equipoise.analysis.result import iso_time
 from equipoise.cli import options
 from equipoise.cli.output_options import check_folder, write_json
 from equipoise.design.site import what_is_missing
-from equipoise.interop.reading import as_unicode
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
+from equipoise.model.safe_text import as_unicode
 from equipoise.report.builders.result import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
 from equipoise.report.renderers.terminal import print_parts

@@ -34,6 +34,7 @@ GROUPS = {
         "resume": "Go on with a campaign that was stopped, killed or is undecided.",
         "layouts": "Link one program in many memory layouts.",
         "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
+        "bisect": "Find the commit between two revisions that made it slower.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
     "Explain": {
@@ -77,7 +78,7 @@ class LazyCommands(click.Group):
         widest = max(map(len, COMMANDS))
         for heading, commands in GROUPS.items():
             with formatter.section(heading):
-                # Of one width, so that the groups stand in one table.
+                # All names have one width, so that the groups look like one table.
                 formatter.write_dl(
                     [(f"{name:{widest}}", summary) for name, summary in commands.items()]
                 )

@@ -146,6 +146,10 @@ class Bar(ProgressListener):
         """Show that the first block has begun."""
         self._describe("block 1")
 
+    def building(self, names: tuple[str, ...]) -> None:
+        """Show what is built."""
+        self._describe(f"building {' and '.join(names)}")
+
     def block_ended(self, progress: CampaignProgress) -> None:
         """Show the blocks, the time left and the interval that decides."""
         if not self._is_due():
@@ -420,12 +424,12 @@ def work_bar(
     with _bar(description, columns, None, quiet=quiet, color=color) as update:
         drawn_at = 0.0
 
-        def work_done(done: int, of: int) -> None:
+        def work_done(done: int, total: int) -> None:
             nonlocal drawn_at
             now = time.monotonic()
-            if update is not None and (done >= of or now - drawn_at >= SHORTEST_REDRAW_S):
+            if update is not None and (done >= total or now - drawn_at >= SHORTEST_REDRAW_S):
                 drawn_at = now
-                update(completed=done, total=of)
+                update(completed=done, total=total)
 
         yield None if update is None else work_done
 
@@ -437,7 +441,7 @@ def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], o
         yield lambda _: None
         return
     with Console(stderr=True, no_color=not color).status("reading") as status:
-        # Of a plain string rich would take what stands in brackets for its mark-up.
+        # rich would read brackets in a plain string as its mark-up.
         yield lambda sentence: status.update(Text(visible(sentence)))
 
 

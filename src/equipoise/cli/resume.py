@@ -34,7 +34,8 @@ def command(**arguments: Any) -> int:
     output = OutputOptions.from_options(arguments)
     run, limits = arguments["run"], options.limits_of(arguments)
     with measuring(output) as (ledger, listener):
-        plan = ledger.read_run(run).plan
+        record = ledger.read_run(run)
+        plan = record.plan
         if plan.imported is not None:
             raise UnusableInput(
                 f"{run} was imported: there is nothing to run",
@@ -46,6 +47,11 @@ def command(**arguments: Any) -> int:
                 hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
             )
         require_data(plan, output.ledger)
-        run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
+        if plan.bisected is None:
+            run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
+        else:
+            from equipoise.cli.bisect import resume_bisection
+
+            run_id = resume_bisection(record, limits, ledger, listener)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

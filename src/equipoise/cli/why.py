@@ -16,13 +16,7 @@ from equipoise.cli.explaining import (
     try_interventions,
 )
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
-from equipoise.cli.results import (
-    CampaignResult,
-    load_result,
-    recorded_name,
-    reported,
-    write_files,
-)
+from equipoise.cli.results import CampaignResult, load_result, recorded_name, reported, write_files
 from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
@@ -34,11 +28,7 @@ from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import latest_experiment
 from equipoise.why.differences.pictures import Picture, draw
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest, missing_runs
-from equipoise.why.evidence.sources import (
-    BY_DEFAULT,
-    ON_REQUEST,
-    known_sources,
-)
+from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain

@@ -69,7 +69,7 @@ class CompareOptions(Struct, frozen=True):
     aslr: Addresses | None = None
     """Whether the kernel draws the addresses in the layouts."""
     ranking: bool | None = None
-    """Also ask which condition is the fastest; by default, where that is possible."""
+    """Whether to ask which condition is the fastest; by default, where that is possible."""
     limits: CampaignLimits = CampaignLimits()
 
 
@@ -586,7 +586,7 @@ def parameter_list(text: str) -> tuple[str, ...]:
         if token == ",":
             values.append("")
         else:
-            # Of an escaped character the backslash goes.
+            # An escaped character loses its backslash.
             values[-1] += token[-1]
     return tuple(values)
 

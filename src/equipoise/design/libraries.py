@@ -79,7 +79,7 @@ class CoreType(Struct, frozen=True):
 
     value: str
     """Value of the library's ``core_variable``."""
-    says: str
+    reported_name: str
     """Name that the library prints for its choice."""
     instructions: tuple[str, ...]
     """Instructions that the CPU needs, by the names of ``/proc/cpuinfo``; without them a program

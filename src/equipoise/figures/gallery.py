@@ -76,7 +76,7 @@ def gallery(
     if compared is not None:
         yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
     metric = primary_metric(document)
-    primary = [one for one in document.comparisons if one.metric == metric]
+    primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:

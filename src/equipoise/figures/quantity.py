@@ -9,9 +9,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
-_RATES = tuple((divisor, f"{unit}/s") for divisor, unit in _BYTES)
+from equipoise.model.quantities import BYTE_UNITS, TIME_UNITS
+
+_RATES = tuple((divisor, f"{unit}/s") for divisor, unit in BYTE_UNITS)
 _COUNTS = ((1.0, "per s"),)
 _NAMES = {
     "wall_s": "time",
@@ -120,9 +120,9 @@ def unit_of(metric: str, typical: float) -> tuple[float, str]:
     elif metric.endswith("_per_s"):
         units = _COUNTS
     elif metric.endswith("_s"):
-        units = _TIMES
+        units = TIME_UNITS
     elif metric.endswith("_bytes"):
-        units = _BYTES
+        units = BYTE_UNITS
     smallest = (1.0, "")
     for divisor, unit in units:
         smallest = (divisor, unit)

@@ -116,7 +116,7 @@ def ratios(document: ResultDocument) -> alt.LayerChart | None:
         return None
     name = metric_name(metric)
     title = f"{name.capitalize()}: every comparison with its interval"
-    smallest = max((one.min_effect for one in compared), default=0.0)
+    smallest = max((comparison.min_effect for comparison in compared), default=0.0)
     return _draw(rows, title, f"{name} against the baseline", notes, smallest)
 
 

@@ -10,14 +10,7 @@ from operator import itemgetter
 import altair as alt
 
 from equipoise.figures.balance import LARGE_DIFFERENCE
-from equipoise.figures.building import (
-    Rows,
-    frame,
-    layer,
-    linear,
-    rule,
-    tooltips,
-)
+from equipoise.figures.building import Rows, frame, layer, linear, rule, tooltips
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import EVERY_TRIAL
 

@@ -87,7 +87,7 @@ def _simple_laws(law: ScalingLaw) -> str:
     """Return the simple laws that fit."""
     if not law.can_tell:
         return "too few blocks to exclude a law"
-    fitting = ", ".join(describe_law(*one) for one in law.simple)
+    fitting = ", ".join(describe_law(*powers) for powers in law.simple)
     return f"simple laws that fit every size: {fitting or 'none'}"
 
 

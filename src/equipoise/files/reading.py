@@ -20,6 +20,8 @@ WRITER_PATIENCE_S = 10.0
 """Seconds that a FIFO may have nothing to read."""
 _CHUNK_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags to open a folder, but no link to one."""
 
 
 def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes:

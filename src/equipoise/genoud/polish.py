@@ -163,7 +163,7 @@ def rounding_error(function: Scalars, point: Floats, value: float, box: Box) -> 
     estimates = []
     for order in range(1, ORDER + 1):
         table = np.diff(table)
-        # Of uncorrelated errors, the k-th difference has the variance (2k)! / (k!)^2.
+        # The k-th difference of uncorrelated errors has the variance (2k)! / (k!)^2.
         estimates.append(float(np.max(np.abs(table))) / math.sqrt(math.comb(2 * order, order)))
     return max(smallest, min(estimates[ORDER // 2 :]))
 

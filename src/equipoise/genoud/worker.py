@@ -177,7 +177,7 @@ class Rows:
 
     def _row(self, point: Floats) -> Floats:
         try:
-            # Of a copy: the function may write into what it is given.
+            # A copy, because the function may write into its argument.
             outcome = self._function(point.copy())
         except Exception as error:
             raise EvaluationFailed(

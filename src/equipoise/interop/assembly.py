@@ -47,7 +47,7 @@ _LARGEST_WHOLE = 2.0**63
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
-class Named(Struct, frozen=True):
+class SourceReading(Struct, frozen=True):
     """One file that was read."""
 
     file: str
@@ -77,7 +77,7 @@ class _Placed(Struct, frozen=True):
 
 
 def assemble(
-    named: Sequence[Named],
+    readings: Sequence[SourceReading],
     *,
     judgement: Judgement,
     folder: str,
@@ -103,20 +103,20 @@ def assemble(
     UnusableInput
         The files compare different metrics, hold too much, or a value is not finite.
     """
-    metrics = list(dict.fromkeys(file.reading.metric for file in named))
+    metrics = list(dict.fromkeys(file.reading.metric for file in readings))
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files measure different things: {', '.join(metrics)}",
             hint="import them one by one",
         )
-    _check_size(named)
-    conditions, placed = _placed(named)
+    _check_size(readings)
+    conditions, placed = _placed(readings)
     if baseline is not None:
         contrasts = with_baseline(conditions, baseline)
-    elif len({file.label for file in named}) > 1:
+    elif len({file.label for file in readings}) > 1:
         contrasts = contrasts_of(conditions, FILE)
     else:
-        contrasts = contrasts_of(conditions, named[0].reading.compared)
+        contrasts = contrasts_of(conditions, readings[0].reading.compared)
     hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
     plan = Plan(
         study=STUDY,
@@ -128,33 +128,35 @@ def assemble(
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
         imported=ImportSource(
-            format=" and ".join(dict.fromkeys(file.format for file in named)),
-            tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in named)) or None,
-            files=tuple(file.file for file in named),
+            format=" and ".join(dict.fromkeys(file.format for file in readings)),
+            tool=" and ".join(dict.fromkeys(file.reading.tool or "" for file in readings)) or None,
+            files=tuple(file.file for file in readings),
             order=_order(placed),
-            no_series=tuple(dict.fromkeys(chain.from_iterable(f.reading.no_series for f in named))),
+            no_series=tuple(
+                dict.fromkeys(chain.from_iterable(f.reading.no_series for f in readings))
+            ),
         ),
     )
     return Imported(
         plan=plan,
-        environment=_environment(named, hosts),
+        environment=_environment(readings, hosts),
         draws=_draws(placed),
         trials=tuple(_trials(placed, hosts, now)),
-        notices=_notices(named, placed, conditions, hosts),
+        notices=_notices(readings, placed, conditions, hosts),
     )
 
 
-def _placed(named: Sequence[Named]) -> tuple[tuple[Condition, ...], list[_Placed]]:
+def _placed(readings: Sequence[SourceReading]) -> tuple[tuple[Condition, ...], list[_Placed]]:
     """Return the conditions as the files name them, and every process in its block, in order.
 
     A file without blocks is one block.
     """
-    labelled = any(file.label is not None for file in named)
+    labelled = any(file.label is not None for file in readings)
     # Where benchmarks themselves are compared, each is a condition and no level of a factor.
-    benchmarks_are_levels = labelled or named[0].reading.compared != BENCHMARK
+    benchmarks_are_levels = labelled or readings[0].reading.compared != BENCHMARK
     numbers: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
     placed: list[_Placed] = []
-    for file in named:
+    for file in readings:
         in_file: list[tuple[Process, int]] = []
         for process in file.reading.processes:
             levels = {BENCHMARK: process.benchmark} if benchmarks_are_levels else {}
@@ -198,8 +200,8 @@ def _names(conditions: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
     return names
 
 
-def _check_size(named: Sequence[Named]) -> None:
-    processes = [(file.file, process) for file in named for process in file.reading.processes]
+def _check_size(readings: Sequence[SourceReading]) -> None:
+    processes = [(file.file, process) for file in readings for process in file.reading.processes]
     values = sum(len(one.values) + sum(map(len, one.iterations.values())) for _, one in processes)
     if len(processes) > MOST_TRIALS or values > MOST_VALUES:
         raise UnusableInput(
@@ -281,27 +283,27 @@ def _samples(process: Process) -> Iterator[Sample]:
             yield Sample(metric, value, iteration=number)
 
 
-def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]:
+def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environments of the files; of several files, each by its name."""
-    environment: dict[str, Any] = {"imported_from": [file.file for file in named]}
-    by_file = {file.file: dict(file.reading.environment) for file in named}
+    environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
+    by_file = {file.file: dict(file.reading.environment) for file in readings}
     if any(by_file.values()):
         filled = {name: facts for name, facts in by_file.items() if facts}
-        environment[AS_THE_FILE_SAYS] = filled if len(named) > 1 else by_file[named[0].file]
+        environment[AS_THE_FILE_SAYS] = filled if len(readings) > 1 else by_file[readings[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment
 
 
 def _notices(
-    named: Sequence[Named],
+    readings: Sequence[SourceReading],
     placed: Sequence[_Placed],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
 ) -> tuple[CampaignWarning, ...]:
     notices = [
         CampaignWarning("import", f"{file.file}: {note}", "nothing to do if that is what you want")
-        for file in named
+        for file in readings
         for note in file.reading.notes
     ]
     counts = Counter(one.condition for one in placed)

@@ -11,8 +11,8 @@ import math
 
 import msgspec
 
-from equipoise.interop.reading import as_unicode
 from equipoise.model.result import MetricSummary, ResultDocument
+from equipoise.model.safe_text import as_unicode
 
 LATENCY = "latency"
 MOST_NAME = 1024

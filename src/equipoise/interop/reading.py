@@ -137,11 +137,6 @@ def quoted(text: object) -> str:
     return repr(whole if len(whole) <= _MAX_QUOTED else f"{whole[:_MAX_QUOTED]}…")
 
 
-def as_unicode(text: str) -> str:
-    """Return the text of a command line with bytes that are no text as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def with_version(tool: str, version: str | None) -> str:
     """Return the name of a tool with its version, if the file has it."""
     return tool if version is None else f"{tool} {version}"

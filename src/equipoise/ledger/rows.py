@@ -29,6 +29,7 @@ from equipoise.model.record import (
     Segment,
     Trial,
 )
+from equipoise.model.safe_text import as_unicode
 
 Decoded = TypeVar("Decoded")
 _strict_json = msgspec.json.Decoder()
@@ -72,11 +73,6 @@ def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
         raise
     except msgspec.DecodeError:
         return msgspec.convert(json.loads(text), decoder.type)
-
-
-def storable(text: str) -> str:
-    """Return text that SQLite can hold: what is no Unicode text becomes a backslash escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def digest_of_text(text: str) -> bytes:
@@ -195,7 +191,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
         _optional_text(trial.failure),
         trial.timed_out,
         trial.washout,
-        storable(trial.error_tail) if trial.error_tail else None,
+        as_unicode(trial.error_tail) if trial.error_tail else None,
         mapping_to_text(trial.covariates),
     )
 
@@ -203,7 +199,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
 def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
     """Yield the rows of ``sample``, in the order in which the workload wrote them."""
     for place, sample in enumerate(samples):
-        metric, unit = storable(sample.metric), _optional_text(sample.unit)
+        metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
         step = None if sample.resolution is None else float(sample.resolution)
         value = float(sample.value)
         yield (trial, place, metric, value, sample.iteration, unit, sample.better, step)
@@ -226,7 +222,7 @@ def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
         document = None
     return (
         run,
-        storable(observation.source),
+        as_unicode(observation.source),
         observation.condition,
         observation.repetition,
         observation.position,
@@ -237,7 +233,7 @@ def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
 
 
 def _optional_text(value: str | None) -> str | None:
-    return None if value is None else storable(value)
+    return None if value is None else as_unicode(value)
 
 
 def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:

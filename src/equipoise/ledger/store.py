@@ -19,7 +19,6 @@ from equipoise.ledger.rows import (
     from_text,
     read_as,
     recorded_run,
-    storable,
     to_text,
 )
 from equipoise.ledger.run_reference import LAST, find_id, find_run, new_run_id
@@ -29,6 +28,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
+from equipoise.model.safe_text import as_unicode
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""
@@ -134,7 +134,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Record that a segment ended, and why; a segment ends once."""
         self._record(
             _INSERT_SITTING_END,
-            (self._number_of(run_id), segment, float(ended_at), storable(stopped_because)),
+            (self._number_of(run_id), segment, float(ended_at), as_unicode(stopped_because)),
         )
 
     def key_of(self, run_id: str) -> str:
@@ -250,7 +250,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             "VALUES (?, ?, ?, ?, ?, ?)",
             (
                 identifier,
-                storable(plan.study),
+                as_unicode(plan.study),
                 to_text([condition.name for condition in plan.conditions]),
                 digest_of_commands(plan),
                 to_text(plan),
@@ -270,7 +270,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
 
     def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
-        texts = (storable(text) for text in (notice.code, notice.summary, notice.hint))
+        texts = (as_unicode(text) for text in (notice.code, notice.summary, notice.hint))
         self._connection.execute(
             "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *texts)
         )

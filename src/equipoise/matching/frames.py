@@ -111,6 +111,11 @@ def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
     return {str(name): frame[name].to_numpy() for name in frame.columns}
 
 
+def take_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return these rows of a table, by their numbers or by a truth for each."""
+    return {name: column[rows] for name, column in columns.items()}
+
+
 def numbers_of(column: Any, name: str) -> Floats:
     """Return a column as finite float64 numbers; errors name the column and its rows."""
     array = np.asarray(column)

@@ -15,12 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise import _native
 from equipoise.matching.frames import check_present, columns_of
-from equipoise.matching.match import (
-    MatchResult,
-    check_variance,
-    checked_neighbors,
-    result_fields,
-)
+from equipoise.matching.match import MatchResult, check_variance, checked_neighbors, result_fields
 from equipoise.matching.options import Estimand, match_problem
 from equipoise.matching.units import Floats, Indices, Truths, Units, same_length, units_of
 from equipoise.model.errors import UnusableInput

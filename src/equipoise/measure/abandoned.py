@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from equipoise.files.reading import becomes_readable, opened
+from equipoise.files.reading import OPEN_FOLDER, becomes_readable, opened
 from equipoise.measure.environment.cgroups import own_folder
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
@@ -34,7 +34,6 @@ _PROC = Path("/proc")
 _PREFIX = "equipoise-"
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.005
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _STATE, _PARENT = 0, 1
 """Indices of the fields of ``/proc/PID/stat`` behind the name (proc_pid_stat(5))."""
 
@@ -206,7 +205,7 @@ def end_leaf(leaf: Path) -> int:
     A leaf that does not empty within ten seconds stays.
     """
     try:
-        with opened(leaf, _OPEN_FOLDER) as folder:
+        with opened(leaf, OPEN_FOLDER) as folder:
             if os.fstat(folder).st_uid != os.geteuid():
                 return 0
             processes = len(_read(folder, "cgroup.procs").split())

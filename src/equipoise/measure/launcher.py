@@ -278,8 +278,8 @@ class Launcher(AbstractContextManager["Launcher"]):
 
 
 def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    # Of the caller's environment it needs only this; a preload would make it larger, and
-    # with it every peak of memory that it reports.
+    # It needs only this variable; a preload would make it larger, and with it every peak of
+    # memory that it reports.
     environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
     try:
         return subprocess.Popen(

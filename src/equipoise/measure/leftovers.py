@@ -20,13 +20,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.files.reading import opened
+from equipoise.files.reading import OPEN_FOLDER, opened
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
     MARKER,
-    OPEN_FOLDER,
     OPEN_UNTRUSTED,
     PREFIX,
+    WRITABLE_BY_OTHERS,
     Record,
     StateFolderUnusable,
     open_records,
@@ -35,7 +35,6 @@ from equipoise.measure.scratch import (
     remove_folder,
 )
 
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
 _OTHER_IDENTITY = f"its marker {MARKER} does not hold the recorded identity"
 _MARKER_OF_FIRST_RELEASE = "owner"
@@ -199,7 +198,7 @@ def _proven_folder(record: Record) -> Iterator[int | None]:
         except OSError as error:
             raise _unproven(record, error.strerror) from None
         status = os.fstat(folder)
-        if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+        if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
             raise _unproven(record, "other users own it or may write to it")
         if (status.st_dev, status.st_ino) != (record.device, record.inode):
             raise _unproven(record, "it is not the folder that was made there")

@@ -34,13 +34,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.files.reading import opened
+from equipoise.files.reading import OPEN_FOLDER, opened
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
 STATE_NAME = "equipoise"
 _STATE_OF_HOME = ".local/state"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 PREFIX = "equipoise-"
 MARKER = ".equipoise-scratch"
@@ -56,7 +56,6 @@ _NAME = re.compile(f"{PREFIX}[{_LETTERS}]{{{_NAME_LETTERS}}}")
 OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Record(Struct, frozen=True):
@@ -253,7 +252,7 @@ def open_records() -> Iterator[int]:
         os.makedirs(path, mode=0o700, exist_ok=True)
         # The state home itself may well be a link.
         folder = os.open(path, _OPEN)
-        for part, forbidden in ((STATE_NAME, _WRITABLE_BY_OTHERS), (RECORDS, _OPEN_TO_OTHERS)):
+        for part, forbidden in ((STATE_NAME, WRITABLE_BY_OTHERS), (RECORDS, _OPEN_TO_OTHERS)):
             path = path / part
             folder = _below(folder, part)
             status = os.fstat(folder)

@@ -21,6 +21,8 @@ from equipoise.model.errors import ConditionFailed
 
 SHELL = "/bin/sh"
 TAIL_BYTES = 4096
+NOT_FOUND_STATUS = 127
+"""Exit status of a shell that finds no such program."""
 UNAVAILABLE_STATUS = 69
 """Exit status of a workload that this machine cannot run (``EX_UNAVAILABLE`` of sysexits.h)."""
 
@@ -47,10 +49,13 @@ def run_hook(
         except subprocess.TimeoutExpired:
             status, failure = None, f"timed out after {timeout_s:g} s: {line}"
     if status != 0:
-        raise ConditionFailed(
-            f"--{option} of {condition} failed: {failure}",
-            hint="append '|| true' to it if its failure does not matter",
+        # `compare gzip -c FILE` without quotes: the letters are those of our options.
+        hint = (
+            "correct the line; or, if it belongs to a command, put that whole command in quotes"
+            if status == NOT_FOUND_STATUS
+            else "append '|| true' to it if its failure does not matter"
         )
+        raise ConditionFailed(f"--{option} of {condition} failed: {failure}", hint=hint)
 
 
 def run_untimed(

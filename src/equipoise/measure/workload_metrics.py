@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.files.reading import OPEN_FOLDER
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
@@ -40,7 +41,6 @@ ALL_METRICS = "metrics"
 _MEASURED = frozenset(Accounting.__struct_fields__)
 """Metrics that the launcher measures; a trial may not report them itself."""
 _COMPUTED = _MEASURED | {"cpu_s"}
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -93,7 +93,7 @@ class MetricsFile:
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
         try:
-            folder = os.open(self._folder, _FOLDER_FLAGS)
+            folder = os.open(self._folder, OPEN_FOLDER)
         except OSError:
             return
         try:
@@ -109,7 +109,7 @@ class MetricsFile:
     def read(self) -> WorkloadMetrics:
         """Read the metrics that one trial wrote; a bad line is left out and counted."""
         try:
-            folder = os.open(self._folder, _FOLDER_FLAGS)
+            folder = os.open(self._folder, OPEN_FOLDER)
         except OSError as error:
             gone = error.errno == errno.ENOENT
             what = "removed" if gone else "replaced or closed to its reader"

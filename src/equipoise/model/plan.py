@@ -233,7 +233,7 @@ class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
     Unless the contrasts are given, the first condition is the baseline and each other one but
-    the control is a candidate.
+    the control is a candidate; of a bisection, the last one alone.
     """
 
     study: str
@@ -321,6 +321,8 @@ class Plan(Struct, frozen=True):
         """Contrasts of the plan."""
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
+        if self.bisected is not None:
+            return (Contrast(0, len(self.conditions) - 1),)
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     @property
@@ -465,6 +467,8 @@ class GatePlan(Struct, frozen=True):
     """Whether what is not known passes or fails."""
     again: str = ""
     """The shell line that runs it again."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, by the benchmark's name."""
 
 
 CHANGED = "+"
@@ -521,5 +525,11 @@ class BisectPlan(Struct, frozen=True):
     prior: tuple[float, ...] = ()
     """Weight of each commit after the good one before the first block; empty for equal weights.
     Weights only choose which commits run, and never make a commit a culprit."""
+    repository: str = ""
+    """Root of the working tree in which the commits are."""
+    folder: str = ""
+    """Folder below ``repository`` in which builds and trials run; empty for the root."""
+    tool: str | None = None
+    """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""

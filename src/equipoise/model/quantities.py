@@ -5,23 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 _LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
 _EXACT_BYTES = 1e6
 MOST_NAMES = 5
 """Number of conditions that a sentence names."""
+MOST_LISTED = 6
+"""Number of values of a column that an error lists."""
 
 
 def duration(seconds: float) -> str:
     """Return seconds with a unit: ``12.3 ms``."""
-    return _with_unit(seconds, _TIME_UNITS)
+    return _with_unit(seconds, TIME_UNITS)
 
 
 def byte_count(count: float) -> str:
     """Return bytes with a decimal unit: ``2.1 MB``."""
-    return _with_unit(count, _BYTE_UNITS)
+    return _with_unit(count, BYTE_UNITS)
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -104,6 +106,12 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     """Return parts of a sentence as ``a, b and c``."""
     *first, end = tuple(parts) or ("",)
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def listed(values: Sequence[str]) -> str:
+    """Return values as ``a, b, c``; of many, the first and how many more there are."""
+    more = f" and {len(values) - MOST_LISTED} more" if len(values) > MOST_LISTED else ""
+    return ", ".join(values[:MOST_LISTED]) + more
 
 
 def names_of(conditions: Sequence[str]) -> str:

@@ -95,7 +95,7 @@ class Trial(Struct, frozen=True):
     exit: int | None = None
     """Exit status; ``None`` if it died of a signal, timed out or could not start."""
     failure: str | None = None
-    """In words, ``None`` if it succeeded: "exit status 3", "signal 11 (SIGSEGV)", …"""
+    """Why it failed, such as "exit status 3" or "signal 11 (SIGSEGV)"; ``None`` if it succeeded."""
     timed_out: bool = False
     washout: bool = False
     """Whether it ran only to wash out what ran before; never analysed then."""

@@ -17,13 +17,7 @@ from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.interval import Interval
-from equipoise.model.plan import (
-    FIRST_ENGINE,
-    PRIMARY_METRIC,
-    ImportSource,
-    Layout,
-    Revision,
-)
+from equipoise.model.plan import FIRST_ENGINE, PRIMARY_METRIC, ImportSource, Layout, Revision
 from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 
@@ -151,6 +145,8 @@ class GateResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower."""
 
 
 SCHEMA = "equipoise.result/2"
@@ -423,7 +419,7 @@ class SteadyComparison(Struct, frozen=True):
     candidate: str
     metric: str
     comparison: Comparison | None
-    """On one number for each trial; null unless both conditions have a steady state."""
+    """Comparison of one number for each trial; null unless both conditions have a steady state."""
     summary: str
     """Sentence on the result, or on why there is no comparison."""
 
@@ -553,7 +549,7 @@ class RankedCondition(Struct, frozen=True):
 
     name: str
     ratio: float | None
-    """Its cost over that of the baseline; 1 for the baseline."""
+    """Cost of the condition over that of the baseline; 1 for the baseline."""
     may_be_fastest: bool
     """Whether it may be the fastest, or tied with it."""
     slower_than: tuple[str, ...]
@@ -571,7 +567,7 @@ class Ranking(Struct, frozen=True):
 
     baseline: str
     conditions: tuple[RankedCondition, ...]
-    """In the order of the ranking: the one with the lowest cost comes first."""
+    """Conditions in the order of the ranking, the lowest cost first."""
     pairs: tuple[RankedPair, ...]
     """All pairs of candidates. Their claims share alpha over all rankings, apart from the
     comparisons with the baseline."""
@@ -642,7 +638,7 @@ class CommonRatio(Struct, frozen=True):
     ratio: float | None
     """e to the mean of the campaigns' log ratios, each weighted by its blocks."""
     ratio_ci: Interval
-    """At 95 %: the ratios that all campaigns together do not exclude; ``None`` for no limit."""
+    """Ratios that all campaigns together do not exclude, at 95 %; ``None`` for no limit."""
     blocks: int
     """Blocks of all campaigns."""
     unknown_because: str | None = None

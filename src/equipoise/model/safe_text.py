@@ -22,6 +22,11 @@ def visible(text: str) -> str:
     )
 
 
+def as_unicode(text: str) -> str:
+    """Return text that any encoder and SQLite accept: bytes that are no text become escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV, as RFC 4180 quotes them; ``None`` is an empty cell.
 

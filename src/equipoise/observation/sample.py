@@ -11,27 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.matching.categories import distinct_texts
-from equipoise.matching.frames import numbers_of
-from equipoise.matching.units import row_numbers
+from equipoise.matching.frames import numbers_of, take_rows
+from equipoise.matching.units import Floats, Truths, row_numbers
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
-from equipoise.observation.question import (
-    Flags,
-    Log,
-    Question,
-    Values,
-    check_question,
-    column_of,
-    row_count,
-    select_rows,
-)
+from equipoise.observation.question import Log, Question, check_question, column_of, row_count
 
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Columns in which other tools write the unit of a row."""
 _WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
-_NAMED = 6
-"""Number of values that an error lists."""
 
 BASELINES = frozenset(
     {"no", "n", "false", "f", "off", "old", "before", "control", "baseline", "main", "master"}
@@ -78,8 +68,8 @@ class Arms(Struct, frozen=True):
 
     candidate: str
     baseline: str
-    is_candidate: Flags
-    is_baseline: Flags
+    is_candidate: Truths
+    is_baseline: Truths
 
 
 class Sample(Struct, frozen=True):
@@ -93,12 +83,12 @@ class Sample(Struct, frozen=True):
     log: Log
     question: Question
     arms: Arms
-    treated: Flags
-    outcomes: Scales[Values]
+    treated: Truths
+    outcomes: Scales[Floats]
     covariates: Covariates
     clusters: Clusters | None
     placebo_log: Log | None
-    placebo_treated: Flags | None
+    placebo_treated: Truths | None
     left_out: dict[str, int]
     rows_read: int
 
@@ -120,11 +110,11 @@ def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sampl
     placebo_log, placebo_treated, taking_part = None, None, is_either
     if question.placebo_period is not None:
         in_placebo = _in_period(log, *question.placebo_period) & is_either
-        placebo_log, placebo_treated = select_rows(log, in_placebo), arms.is_candidate[in_placebo]
+        placebo_log, placebo_treated = take_rows(log, in_placebo), arms.is_candidate[in_placebo]
         period = "=".join(question.placebo_period)
         left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
         taking_part = is_either & ~in_placebo
-    rows = log if taking_part.all() else select_rows(log, taking_part)
+    rows = log if taking_part.all() else take_rows(log, taking_part)
     treated = arms.is_candidate[taking_part]
     if treated.all() or not treated.any():
         lacking = arms.baseline if treated.any() else arms.candidate
@@ -154,16 +144,16 @@ def read_arms(log: Log, question: Question) -> Arms:
     if question.values is None:
         arms = _named_arms(name, values)
     else:
-        arms = _split_values(question.values, values, f"{name} has {_listed(values)}")
+        arms = _split_values(question.values, values, f"{name} has {listed(values)}")
     if len(values) > 2 and not question.leave_others_out:
         raise UnusableInput(
-            f"{name} has {len(values)} values: {_listed(values)}; the question names two",
+            f"{name} has {len(values)} values: {listed(values)}; the question names two",
             hint="--leave-others-out leaves out the rows with other values",
         )
     return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
 
 
-def read_outcomes(log: Log, question: Question) -> Scales[Values]:
+def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
     """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
     name = question.outcome
     column = column_of(log, name, "--outcome")
@@ -188,14 +178,14 @@ def read_outcomes(log: Log, question: Question) -> Scales[Values]:
     return Scales(np.log(values) if question.ratio else None, values)
 
 
-def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
+def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
     hint = "convert them to one unit; give --one-unit if they have one already"
     for column in (*UNIT_COLUMNS, f"{name}_unit"):
         if column in log:
             units, _ = distinct_texts(log[column], column)
             if len(units) > 1:
                 raise UnusableInput(
-                    f"{name} is in mixed units: column {column} has {_listed(units)}", hint=hint
+                    f"{name} is in mixed units: column {column} has {listed(units)}", hint=hint
                 )
     step = _unit_step(values)
     if step is not None:
@@ -208,7 +198,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
         )
 
 
-def _unit_step(values: Values) -> tuple[float, Values, Values] | None:
+def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
     """Return the factor between two units, and the values below and above the gap, if any."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
@@ -229,7 +219,7 @@ def _named_arms(name: str, values: list[str]) -> tuple[str, str]:
     """Return candidate and baseline of two values: two versions, or one is a known baseline."""
     if len(values) != 2:
         raise UnusableInput(
-            f"{name} has {_listed(values)}: which two are to be compared is open",
+            f"{name} has {listed(values)}: which two are to be compared is open",
             hint=f"name them: --treatment {name}=CANDIDATE:BASELINE",
         )
     first, second = values
@@ -269,16 +259,11 @@ def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
     raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=known)
 
 
-def _in_period(log: Log, name: str, value: str) -> Flags:
+def _in_period(log: Log, name: str, value: str) -> Truths:
     """Return for each row whether it belongs to the placebo period."""
     values, code = distinct_texts(log[name], name)
     if value not in values:
         raise UnusableInput(
-            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {_listed(values)}"
+            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {listed(values)}"
         )
     return np.asarray(code == values.index(value))
-
-
-def _listed(values: list[str]) -> str:
-    more = f" and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
-    return ", ".join(values[:_NAMED]) + more

@@ -7,4 +7,5 @@ benchmarks   what a gate runs: commands, a suite file, or a language's benchmark
 build_key    all that decides what a build makes
 build_cache  builds that are kept for the next gate or bisection
 plan         from a request to two built revisions, and to the plan of a gate
+bisect       the builds of the commits of a bisection, and its plan
 """

@@ -83,13 +83,24 @@ class Build(Struct, frozen=True):
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, else below the user's cache folder."""
+    """Return the folder of the cache: ``EQUIPOISE_BUILDS``, else below the user's cache folder.
+
+    Raises
+    ------
+    UnusableInput
+        The user has no home folder.
+    """
     named = environment.get(BUILDS_VARIABLE, "")
     if named:
         return Path(os.path.abspath(named))
     home = environment.get("XDG_CACHE_HOME", "")
-    parent = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~"), ".cache")
-    return parent / "equipoise" / "builds"
+    parent = home if os.path.isabs(home) else os.path.expanduser("~/.cache")
+    if not os.path.isabs(parent):
+        raise UnusableInput(
+            f"user {os.geteuid()} has no home folder to keep builds in",
+            hint=f"set {BUILDS_VARIABLE} to a folder of your own",
+        )
+    return Path(parent, "equipoise", "builds")
 
 
 def cache_limit(environment: Mapping[str, str]) -> int:
@@ -117,16 +128,23 @@ def open_cache(
 ) -> BuildCache:
     """Return the builds of a repository on this host, made by a line and a tool.
 
-    ``campaign`` is the campaign's private folder.
+    ``campaign`` is the campaign's private folder. Where the user's cache folder cannot be used, the
+    builds lie in that private folder, and go with it.
 
     Raises
     ------
     UnusableInput
-        The folder of the cache cannot be used, or a tool does not tell its version.
+        The folder that ``EQUIPOISE_BUILDS`` names cannot be used, or a tool does not tell its
+        version.
     """
     environment = own_environment()
-    recipe = recipe_of(repository, line, tool, environment)
-    return BuildCache(recipe, campaign, cache_folder(environment), cache_limit(environment))
+    recipe, limit = recipe_of(repository, line, tool, environment), cache_limit(environment)
+    try:
+        return BuildCache(recipe, campaign, cache_folder(environment), limit)
+    except UnusableInput:
+        if environment.get(BUILDS_VARIABLE):
+            raise
+        return BuildCache(recipe, campaign, campaign / "builds", limit)
 
 
 class BuildCache:
@@ -199,13 +217,19 @@ class BuildCache:
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
         reused = True
-        while True:
-            record = self._use(key)
-            if record is not None:
-                return Build(tree, record.seconds, reused)
-            if self._make(key, source, tree, label):
-                reused = False
-                self._trim({key, *(key_of(self.recipe, one) for one in needed)})
+        try:
+            while True:
+                record = self._use(key)
+                if record is not None:
+                    return Build(tree, record.seconds, reused)
+                if self._make(key, source, tree, label):
+                    reused = False
+                    self._trim({key, *(key_of(self.recipe, one) for one in needed)})
+        except OSError as error:
+            raise UnusableInput(
+                f"cannot keep a build in {self._folder}: {error.strerror}",
+                hint=f"make room there, or set {BUILDS_VARIABLE} to a folder of another disk",
+            ) from None
 
     def stop(self) -> None:
         """End the builds that other threads make now; they raise."""

@@ -95,7 +95,7 @@ def succeeded(
         raise UnusableInput(
             f"git cannot check out {label}{reason_of(done)}",
             hint="run `git fsck` and `git submodule update --init` in your repository, and check "
-            "whether the disk of TMPDIR is full",
+            "whether the disk of TMPDIR or of EQUIPOISE_BUILDS is full",
         )
     return done
 

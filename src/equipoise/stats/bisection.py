@@ -132,8 +132,9 @@ class Bisection:
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
-        self._segments[-1].set_resolution(resolution)
-        self._resolution = self._segments[0].resolution
+        if len(self._segments) == 1:
+            self._segments[0].set_resolution(resolution)
+            self._resolution = self._segments[0].resolution
 
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
         """Return the pair that runs next; ``None`` if nothing is left to ask.
@@ -165,7 +166,7 @@ class Bisection:
         UnusableInput
             A cost is negative or no number, or an order is neither 1 nor -1.
         ValueError
-            Nothing is left to ask, or a commit of the pair is none that runs.
+            Nothing is left to ask, or the pair is none that can run now.
         """
         segment = self._segments[-1]
         if not segment.is_open:
@@ -175,8 +176,13 @@ class Bisection:
                 "an order is neither 1 (earlier commit first) nor -1 (later commit first)",
                 hint="give one of the two for every block",
             )
+        if not all(cost >= 0 for cost in costs):
+            raise UnusableInput(
+                f"a block has the costs {costs[0]} and {costs[1]}: one is no number from 0 up",
+                hint="compare a metric that is a cost, and leave out trials that have none",
+            )
+        segment.add(pair, costs, order, self._blocks + 1, self._own_pairs)
         self._blocks += 1
-        segment.add(pair, costs, order, self._blocks, self._own_pairs)
         self._go_on()
 
     def withdraw(self, commit: int) -> None:

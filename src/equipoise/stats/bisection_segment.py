@@ -11,11 +11,11 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BisectionSearch
 from equipoise.model.interval import Interval
-from equipoise.stats.arrays import FloatArray, as_costs
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
@@ -39,6 +39,9 @@ CHEAP_BUILD = 2.0
 COST_OF_CHEAP_BUILD = 0.2
 COST_OF_BUILD = 0.5
 """What a build counts for in the choice of a pair, in trials: simulated (bisect.md §3)."""
+
+NARROW = 0.5
+"""Half-width of the interval of a named step, in steps, that is narrow enough."""
 
 
 class OwnPairs:
@@ -150,6 +153,7 @@ class Segment:
         # So many that half of alpha has an interval, which the share of the gap needs.
         self._least_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
+        self._is_step_narrow = False
         self._may_go_on = True
         self._judged: ComparisonVerdict | None = None
 
@@ -181,15 +185,18 @@ class Segment:
         self, pair: Pair, costs: tuple[float, float], order: int, number: int, tried: OwnPairs
     ) -> None:
         """Add a block; ``number`` counts those of the whole bisection, from 1."""
+        fixed = (self.first, self.last) if self.search is None else self.named
+        if not self.first <= pair[0] < pair[1] <= self.last or fixed not in (None, pair):
+            raise ValueError(f"{pair} is not the pair that runs now: {fixed or 'two commits'}")
         self.blocks += 1
-        checked = as_costs(list(costs), "a commit")
         if self.search is None:
-            self._confirm(checked, order)
+            self._confirm(costs, order)
         elif self.named is not None:
-            self._learn(checked)
-            self._own[self.named].append(float(checked[0]), float(checked[1]), order)
+            self._learn(costs)
+            self._own[self.named].append(*costs, order)
+            self._is_step_narrow = self._measures_narrowly(self.named)
         else:
-            self._search(self.search, pair, checked, order, number, tried)
+            self._search(self.search, pair, costs, order, number, tried)
         if self._wants_a_verdict and self._limit is not None and self.blocks >= self._limit:
             self.verdict = "undecided"
 
@@ -245,15 +252,19 @@ class Segment:
     def _is_step_known(self, pair: Pair) -> bool:
         """Return whether the interval of a named step is as good as it shall be.
 
-        It has both ends after a number of blocks that only depends on its level. It should also
-        leave out "no difference", unless that takes twice the blocks of the name.
+        It has both ends after a number of blocks that only depends on its level. They should also
+        lie within half of the step, unless that takes twice the blocks of the name.
         """
-        blocks = self._own[pair]
         least, most = self._step_blocks
-        if not self._may_go_on or len(blocks) >= most:
+        if not self._may_go_on or len(self._own[pair]) >= most:
             return True
-        excluded = blocks.engine.blocks_to_exclude(0.0, self.level_of(pair))
-        return len(blocks) >= least and excluded is not None
+        return len(self._own[pair]) >= least and self._is_step_narrow
+
+    def _measures_narrowly(self, pair: Pair) -> bool:
+        judged = judge_alone(self._own[pair], 0.0, self.level_of(pair))
+        step = judged.typical or 0.0
+        widest = max(judged.high - step, step - judged.low)
+        return widest <= NARROW * abs(step)
 
     def _no_blocks(self) -> PairedBlocks:
         resolution = self.resolution
@@ -271,9 +282,9 @@ class Segment:
         factor = 0.5 * (150 + 30 * math.log2(self.last - self.first)) * ratio * ratio
         return max(1, math.ceil(0.5 * (40 + factor)) - self.blocks)
 
-    def _confirm(self, costs: FloatArray, order: int) -> None:
+    def _confirm(self, costs: tuple[float, float], order: int) -> None:
         difference = self._learn(costs)[0]
-        self.gap.append(float(costs[0]), float(costs[1]), order)
+        self.gap.append(*costs, order)
         self._confirming.append((difference, float(order)))
         if not self._may_be_decided():
             return
@@ -313,7 +324,7 @@ class Segment:
         self,
         search: BisectionSearch,
         pair: Pair,
-        costs: FloatArray,
+        costs: tuple[float, float],
         order: int,
         number: int,
         tried: OwnPairs,
@@ -325,19 +336,23 @@ class Segment:
             tried.count = self.ranks[pair] = rank
             self._own[pair] = self._no_blocks()
         if pair in self._own:
-            self._own[pair].append(float(costs[0]), float(costs[1]), order)
+            self._own[pair].append(*costs, order)
         if pair == (self.first, self.last):
-            self.gap.append(float(costs[0]), float(costs[1]), order)
+            self.gap.append(*costs, order)
         self._conclude(search)
 
-    def _learn(self, costs: FloatArray) -> tuple[float, float]:
+    def _learn(self, costs: tuple[float, float]) -> tuple[float, float]:
         """Return a block's difference, and the tolerance that the blocks before it give it."""
         past = self._past
         tolerance = 0.0 if past.is_exact or past.is_empty else past.tolerance()
         quantum = 0.0 if past.are_inverse else past.quantum
-        difference = float(block_differences(costs[:1], costs[1:], quantum)[0])
+        before, after = costs
+        if 0.0 < before < math.inf and 0.0 < after < math.inf:
+            difference = math.log(after) - math.log(before)
+        else:
+            difference = float(block_differences(np.array([before]), np.array([after]), quantum)[0])
         if not past.is_exact:
-            past.add([float(costs[0])], [float(costs[1])])
+            past.add([before], [after])
         return difference, tolerance
 
     def _conclude(self, search: BisectionSearch) -> None:
@@ -349,6 +364,7 @@ class Segment:
             self.named = (self.first + group[0], self.first + group[1])
             least = earliest_block(0.5 * self.level_of(self.named))
             self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
+            self._is_step_narrow = self._measures_narrowly(self.named)
         self.split = None if split is None else self.first + split
 
 

@@ -7,6 +7,7 @@ faster and slower exchanged.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -432,6 +433,7 @@ def _means_contradict(blocks: PairedBlocks, side: float, margin: float) -> bool:
     return bool(np.all(side * without_one < -margin))
 
 
+@functools.cache
 def _blocks_to_win(level: float) -> int:
     won = BettingSequence(
         np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON), LATEST_ENGINE

@@ -56,9 +56,9 @@ TUNED_BLAS = tuple(
         environment={library.core_variable: core.value},
         library_path=(str(library.folder),),
         instructions=core.instructions,
-        tuned_for=(core.says,),
+        tuned_for=(core.reported_name,),
         package=library.package,
-        summary=f"{library.name}, told that the CPU is of the type {core.says}",
+        summary=f"{library.name}, told that the CPU is of the type {core.reported_name}",
     )
     for library in BLAS_LIBRARIES
     if library.core_variable is not None

@@ -111,7 +111,7 @@ def _read(path: Path, texts: frozenset[str]) -> tuple[Columns, frozenset[str]]:
     with _opened(path) as file:
         first = file.readline()
         file.seek(0)
-        separator = next((one for one in _SEPARATORS if one in first), ",")
+        separator = next((sign for sign in _SEPARATORS if sign in first), ",")
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             names = next(reader, [])

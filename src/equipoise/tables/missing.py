@@ -10,11 +10,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.categories import holds_text
-from equipoise.matching.frames import missing_in
+from equipoise.matching.frames import missing_in, take_rows
 from equipoise.matching.units import Floats, Indices, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.tables.csv_file import Columns
-from equipoise.tables.reading import take_rows
 
 Policy = Literal["refuse", "drop", "indicator"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

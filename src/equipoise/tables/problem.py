@@ -23,17 +23,15 @@ from equipoise.matching.frames import (
     formula_columns,
     missing_in,
     numbers_of,
+    take_rows,
 )
 from equipoise.matching.options import Estimand
 from equipoise.matching.stratified import levels_of
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
+from equipoise.model.quantities import listed
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
-from equipoise.tables.reading import take_rows
-
-_NAMED = 6
-"""Values of a column that an error lists."""
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
@@ -314,7 +312,7 @@ def _treatment_and_values(
     if len(fitting) != 1:
         raise UnusableInput(
             f"--treatment: '{rest}' does not name two values of {name} as TREATED:CONTROL",
-            hint=f"{name} has {_listed(texts)}",
+            hint=f"{name} has {listed(texts)}",
         )
     return name, fitting[0]
 
@@ -334,7 +332,7 @@ def _codes(
             texts, _ = distinct_texts(present, name)
             example = f"{texts[-1]}:{texts[0]}" if len(texts) > 1 else "TREATED:CONTROL"
             raise UnusableInput(
-                f"{name} is neither 0 nor 1, nor yes or no: it has {_listed(texts)}",
+                f"{name} is neither 0 nor 1, nor yes or no: it has {listed(texts)}",
                 hint=f"say which value is the treated one: --treatment {name}={example}",
             )
         return codes, np.ones(len(column), dtype=np.bool_)
@@ -388,8 +386,3 @@ def _with_indicators(
 
 def _owner(indicator: str) -> str:
     return indicator.removesuffix(" is missing")
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return ", ".join(texts[:_NAMED]) + more

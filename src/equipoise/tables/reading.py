@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.files.writing import write_whole
@@ -166,8 +165,3 @@ def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
             f"{path}: {' '.join(str(error).split())}",
             hint="correct the file, or save it again from the program that wrote it",
         ) from error
-
-
-def take_rows(columns: Mapping[str, NDArray[Any]], rows: NDArray[np.int64]) -> Columns:
-    """Return these rows of a table, in this order."""
-    return {name: column[rows] for name, column in columns.items()}

@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from equipoise.matching.balance import Balance, Matched, match_balance
+from equipoise.matching.frames import take_rows
 from equipoise.matching.gen_match import GenMatchResult
 from equipoise.matching.match import MatchResult, aligned
 from equipoise.matching.stratified import MatchByResult
@@ -25,7 +26,6 @@ from equipoise.tables.csv_file import Columns
 from equipoise.tables.matching import by_name, exact_cells
 from equipoise.tables.missing import MissingValues
 from equipoise.tables.problem import MatchTable, Pairing
-from equipoise.tables.reading import take_rows
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,7 @@ import json
 import random
 from pathlib import Path
 
-from equipoise.interop.assembly import Named, assemble
+from equipoise.interop.assembly import SourceReading, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.model.plan import Judgement
@@ -66,7 +66,7 @@ def _run(case: Case, folder: Path) -> None:
         return
     source = read_within_bounds(str(path), path)
     name, reading = read_source(source, None if form == BY_CONTENT else form, FORMATS)
-    named = [Named(str(path), None, name, reading)]
+    named = [SourceReading(str(path), None, name, reading)]
     assemble(named, judgement=Judgement(), folder="/", now=1.7e9, baseline=None)
 
 

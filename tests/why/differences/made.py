@@ -15,13 +15,7 @@ from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.process import End
 from equipoise.why.evidence.sources import EvidenceSet, Runs
 from equipoise.why.evidence.stacks import Frame, Kind, Sampled, SampledSource, Stack, Stacks
-from equipoise.why.evidence.system_calls import (
-    Calls,
-    FileUse,
-    Frequency,
-    LockWaits,
-    SystemCalls,
-)
+from equipoise.why.evidence.system_calls import Calls, FileUse, Frequency, LockWaits, SystemCalls
 
 CONDITIONS = (Condition("before", ("program",)), Condition("after", ("program",)))
 SUCCESS = End(0, None)

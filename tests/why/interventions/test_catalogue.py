@@ -13,14 +13,7 @@ from equipoise.studies.kinds import ALLOCATORS
 from equipoise.why.causes.ranking import RULES
 from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
 from equipoise.why.interventions.intervention import Case, Intervention
-from tests.why.interventions.cases import (
-    BASELINE,
-    CANDIDATE,
-    case_of,
-    cause,
-    named,
-    site,
-)
+from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, cause, named, site
 
 EVERY = offered(case_of())
 

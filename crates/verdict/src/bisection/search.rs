@@ -198,11 +198,11 @@ impl Search {
             Left::One(group) if proven(&group) => Outcome::Culprit(group),
             Left::Many | Left::One(_) => Outcome::Open,
             Left::None => {
-                let groups = self.groups();
-                let best = groups.iter().copied().max_by(|one, other| {
+                let groups = self.groups().into_iter().filter(proven);
+                let best = groups.max_by(|one, other| {
                     self.own[one.after - 1].total_cmp(&self.own[other.after - 1])
                 });
-                Outcome::Several(best.filter(proven), self.split())
+                Outcome::Several(best, self.split())
             }
         }
     }

@@ -87,7 +87,7 @@ def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]
     text: list[str] = []
     inner: list[tuple[int, int]] = []
     while at < end:
-        opening = next((one for one in (line[at : at + 2], line[at]) if one in _CLOSING), None)
+        opening = next((sign for sign in (line[at : at + 2], line[at]) if sign in _CLOSING), None)
         if opening is not None:
             first = at + len(opening)
             close = _closing(line, first, end, _CLOSING[opening])

@@ -30,7 +30,7 @@ SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST, _BEFORE = "new", "base"
 _PREFERRED = {_LATEST: 1, _BEFORE: 2}
-"""Of the names of one measurement; one that was given by ``--save-baseline`` comes first."""
+"""Rank of each name of a measurement; a name that ``--save-baseline`` gave comes first."""
 ITERATIONS = "iterations_of_sample"
 
 

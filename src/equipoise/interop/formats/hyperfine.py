@@ -33,14 +33,13 @@ from equipoise.interop.reading import (
     Process,
     Reading,
     SourceFile,
-    as_unicode,
     quoted,
     seconds_in,
     with_version,
 )
 from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
-from equipoise.model.safe_text import csv_text
+from equipoise.model.safe_text import as_unicode, csv_text
 
 _OWN_NAMES = {
     "time_wall_clock": "wall_s",

@@ -21,7 +21,7 @@ from equipoise.interop.reading import (
 
 _LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
 _ABOUT_ONE = re.compile(r"test .*\bbench:")
-"""Of a benchmark, whether its time can be read or not; what else a build prints is not."""
+"""Line of a benchmark, with or without a readable time; other lines of a build do not match."""
 
 
 def _recognises(file: SourceFile) -> bool:

@@ -13,14 +13,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from equipoise.interop.reading import (
-    BENCHMARK,
-    Format,
-    Process,
-    Reading,
-    SourceFile,
-    with_version,
-)
+from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, with_version
 
 METRIC = "event_s"
 _HEAD = re.compile(r"sysbench (\S+)")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.measure.disturbances.host_state import (
-    HostState,
-    steal_since_boot,
-)
+from equipoise.measure.disturbances.host_state import HostState, steal_since_boot
 from equipoise.measure.environment import cgroups
 from equipoise.measure.environment.hardware import CPUS, online, threads_share_cores
 from equipoise.measure.environment.host import Unknown

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
 from equipoise.model.interval import Interval
@@ -23,6 +25,7 @@ from equipoise.report.document import (
     Answer,
     Claim,
     Column,
+    Command,
     Facts,
     Number,
     Paragraph,
@@ -53,6 +56,9 @@ _COLUMNS = (
     Column("status"),
 )
 
+_ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
+"""Begin of every line that runs a bisection again."""
+
 
 def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
@@ -81,7 +87,10 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     yield Section("Commits", tuple(_commits(bisect)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
-    yield Section("The search", (Facts(facts),), forms=WRITTEN)
+    yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
+    if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
+        # A budget that is used up is granted again.
+        yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
     yield Section(
         f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
@@ -137,7 +146,7 @@ def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> 
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit)),
+        remarks=tuple(_remarks(culprit, bisect.again)),
         certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
         facts=tuple(facts),
     )
@@ -154,15 +163,22 @@ def _explains(culprit: Culprit) -> str:
     return f"explains {100.0 * share:.0f} % of the gap ({interval})"
 
 
-def _remarks(culprit: Culprit) -> Iterator[str]:
+def _remarks(culprit: Culprit, again: str) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Each of them may be the culprit as well."
     if culprit.is_merge:
-        yield (
-            "It is a merge: to look into its branch, bisect from the merge base to its second "
-            "parent."
-        )
+        yield f"It is a merge. This line searches its branch: {_line_of_branch(culprit, again)}"
+
+
+def _line_of_branch(merge: Culprit, again: str) -> str:
+    """Return the shell line that bisects from a merge's base to its second parent.
+
+    ``again`` runs the search again in which the merge was named.
+    """
+    name = merge.commit
+    ends = f'--good "$(git merge-base {name}^1 {name}^2)" --bad {name}^2'
+    return _ENDS.sub(lambda _: f"equipoise bisect {ends}", again)
 
 
 def _of_values(

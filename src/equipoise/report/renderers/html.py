@@ -11,12 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.save import (
-    content_policy,
-    require_figures,
-    script_json,
-    vega_library,
-)
+from equipoise.figures.save import content_policy, require_figures, script_json, vega_library
 from equipoise.figures.theme import configuration
 from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
 
@@ -87,7 +82,7 @@ class Chart(Struct, frozen=True):
     specification: dict[str, Any]
     """Names its tables but does not hold them."""
     tables: dict[str, dict[str, Any]]
-    """By name: a name is a hash of the content, so equal tables of two charts are one."""
+    """Tables by name; a name is a hash of the content, so equal tables of two charts are one."""
     rows: int
 
 

@@ -134,7 +134,7 @@ def _print_part(console: Console, part: Part) -> None:
         case Table():
             _print_table(console, part)
         case Paragraph():
-            # Of several lines each is made visible by itself: the end of a line is ours.
+            # Each line is made visible by itself: the end of a line is ours.
             for line in part.text.split("\n"):
                 console.print(Text(visible(line), STYLES.get(part.style, "")))
         case Bullets():
@@ -222,7 +222,7 @@ def _drawn(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _L
     for row in rows:
         cells = [_cell(cell, layout) for cell in row]
         for column, cell in zip(columns, cells, strict=False):
-            # Of the cell, not of its column: so the widest column gives way, and no run id is cut.
+            # The cell's, not its column's: so the widest column gives way, and no run id is cut.
             cell.no_wrap = column.kind != "words"
         table.add_row(*cells)
     return table

@@ -598,4 +598,4 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
 
 
 def _names(named: Iterable[Factor | Level]) -> list[str]:
-    return [one.name for one in named]
+    return [item.name for item in named]

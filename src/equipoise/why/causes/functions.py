@@ -60,15 +60,15 @@ def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
     }
     most_s = max((change.extra for change in longer.values()), default=0.0)
     # Callers have all of the time of what they call; the innermost has the fewest others.
-    inner = [one for one, change in longer.items() if change.extra >= _MOSTLY * most_s]
-    function = min(reversed(inner), key=lambda one: longer[one].slower, default=None)
+    inner = [name for name, change in longer.items() if change.extra >= _MOSTLY * most_s]
+    function = min(reversed(inner), key=lambda name: longer[name].slower, default=None)
     if function is None:
         return
     reached = longer[function]
     native = {
-        one: change
-        for one, change in remaining.functions.items()
-        if change.extra > 0 and one.kind != "python"
+        function: change
+        for function, change in remaining.functions.items()
+        if change.extra > 0 and function.kind != "python"
     }
     inside = remaining.extra(functions=(*native, function), entries=remaining.entries)
     heaviest = largest(native)

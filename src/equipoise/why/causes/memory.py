@@ -58,7 +58,7 @@ def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
     ]
     if not fitting:
         return
-    size = max(fitting, key=lambda one: one.bytes.slower)
+    size = max(fitting, key=lambda call: call.bytes.slower)
     faults = None if difference.faults is None else difference.faults.count
     touched = (PAGE_FAULT,) if is_more(faults) else ()
     yield remaining.extra(entries=(*_RETURNING[syscall], *touched)).cause(

@@ -160,7 +160,7 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
         for place, lock in difference.locks.items()
         if is_named(place) and is_more(lock.waits) and lock.seconds.extra > 0
     }
-    place = max(contended, key=lambda one: contended[one].seconds.extra, default=None)
+    place = max(contended, key=lambda name: contended[name].seconds.extra, default=None)
     if place is None:
         return
     lock = contended[place]
@@ -214,7 +214,7 @@ def waiting(remaining: Remaining) -> Iterator[Cause]:
     """Find a kernel entry point at which threads wait longer, for what no other rule knows."""
     by_entry = remaining.waits_by_entry
     longer = {entry: change for entry, change in by_entry.items() if is_more(change)}
-    entry = max(longer, key=lambda one: (longer[one].extra, one), default=None)
+    entry = max(longer, key=lambda name: (longer[name].extra, name), default=None)
     if entry is None:
         return
     extra = remaining.extra(waits=(entry,))

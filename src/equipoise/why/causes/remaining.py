@@ -22,14 +22,7 @@ from msgspec.structs import asdict, replace
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.why.differences.changes import (
-    NO_CHANGE,
-    Change,
-    Difference,
-    Function,
-    Wait,
-    sum_of,
-)
+from equipoise.why.differences.changes import NO_CHANGE, Change, Difference, Function, Wait, sum_of
 from equipoise.why.differences.stacks import WHOLE_KERNEL
 
 LONG_CALL_S = 50e-6
@@ -151,7 +144,7 @@ class Remaining(Struct, frozen=True):
         )
         claims: frozenset[Part] = frozenset(
             (
-                *(("entry", one) for one in (*entries, *calls)),
+                *(("entry", place) for place in (*entries, *calls)),
                 *map(_part, functions),
                 *(("wait", wait) for wait in waits),
             )
@@ -186,7 +179,7 @@ class Remaining(Struct, frozen=True):
             return sum_of(change for wait, change in self.waits.items() if wait.entry in entries)
         calls = self.difference.calls
         waiting = (entry for entry in entries if self._mostly_waits(entry))
-        return sum_of(calls[one].seconds for one in waiting if ("wait", one) not in self.claimed)
+        return sum_of(calls[call].seconds for call in waiting if ("wait", call) not in self.claimed)
 
     def _mostly_waits(self, name: str) -> bool:
         """Return whether a call's own seconds stand for waiting, as nothing saw the waits."""

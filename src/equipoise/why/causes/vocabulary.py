@@ -59,7 +59,7 @@ def file_with_most(
         for name, file in difference.files.items()
         if is_named(name) and name.startswith(NOT_ON_DISK) is not on_disk
     }
-    name = max(extra, key=lambda one: extra[one], default=None)
+    name = max(extra, key=lambda item: extra[item], default=None)
     return name if name is not None and extra[name] > 0 else None
 
 
@@ -83,7 +83,7 @@ def caller(difference: Difference, function: Function, seconds: float) -> Functi
         and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
         and change.extra >= _MOST * seconds > 0
     }
-    return min(reversed(callers), key=lambda one: callers[one].slower, default=None)
+    return min(reversed(callers), key=lambda caller: callers[caller].slower, default=None)
 
 
 def toucher(remaining: Remaining, faults: FaultsChange, extra: Extra) -> str | None:

@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from equipoise.why.evidence.process import (
-    EVIDENCE_PROGRAM,
-    Process,
-    decode_document,
-    native_file,
-)
+from equipoise.why.evidence.process import EVIDENCE_PROGRAM, Process, decode_document, native_file
 from equipoise.why.evidence.stacks import Stacks, StacksDocument
 
 _RECORDER = "libequipoise_recorder.so"
@@ -130,7 +125,7 @@ def read(folder: Path) -> Allocations:
             "starts with an environment of its own, or cannot make a file in the folder"
         )
     bounds_s, classes = _classes(recordings)
-    counts = {name: sum(one.counts[name] for one in recordings) for name in _COUNTS}
+    counts = {name: sum(recording.counts[name] for recording in recordings) for name in _COUNTS}
     return Allocations(
         processes=len({recording.header["process"] for recording in recordings}),
         allocations=sum(size.allocations for size in classes),

@@ -116,7 +116,7 @@ class EvidenceSet(Struct, frozen=True):
     allocations: Runs[Allocations] = Runs()
     instructions: Runs[Instructions] = Runs()
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By source: why a run gave nothing, each reason once."""
+    """Why a run gave nothing, by source, each reason once."""
 
     def by_source(self) -> dict[str, Runs[Any]]:
         """Return the runs of each source by its name."""
@@ -152,15 +152,15 @@ def observations_of_pair(
     """Return the latest observation of each source, condition and repetition of a pair."""
     latest: dict[tuple[str, int, int], Observation] = {}
     for series in _series(observations):
-        if {one.condition for one in series} <= {baseline, candidate}:
-            latest |= {(one.source, one.condition, one.repetition): one for one in series}
+        if {run.condition for run in series} <= {baseline, candidate}:
+            latest |= {(run.source, run.condition, run.repetition): run for run in series}
     return tuple(latest.values())
 
 
 def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
     """Return the conditions of the latest series; none without observations."""
     latest = _series(observations)[-1:]
-    return frozenset(one.condition for series in latest for one in series)
+    return frozenset(run.condition for series in latest for run in series)
 
 
 def _series(observations: Iterable[Observation]) -> list[list[Observation]]:

@@ -10,19 +10,9 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import (
-    ExperimentPlan,
-    Judgement,
-    Plan,
-    PlannedIntervention,
-    Stopping,
-)
+from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.stats.intervention import (
-    InterventionBlocks,
-    describe_fraction,
-    is_final,
-)
+from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
 """Places of the gap's conditions in the plan."""
@@ -120,7 +110,7 @@ def attempts_of(explains: ExperimentPlan, judgement: Judgement) -> tuple[Attempt
 
 def take_failure(attempts: Iterable[Attempt], trial: Trial) -> bool:
     """End the attempts that a failed trial belongs to; return whether there is one."""
-    failed = [one for one in attempts if trial.condition in one.conditions]
+    failed = [attempt for attempt in attempts if trial.condition in attempt.conditions]
     for attempt in failed:
         # No block is left out for a failure (rule 1).
         attempt.end(f"{trial.failure}{stderr_suffix(trial.error_tail)}")
@@ -142,7 +132,7 @@ class Attempt:
         self.blocks = InterventionBlocks(level, engine)
         """Blocks in which it was tried."""
         self.so_far = self.blocks.rounded_effect()
-        """Its outcome, with sets whose ends are rounded outwards."""
+        """Outcome so far, with sets whose ends are rounded outwards."""
         self._four = (
             planned.baseline_without,
             planned.candidate_without,

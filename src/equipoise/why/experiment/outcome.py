@@ -25,13 +25,7 @@ from equipoise.stats.intervention import (
 )
 from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.evidence.sources import Side
-from equipoise.why.experiment.judge import (
-    BASELINE,
-    CANDIDATE,
-    Attempt,
-    attempts_of,
-    take_failure,
-)
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, attempts_of, take_failure
 from equipoise.why.experiment.reach import unchanged_account
 
 TRIED_BY_USER = "tried_by_user"

@@ -27,12 +27,7 @@ from equipoise.model.record import Observation, RunRecord
 from equipoise.model.why import Explanation
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
-from equipoise.why.experiment.reach import (
-    KnownEvidence,
-    Observe,
-    expected_changes,
-    reaches_any,
-)
+from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
 from equipoise.why.interventions.catalogue import offered, proposed
 from equipoise.why.interventions.intervention import Alter, Case, Intervention
 
@@ -138,7 +133,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
 def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
     """Return every intervention for the two conditions, by its name."""
     case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
-    return {one.name: one for one in offered(case)}
+    return {intervention.name: intervention for intervention in offered(case)}
 
 
 def observe_once(gap: OpenGap) -> Observe:
@@ -210,7 +205,7 @@ def _with_reach(
 ) -> list[Intervention]:
     """Return the interventions; those that the plan tries now have what they must change."""
     assert plan.explains is not None
-    attempts = {one.intervention: one for one in plan.explains.attempts}
+    attempts = {attempt.intervention: attempt for attempt in plan.explains.attempts}
     checked: list[Intervention] = []
     for intervention in interventions:
         attempt = attempts.get(intervention.name)
@@ -259,7 +254,7 @@ def plan_of_interventions(
             causes = _causes(gap, intervention)
             omitted.append(OmittedIntervention(name, intervention.summary, causes, because))
     if not tried:
-        reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
+        reasons = "; ".join(f"{cause.words}: {cause.because}" for cause in omitted)
         raise NothingToTry(
             "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
             hint="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",

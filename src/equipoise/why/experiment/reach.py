@@ -144,7 +144,7 @@ def reaches_any(
 ) -> bool:
     """Return whether some cause of an attempt may be reached, or the attempt has no cause."""
     assert plan.explains is not None
-    missed = {one.cause for one in expected if one.unchanged is not None}
+    missed = {change.cause for change in expected if change.unchanged is not None}
     fitting = {
         place for place, cause in enumerate(plan.explains.causes) if cause.cause in attempt.causes
     }
@@ -195,7 +195,7 @@ def _check(changes: Changes, cause: Explanation, known: KnownEvidence) -> Check 
         case "what the cause names", "more_allocations":
             return _allocator(known)
         case "what the cause names", "wrong_blas_kernel" if isinstance(function, str):
-            return _lasting(lambda one: one.name == function, f"{function}() ran")
+            return _lasting(lambda called: called.name == function, f"{function}() ran")
     return None
 
 
@@ -234,7 +234,7 @@ def _allocator(known: KnownEvidence) -> Check | None:
     if not modules:
         return None
     check = _lasting(
-        lambda one: one.module in modules and is_inside_allocator(one),
+        lambda function: function.module in modules and is_inside_allocator(function),
         f"the allocator in {' and '.join(sorted(modules))} ran",
     )
     # Both conditions have had that allocator: all of it must go, not what one has more.
@@ -292,7 +292,7 @@ def _count(run: SystemCalls, name: str) -> float:
 
 
 def _writes(run: SystemCalls, file: str) -> float:
-    return float(sum(one.writes for one in run.files if one.name == file))
+    return float(sum(written.writes for written in run.files if written.name == file))
 
 
 def _seconds(run: Sampled, is_one: Callable[[Function], bool]) -> Iterator[float]:

@@ -62,11 +62,11 @@ def _core(library: Blas, name: str, case: Case) -> Intervention:
         # The setting does not concern a condition that is known to use another library.
         if used is not None and used is not library:
             return condition
-        return replace(with_variables(condition, setting), tuned_for=(core.says,))
+        return replace(with_variables(condition, setting), tuned_for=(core.reported_name,))
 
     return Intervention(
         name=f"{library.name}_{name}",
-        summary=f"telling {library.name} that the CPU is a {core.says}",
+        summary=f"telling {library.name} that the CPU is a {core.reported_name}",
         causes=CAUSES,
         alter=alter,
         verified="the library must say of itself that it is tuned for that",

@@ -28,10 +28,10 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     What cannot be tried here is among them, with its reason.
     """
     return tuple(
-        one
-        for one in every_intervention(case)
-        if one.impossible_because is not None
-        or any(one.alter(condition) != condition for condition in case.pair)
+        intervention
+        for intervention in every_intervention(case)
+        if intervention.impossible_because is not None
+        or any(intervention.alter(condition) != condition for condition in case.pair)
     )
 
 

@@ -160,7 +160,7 @@ def cannot_preload(library: str | None, name: str, hint: str) -> str | None:
     """Return why a library cannot be preloaded; the hint is for one that was not found."""
     if library is None:
         return f"{name} is not installed: {hint}"
-    if any(one in " :" for one in library):
+    if any(sign in " :" for sign in library):
         # ld.so(8) takes both for the end of a name, and has no escape.
         return f"LD_PRELOAD cannot name {library}: install it in a folder without spaces and colons"
     return None

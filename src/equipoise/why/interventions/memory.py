@@ -58,7 +58,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             _LARGE_STEPS,
             only_confirms=True,
         ),
-        *(_allocator(one, case) for one in PRELOADED if one.name == _FIRST),
+        *(_allocator(allocator, case) for allocator in PRELOADED if allocator.name == _FIRST),
         # MADV_DONTNEED promises zeroes: writing them costs less than a new page.
         preload(
             case,
@@ -108,7 +108,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 
 def other_allocators(case: Case) -> tuple[Intervention, ...]:
     """Return the other allocators, those that a user can keep first."""
-    others = sorted(PRELOADED, key=lambda one: one.package is None)
+    others = sorted(PRELOADED, key=lambda allocator: allocator.package is None)
     return tuple(_allocator(other, case) for other in others if other.name != _FIRST)
 
 

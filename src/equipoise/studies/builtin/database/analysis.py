@@ -37,7 +37,7 @@ class Point(Struct, frozen=True):
     clients: int
     median: float
     interval: Interval
-    """Of the median, at 95 %."""
+    """Interval of the median, at 95 %."""
 
 
 class Knee(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Curve(Struct, frozen=True):
 
     levels: Levels
     points: tuple[Point, ...]
-    """At least one, by the number of clients."""
+    """Points by the number of clients, at least one."""
     knee: Knee | None
     """``None`` without a point at one client, or with no other."""
 

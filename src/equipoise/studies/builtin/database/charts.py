@@ -44,7 +44,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerChart:
     """Draw the medians of every setting by the number of clients, with their intervals."""
-    divisor, unit = unit_of(metric, max(point.median for one in curves for point in one.points))
+    divisor, unit = unit_of(metric, max(point.median for curve in curves for point in curve.points))
     rows: Rows = []
     for curve in curves:
         for point in curve.points:

@@ -38,7 +38,7 @@ class Primitive(Struct, frozen=True):
     name: str
     points: tuple[Point, ...]
     correlation: RankCorrelation | None
-    """With the throughput; ``None`` for too few conditions, or where nothing changes."""
+    """Correlation with throughput; ``None`` for too few conditions, or where nothing changes."""
 
 
 def findings(document: ResultDocument) -> Findings:
@@ -60,7 +60,7 @@ def findings(document: ResultDocument) -> Findings:
     if correlation is None:
         nothing = "No primitive changed over enough conditions to be ranked."
         return Findings((table,), (nothing,))
-    correlated = sum(one.correlation is not None for one in ranked)
+    correlated = sum(primitive.correlation is not None for primitive in ranked)
     chance = chance_level(correlation.points, correlated)
     beyond = "beyond" if abs(correlation.value) > chance else "within"
     moves, conditions = f"{best.name} moves with the throughput most", correlation.points

@@ -32,14 +32,14 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 
 def beside_chart(primitive: Primitive) -> alt.LayerChart:
     """Draw one primitive beside the throughput."""
-    divisor, unit = unit_of("latency_s", min(one.cost_s for one in primitive.points))
+    divisor, unit = unit_of("latency_s", min(point.cost_s for point in primitive.points))
     rows = [
         {
-            "condition": one.condition,
-            "cost": one.cost_s / divisor,
-            "throughput": one.throughput_per_s,
+            "condition": point.condition,
+            "cost": point.cost_s / divisor,
+            "throughput": point.throughput_per_s,
         }
-        for one in primitive.points
+        for point in primitive.points
     ]
     x = log_x("cost:Q", f"{primitive.name}, in {unit}", 30, format="~r", tickCount=6)
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))

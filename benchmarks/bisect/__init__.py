@@ -1,0 +1,8 @@
+"""How often a bisection names the right commit, and what it costs: ``python -m benchmarks.bisect``.
+
+- ``noise``: log times of trials with known faults of the machine
+- ``engine``: the shipped engine on simulated commits
+- ``rules``: what others do, with as many trials
+- ``cells``: what is simulated, and the figures of the reference (bisect.md §5 and §6)
+- ``tables``: the tables and the claims
+"""

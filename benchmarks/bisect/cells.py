@@ -1,0 +1,86 @@
+"""What is simulated, and the figures of the reference (bisect.md §5 and §6)."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+
+class Cell(Struct, frozen=True):
+    """One step among some commits, on one kind of machine."""
+
+    step: float
+    """Percent."""
+    sd: float
+    """Percent: standard deviation of the log time of a trial."""
+    count: int = 128
+    kind: str = "gauss"
+    trials: float = math.nan
+    """Median of the reference, the confirmation included; NaN where it has none."""
+    has_rules: bool = False
+    """Whether the other rules are simulated beside it."""
+    is_slow: bool = False
+    """Whether a campaign takes over 600 trials; left out with ``--quick``."""
+
+
+def _row(step: float, sd: float, *trials: float, has_rules: bool = True) -> tuple[Cell, ...]:
+    counts = (16, 128, 1024)
+    return tuple(
+        Cell(step, sd, n, trials=t, has_rules=has_rules and n == 128, is_slow=t > 600)
+        for n, t in zip(counts, trials, strict=True)
+    )
+
+
+MAIN = (
+    *_row(1, 0.5, 80, 112, 146),
+    *_row(1, 2, 1054, 1462, 1896),
+    *_row(3, 0.5, 40, 52, 60),
+    *_row(3, 2, 130, 183, 236),
+    *_row(3, 5, 733, 1023, 1280),
+    *_row(10, 0.5, 40, 48, 54),
+    *_row(10, 2, 44, 54, 64, has_rules=False),
+    *_row(10, 5, 86, 122, 156, has_rules=False),
+)
+"""The table of steps, noise and commits."""
+
+NOISES = tuple(
+    Cell(3, 2, 128, kind, trials=trials, has_rules=True, is_slow=kind == "modes")
+    for kind, trials in (
+        ("drift", 187),
+        ("throttle", 196),
+        ("ar", 54),
+        ("walk", 238),
+        ("modes", 680),
+        ("t2", 398),
+    )
+)
+"""The table of other noise."""
+
+
+class Profile(Struct, frozen=True):
+    """Several steps among 128 commits, at an sd of 1 %."""
+
+    name: str
+    steps: dict[int, float]
+    """Percent, by commit."""
+    all_named: float
+    """Per cent of campaigns in which the reference named all steps."""
+    several: float
+    """Per cent of campaigns whose first search ended without a single culprit."""
+    trials: float
+
+
+PROFILES = (
+    Profile("+5 %", {77: 5}, 100, 0, 654),
+    Profile("+2 % at 30, +3 % at 90", {30: 2, 90: 3}, 99.8, 27, 1117),
+    Profile("+3 % at 30 and at 90", {30: 3, 90: 3}, 100, 63, 1382),
+    Profile("+3 % at 30 and at 31", {30: 3, 31: 3}, 100, 22, 734),
+    Profile("+4, +2, +2 %", {20: 4, 60: 2, 100: 2}, 99, 69, 1887),
+    Profile("+3, -3, +3 %", {40: 3, 80: -2.91262, 100: 3}, 1, 0.2, 672),
+    Profile("128 steps of 0.05 %", dict.fromkeys(range(1, 129), 0.05), 0, 100, 1513),
+)
+PROFILE_COUNT = 128
+PROFILE_SD = 1.0
+PROFILE_BLOCKS = 150
+"""Blocks of each search of what is left, as in the reference."""

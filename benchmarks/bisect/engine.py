@@ -1,0 +1,172 @@
+"""The shipped engine on simulated commits, a campaign at a time."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
+from benchmarks.bisect.noise import series
+from equipoise.stats.bisection import Bisection, OwnPairs
+from tests.stats.bisected import one_step, search, steps
+from tests.stats.simulated import FloatArray, Noise
+
+ALPHA = 0.05
+MOST_BLOCKS = 1500
+MIN_EFFECT = 1.0
+"""Percent, where what is left of a gap is looked at; in the main table any gap counts."""
+BUILD_TRIALS = 10.0
+"""What a build costs, in trials: enough to count."""
+
+
+class Outcome(Struct, frozen=True):
+    """What came of one campaign."""
+
+    right: bool
+    """Whether each step was named, and in the right commit."""
+    wrong: bool
+    """Whether any commit without a step was named."""
+    excluded: bool
+    """Whether the only step's commit was excluded as the one that made the whole difference."""
+    several: bool
+    """Whether the first search ended without a single culprit."""
+    trials: int
+    builds: int
+
+
+def single(cell: Cell, seed: int) -> Outcome:
+    """Search one step to the first verdict."""
+    rng = _random(cell, seed)
+    culprit = int(rng.integers(1, cell.count + 1))
+    return _searched(cell, rng, culprit, Bisection(cell.count, alpha=ALPHA))
+
+
+def with_prior(cell: Cell, seed: int, *, holds: bool) -> Outcome:
+    """Search one step with a tenth of the commits ten times as likely, the culprit's or not."""
+    rng = _random(cell, seed)
+    culprit = int(rng.integers(1, cell.count + 1))
+    prior = np.ones(cell.count)
+    others = np.setdiff1d(np.arange(cell.count), [culprit - 1])
+    prior[rng.choice(others, cell.count // 10, replace=False)] = 10.0
+    prior[culprit - 1] = 10.0 if holds else 1.0
+    bisection = Bisection(cell.count, alpha=ALPHA, prior=prior.tolist())
+    return _searched(cell, rng, culprit, bisection)
+
+
+def with_broken(cell: Cell, seed: int) -> Outcome:
+    """Search one step where a fifth of the commits do not build; a right name has the culprit."""
+    rng = _random(cell, seed)
+    culprit = int(rng.integers(1, cell.count + 1))
+    broken = {int(one) for one in rng.choice(np.arange(1, cell.count), cell.count // 5, False)}
+    return _searched(cell, rng, culprit, Bisection(cell.count, alpha=ALPHA), broken)
+
+
+def profile(shape: Profile, seed: int) -> Outcome:
+    """Search until nothing is left to ask, with the reference's limit on what is left."""
+    rng = _random(shape, seed)
+    jumps = {commit: math.log1p(percent / 100) for commit, percent in shape.steps.items()}
+    bisection = Bisection(
+        PROFILE_COUNT, alpha=ALPHA, min_effect=MIN_EFFECT, remainder_blocks=PROFILE_BLOCKS
+    )
+    ran = search(
+        steps(PROFILE_COUNT, jumps),
+        _noise("gauss", PROFILE_SD / 100),
+        rng,
+        bisection,
+        blocks=4 * MOST_BLOCKS,
+        build_trials=BUILD_TRIALS,
+    )
+    named = {step.last for step in bisection.named}
+    return Outcome(
+        right=set(jumps) <= named,
+        wrong=not named <= set(jumps),
+        excluded=False,
+        several=bisection.state().segments[0].verdict == "several",
+        trials=ran.trials,
+        builds=ran.builds,
+    )
+
+
+def merge(cell: Cell, seed: int) -> Outcome:
+    """Name a merge among the cell's commits, then the culprit among 16 of its branch."""
+    rng = _random(cell, seed)
+    own_pairs = OwnPairs()
+    parts = []
+    for count in (cell.count, 16):
+        culprit = int(rng.integers(1, count + 1))
+        bisection = Bisection(count, alpha=ALPHA, own_pairs=own_pairs)
+        parts.append(_searched(cell, rng, culprit, bisection, most=MOST_BLOCKS))
+        if not parts[-1].right:
+            break
+    return _together(parts, whole=len(parts) == 2)
+
+
+def suite(cell: Cell, seed: int) -> Outcome:
+    """Search ten benchmarks with one counter of own pairs: five have a step, five have none."""
+    rng = _random(cell, seed)
+    own_pairs = OwnPairs()
+    parts = []
+    for number in range(10):
+        bisection = Bisection(cell.count, alpha=ALPHA, min_effect=MIN_EFFECT, own_pairs=own_pairs)
+        culprit = int(rng.integers(1, cell.count + 1)) if number % 2 else None
+        parts.append(_searched(cell, rng, culprit, bisection))
+    return _together(parts, whole=True)
+
+
+def _searched(
+    cell: Cell,
+    rng: np.random.Generator,
+    culprit: int | None,
+    bisection: Bisection,
+    broken: Collection[int] = frozenset(),
+    most: int = MOST_BLOCKS,
+) -> Outcome:
+    levels = one_step(cell.count, math.log1p(cell.step / 100), culprit or cell.count + 1)
+    ran = search(
+        levels,
+        _noise(cell.kind, cell.sd / 100),
+        rng,
+        bisection,
+        blocks=most,
+        build_trials=BUILD_TRIALS,
+        broken=broken,
+        until=lambda one: one.verdict not in ("confirming", "searching"),
+    )
+    named = bisection.named
+    hits = [culprit is not None and step.first <= culprit <= step.last for step in named]
+    state = bisection.state()
+    return Outcome(
+        right=any(hits) if culprit is not None else not named,
+        wrong=not all(hits),
+        excluded=culprit is not None and state.excluded[culprit - 1],
+        several=state.verdict == "several",
+        trials=ran.trials,
+        builds=ran.builds,
+    )
+
+
+def _together(parts: Sequence[Outcome], *, whole: bool) -> Outcome:
+    return Outcome(
+        right=whole and all(part.right for part in parts),
+        wrong=any(part.wrong for part in parts),
+        excluded=any(part.excluded for part in parts),
+        several=any(part.several for part in parts),
+        trials=sum(part.trials for part in parts),
+        builds=sum(part.builds for part in parts),
+    )
+
+
+def _random(scenario: Cell | Profile, seed: int) -> np.random.Generator:
+    """Return generators that have nothing in common between scenarios either."""
+    return np.random.default_rng([seed, zlib.crc32(repr(scenario).encode())])
+
+
+def _noise(kind: str, sd: float) -> Noise:
+    def by_trial(rng: np.random.Generator, trials: int) -> FloatArray:
+        return series(kind, sd, 1, trials, rng).reshape(-1)
+
+    return by_trial

@@ -1,0 +1,92 @@
+"""The benchmark of bisection: its noise, the rules beside the engine, and its claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
+from benchmarks.bisect.engine import Outcome, merge, single, suite, with_broken, with_prior
+from benchmarks.bisect.noise import KINDS, Machine, series
+from benchmarks.bisect.rules import rules
+from benchmarks.bisect.tables import main_table, profile_table
+
+CERTAIN = Cell(10, 0.1, 16, trials=40)
+OUTCOME = Outcome(right=True, wrong=False, excluded=False, several=False, trials=40, builds=6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_noise_has_the_spread_and_the_memory_that_it_names(kind: str) -> None:
+    drawn = series(kind, 0.02, 400, 120, np.random.default_rng(1))
+    assert drawn.shape == (400, 120)
+    steps = np.diff(drawn, axis=1)
+    expected = {"gauss": 0.02 * math.sqrt(2), "ar": 0.02 * math.sqrt(0.2)}
+    if kind in expected:
+        assert float(np.std(steps)) == pytest.approx(expected[kind], rel=0.02)
+    if kind == "drift":
+        assert float(np.mean(steps)) == pytest.approx(0.0005, rel=0.1)
+    if kind == "throttle":
+        assert float(np.mean(drawn[:, 70:] - drawn[:, :50])) == pytest.approx(0.08, rel=0.05)
+    if kind == "walk":
+        assert float(np.std(drawn[:, -1])) > 2 * float(np.std(drawn[:, 0]))
+    if kind == "modes":
+        assert float(np.mean(drawn > 0.05)) == pytest.approx(0.3 * 0.933, abs=0.02)
+    if kind == "t2":
+        assert float(np.mean(np.abs(drawn) > 0.02 * 4.303)) == pytest.approx(0.05, abs=0.005)
+
+
+def test_a_machine_gives_each_campaign_its_own_trials_in_their_order() -> None:
+    machine = Machine(np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[0.1, 0.2], [0.3, 0.4]]))
+    both, second = np.array([0, 1]), np.array([1])
+    assert machine.run(second, np.array([1])).tolist() == [2.3]
+    assert machine.run(both, np.array([1, 0])).tolist() == [1.1, 0.4]
+
+
+def test_without_noise_every_rule_finds_the_commit() -> None:
+    truth = np.arange(1, 17)
+    levels = 0.1 * (np.arange(17) >= truth[:, None]).astype(np.float64)
+    for name, (named, trials) in rules(
+        levels, "gauss", 1e-4, 100, np.random.default_rng(1)
+    ).items():
+        if name != "Welch 10":  # Its level is 5 % at each step, noise or no noise.
+            assert named.tolist() == truth.tolist(), name
+        assert (trials > 0).all()
+
+
+def test_a_certain_step_is_found_in_every_scenario() -> None:
+    for seed in range(3):
+        outcomes = [
+            single(CERTAIN, seed),
+            with_prior(CERTAIN, seed, holds=True),
+            with_prior(CERTAIN, seed, holds=False),
+            with_broken(CERTAIN, seed),
+            merge(CERTAIN, seed),
+            suite(CERTAIN, seed),
+        ]
+        assert all(one.right and not one.wrong for one in outcomes)
+
+
+def test_claims_fail_that_are_not_borne_out() -> None:
+    def broken(outcome: Outcome) -> Sequence[str]:
+        return main_table([CERTAIN], lambda _: [outcome] * 200, "").broken
+
+    assert broken(OUTCOME) == []
+    assert broken(replace(OUTCOME, trials=30)) == []
+    (claim,) = broken(replace(OUTCOME, wrong=True))
+    assert "200 of 200 campaigns named a wrong commit" in claim
+    (claim,) = broken(replace(OUTCOME, excluded=True))
+    assert "excluded the culprit" in claim
+    (claim,) = broken(replace(OUTCOME, trials=47))
+    assert "47 trials, not 40" in claim
+
+
+def test_the_tables_have_the_cells_of_the_reference() -> None:
+    assert len(MAIN) == 24 and len(NOISES) == 6 and len(PROFILES) == 7
+    assert all(cell.trials > 0 for cell in (*MAIN, *NOISES))
+    table = profile_table(lambda _: [OUTCOME] * 10)
+    assert [row[0] for row in table.rows] == [one.name for one in PROFILES]
+    assert all(len(row) == len(table.columns) for row in table.rows)

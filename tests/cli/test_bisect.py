@@ -1,0 +1,295 @@
+"""`equipoise bisect` from a repository to the commit that made a program slower."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.campaign.bisection import read_search
+from equipoise.cli.main import run
+from equipoise.ledger import open_for_reading
+from equipoise.model.plan import BisectPlan
+from equipoise.model.record import RunRecord
+from tests.cli.conftest import ENTRY, Answer
+from tests.repositories import MadeRepository, everything_in, repository
+
+FAST, SLOW = "sleep 0.002", "sleep 0.03"
+"""Far apart, so that a busy host cannot hide it for long."""
+COUNT, CULPRIT = 8, 6
+LOGGED = 'make -s && echo built >> "$LOG"'
+BUILT = ("--build", LOGGED, "--budget", "300")
+QUIET = ("--quiet", "--ledger", "../ledger.db")
+
+
+@pytest.fixture
+def made(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> MadeRepository:
+    """A program that sleeps, longer from the sixth of eight commits after the good one on."""
+    made = repository(tmp_path / "project")
+    made.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
+    made.write(".gitignore", "bench\n")
+    made.write("source", f"#!/bin/sh\n{FAST}\n")
+    made.commit("the good one")
+    made.git("tag", "good")
+    for number in range(1, COUNT + 1):
+        made.write("source", f"#!/bin/sh\n# {number}\n{SLOW if number >= CULPRIT else FAST}\n")
+        made.commit(f"change {number}")
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    return made
+
+
+Bisect = Callable[..., Answer]
+
+
+@pytest.fixture
+def bisect(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bisect:
+    """Run one command in the repository, `bisect` unless it is named."""
+
+    def call(*words: str, command: str = "bisect") -> Answer:
+        with monkeypatch.context() as patch:
+            patch.chdir(made.path)
+            status = run([command, *words])
+        answer = capsys.readouterr()
+        return Answer(status, answer.out, answer.err)
+
+    return call
+
+
+def builds(made: MadeRepository) -> int:
+    return (made.path.parent / "log").read_text().count("built")
+
+
+def recorded(made: MadeRepository) -> RunRecord:
+    with open_for_reading(made.path.parent / "ledger.db") as ledger:
+        return ledger.read_run()
+
+
+def terms(record: RunRecord) -> BisectPlan:
+    assert record.plan.bisected is not None
+    return record.plan.bisected
+
+
+def named(record: RunRecord) -> list[str]:
+    """Return the subjects of the commits that are named."""
+    commits = terms(record).commits
+    return [commits[step.last].subject for step in read_search(record).state().named]
+
+
+def test_the_commit_is_named_and_the_repository_stays_as_it_was(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    before = everything_in(made.path)
+    answer = bisect("--good", "good", *BUILT, *QUIET, "--", "./bench")
+    assert (answer.status, answer.err) == (0, "")
+    record = recorded(made)
+    assert named(record) == [f"change {CULPRIT}"]
+    assert everything_in(made.path) == before
+    assert builds(made) < COUNT + 1
+    folders = {Path(condition.command[0]).parent for condition in record.plan.conditions}
+    assert len(folders) == COUNT + 1
+    assert len({len(str(folder)) for folder in folders}) == 1
+    # The next one, and the gate, build nothing that is built already.
+    commit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
+    built = builds(made)
+    words = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *words).status == 0
+    assert bisect("--baseline", f"{commit}~1", "--candidate", commit, *words, command="gate")
+    assert builds(made) == built
+
+
+def test_its_line_runs_it_again(bisect: Bisect, made: MadeRepository) -> None:
+    words = ("--build", LOGGED, "--blocks", "1", "--likely", "source", *QUIET)
+    bisect("--good", "good", "--bad", "HEAD~1", *words, "--", "./bench", "a b")
+    first = recorded(made).plan
+    again = shlex.split(terms(recorded(made)).again)
+    assert again[:2] == ["equipoise", "bisect"]
+    assert made.git("rev-parse", "HEAD~1").strip() in again
+    assert bisect(*QUIET, *again[2:]).status == 0
+    second = recorded(made).plan
+    assert terms(recorded(made)).again == shlex.join(again)
+    assert (second.conditions, second.measure, second.stopping, second.judgement, second.seed) == (
+        *(first.conditions, first.measure, first.stopping, first.judgement, first.seed),
+    )
+    assert set(terms(recorded(made)).prior) == {10.0}
+
+
+def test_the_working_tree_can_be_the_culprit(bisect: Bisect, made: MadeRepository) -> None:
+    made.git("checkout", "--quiet", f"HEAD~{COUNT - CULPRIT + 1}")
+    made.write("source", f"#!/bin/sh\n{SLOW}\n")
+    made.write("left over", "")
+    before = everything_in(made.path)
+    answer = bisect("--good", "good", *BUILT, *QUIET, "--", "./bench")
+    assert answer.status == 0
+    record = recorded(made)
+    assert terms(record).commits[-1].uncommitted
+    assert named(record) == ["the working tree, with its changes"]
+    assert [one.code for one in record.notices if one.code == "untracked_files"]
+    assert everything_in(made.path) == before
+
+
+def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    line = (
+        f'if grep -q "# {CULPRIT - 1}" source; then echo broken; exit 2; fi; {LOGGED}; '
+        f'if grep -q "# {CULPRIT}" source; then rm bench; fi'
+    )
+    answer = bisect("--good", "good", "--build", line, "--budget", "300", *QUIET, "--", "./bench")
+    assert answer.status == 0
+    record = recorded(made)
+    (step,) = read_search(record).state().named
+    assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
+    codes = {one.code: one.summary for one in record.notices}
+    assert "cannot be built: exit status 2" in codes["not_built"]
+    assert "could not be started" in codes["not_run"]
+
+
+def test_a_search_that_is_killed_goes_on_where_it_was(
+    bisect: Bisect, made: MadeRepository, scratch: Path
+) -> None:
+    before = everything_in(made.path)
+    words = ("--good", "good", *BUILT, *QUIET, "--", "./bench")
+    started = subprocess.Popen([*ENTRY, "bisect", *words], cwd=made.path)
+    log = made.path.parent / "log"
+    while not log.exists() or builds(made) < 4:
+        assert started.poll() is None
+        time.sleep(0.02)
+    started.send_signal(signal.SIGKILL)
+    started.wait(60)
+    killed, built = recorded(made), builds(made)
+    assert everything_in(made.path) == before
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 0, answer
+    record = recorded(made)
+    assert record.id == killed.id
+    assert record.trials[: len(killed.trials)] == killed.trials
+    assert named(record) == [f"change {CULPRIT}"]
+    # What was built is not built again, but for the one that was just being built.
+    assert builds(made) <= COUNT + 2
+    assert builds(made) >= built
+    assert everything_in(made.path) == before
+    # There is nothing more to do: not even the repository is needed.
+    made.path.rename(made.path.with_name("away"))
+    (made.path / "elsewhere").mkdir(parents=True)
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 0, answer
+    assert recorded(made).trials == record.trials
+
+
+def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) -> None:
+    log = made.path.parent / "log"
+    line = 'echo built >> "$LOG"; sleep 300 & wait'
+    started = subprocess.Popen(
+        [*ENTRY, "bisect", "--good", "good", "--build", line, "--quiet", "--", "./bench"],
+        cwd=made.path,
+        stderr=subprocess.DEVNULL,
+    )
+    # Both ends are built side by side.
+    while not log.exists() or builds(made) < 2:
+        assert started.poll() is None
+        time.sleep(0.02)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(60) == 130
+    assert list((made.path.parent / "builds").glob("*/tree")) == []
+
+
+def test_a_merge_is_one_commit_and_its_branch_another_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "-b", "side", "good")
+    for number in range(3):
+        made.write("source", f"#!/bin/sh\n# side {number}\n{SLOW if number else FAST}\n")
+        made.commit(f"side {number}")
+    made.git("checkout", "--quiet", "-B", "main", "good")
+    made.write("note", "")
+    made.commit("a note")
+    made.git("merge", "--quiet", "-m", "a merge", "side")
+    made.write("note", "more")
+    made.commit("more")
+    words = ("--report", "../page.md", *BUILT, *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *words).status == 0
+    record = recorded(made)
+    assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
+    assert named(record) == ["a merge"]
+    page = html.unescape((made.path.parent / "page.md").read_text().replace("\\", ""))
+    told = re.search(r"This line searches its branch: equipoise (bisect .*? -- ./bench)", page)
+    assert told is not None
+    subprocess.run(
+        f"{shlex.join([*ENTRY, 'bisect', *QUIET])} {told[1].removeprefix('bisect')}",
+        shell=True,
+        cwd=made.path,
+        check=True,
+    )
+    assert named(recorded(made)) == ["side 1"]
+
+
+def test_another_toolchain_does_not_go_on_with_a_search(
+    bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--good", "good", "--build", LOGGED, "--blocks", "1", *QUIET)
+    bisect(*words, "--", "./bench")
+    monkeypatch.setenv("CFLAGS", "-O3")
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 2
+    assert "the toolchain or the environment of builds has changed" in answer.err
+    assert "bisect anew: equipoise bisect --good" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (("--good", "good"), 2, "a bisection needs a command behind --"),
+        (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
+        (("--good", "HEAD", "--bad", "good", "--", "true"), 2, "is older than good"),
+        (("--good", "HEAD", "--", "true"), 2, "the same commit"),
+        (("--good", "good", "--likely", "nothing", "--", "true"), 2, "no commit between"),
+        (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
+        (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "Invalid value"),
+        (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
+        (("--good", "good", "--build", "exit 3", "--", "true"), 3, "the good revision: commit"),
+        (("--good", "good", "--", "false"), 3, "failed: exit status 1"),
+        (("--", "true"), 2, "Missing option '--good'"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_two_lines(
+    bisect: Bisect, words: tuple[str, ...], status: int, told: str
+) -> None:
+    answer = bisect(*words)
+    assert answer.status == status, answer
+    assert answer.out == ""
+    assert told in answer.err
+    assert "  hint: " in answer.err
+    assert answer.err.count("\n") == 2
+
+
+def test_a_benchmark_of_pytest_is_chosen_by_its_name(bisect: Bisect, made: MadeRepository) -> None:
+    made.git("checkout", "--quiet", "good")
+    made.write(
+        "test_speed.py",
+        "import time\n\n"
+        "def test_one(equipoise_benchmark):\n    equipoise_benchmark(time.sleep, 0.001)\n\n"
+        "def test_two(equipoise_benchmark):\n    equipoise_benchmark(time.sleep, 0.001)\n",
+    )
+    made.commit("benchmarks")
+    made.git("tag", "--force", "good")
+    made.write("note", "")
+    made.commit("a note")
+    words = ("--good", "good", "--kind", "pytest", "--blocks", "1", "--warmup", "0", *QUIET)
+    command = ("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    answer = bisect(*words, *command)
+    assert answer.status == 2
+    assert "pytest reports 2 benchmarks in both ends: " in answer.err
+    name = next(one for one in answer.err.replace(",", " ").split() if "test_two" in one)
+    answer = bisect(*words, "--metrics", name, *command)
+    assert answer.status == 0, answer
+    assert recorded(made).plan.judgement.primary_metric == f"{name} time_s"
