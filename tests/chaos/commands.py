@@ -161,7 +161,7 @@ COMMANDS: dict[str, LongCommand] = {
             ("bisect", "--good", "good", "--build", "./build.sh", "--quiet", "--blocks", "40")
             + (*LEDGER, "--", "./program"),
             folder="searched",
-            resume=("--blocks", "50"),
+            resume=("--blocks", "50", "--ledger", "../.equipoise/ledger.db"),
         ),
         LongCommand(
             "doctor --certify",

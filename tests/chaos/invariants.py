@@ -13,7 +13,7 @@ from tests.chaos.commands import OLD_PAGE, VERDICTS
 from tests.chaos.processes import Ended, Family
 from tests.chaos.workplace import CANARY_FILES, Workplace
 
-NOTE = re.compile(r"(cleared away|left alone|note:|warning:)")
+NOTE = re.compile(r"(removed the folder of a killed campaign|left alone|note:|warning:)")
 """Lines on standard error that are no complaint."""
 MOST_LINES = 2
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.matching.units import Floats
 from equipoise.observation import robustness
-from equipoise.observation.question import Values
 from equipoise.observation.robustness import Regression, regression, robustness_of
 
 models: Any = importlib.import_module("statsmodels.api")
@@ -22,11 +22,11 @@ Y = X @ [1.0, 0.2, 0.1] + 0.5 * TREATED + DRAW.normal(size=ROWS)
 OWNERS = ("load", "cache", "noise")
 
 
-def residual(y: object, x: object) -> Values:
+def residual(y: object, x: object) -> Floats:
     return np.asarray(models.OLS(y, x).fit().resid)
 
 
-def hidden_factor(of_treatment: float, of_outcome: float) -> Values:
+def hidden_factor(of_treatment: float, of_outcome: float) -> Floats:
     """A column with these partial R², made so that the estimate falls."""
     covariates = models.add_constant(X)
     d = residual(TREATED.astype(float), covariates)
@@ -35,7 +35,7 @@ def hidden_factor(of_treatment: float, of_outcome: float) -> Values:
     d, y, free = (column / np.linalg.norm(column) for column in (d, y, free))
     # Among what is orthogonal to the treatment, the share of the outcome is of_outcome.
     rest = np.sqrt(of_outcome) * y + np.sqrt(1.0 - of_outcome) * free
-    made: Values = np.sqrt(of_treatment) * d + np.sqrt(1.0 - of_treatment) * rest
+    made: Floats = np.sqrt(of_treatment) * d + np.sqrt(1.0 - of_treatment) * rest
     return made
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from equipoise.matching.units import Floats
 from equipoise.observation import rosenbaum
 from equipoise.observation.effects import PairSubset
-from equipoise.observation.question import Values
 from equipoise.observation.rosenbaum import cluster_differences, gamma_to_change, interval_at
 
 DRAW = np.random.default_rng(3)
 
 
-def chance(differences: Values, gamma: float) -> float:
+def chance(differences: Floats, gamma: float) -> float:
     return rosenbaum._chance(differences, gamma)
 
 

@@ -83,6 +83,7 @@ def test_a_culprit_is_named_with_its_step_and_the_condition_of_the_claim(
     assert "time of 17ba079149 against b1d5781111: +3.10 %, 97.5 % interval" in text
     assert "e-value 812 that it makes a difference by itself" in text
     assert "explains 97 % of the gap (80 % to 110 %)" in text
+    assert "equipoise resume" not in text
 
 
 def test_what_is_taken_for_granted_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +117,7 @@ def test_a_set_says_how_many_are_left_and_what_the_search_would_still_take(
         f"{name_of(3)[:10]} to {name_of(9)[:10]} (95 %).\n"
     )
     assert "Expected rest: about 60 more trials" in text
+    assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
     assert "Commits left: 16; 3 after block 5." in text
 
 

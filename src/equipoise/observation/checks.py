@@ -11,6 +11,7 @@ from msgspec.structs import astuple
 from equipoise.matching.categories import text_of
 from equipoise.matching.frames import numbers_of
 from equipoise.matching.stratified import plain
+from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 from equipoise.model.observation_result import Period, Placebo
@@ -26,7 +27,7 @@ from equipoise.observation.effects import (
     to_effect,
 )
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
-from equipoise.observation.question import Flags, Indices, Log, Question, Values
+from equipoise.observation.question import Log, Question
 from equipoise.observation.sample import Sample, Scales
 from equipoise.observation.wording import range_clause
 
@@ -68,7 +69,7 @@ def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> I
         yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample.question, progress)
 
 
-def _placebo_period(log: Log, treated: Flags, question: Question, progress: Progress) -> Placebo:
+def _placebo_period(log: Log, treated: Truths, question: Question, progress: Progress) -> Placebo:
     """Match the rows that the candidate cannot have reached in the same way, and estimate."""
     assert question.placebo_period is not None
     name = "=".join(question.placebo_period)
@@ -102,7 +103,7 @@ def _placebo_period(log: Log, treated: Flags, question: Question, progress: Prog
     )
 
 
-def _scales(values: Values, question: Question) -> Scales[Values]:
+def _scales(values: Floats, question: Question) -> Scales[Floats]:
     """Return the values, with logarithms if a ratio is wanted and all are above 0."""
     has_logs = question.ratio and bool((values > 0.0).all())
     return Scales(np.log(values) if has_logs else None, values)
@@ -137,7 +138,7 @@ def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ..
     matrix, strata = sample.covariates.matrix, sample.covariates.exact_strata()
     code: Indices = np.arange(len(matrix)) if sample.clusters is None else sample.clusters.code
 
-    def estimate(pairs: PairSubset, outcome: Values) -> Estimate:
+    def estimate(pairs: PairSubset, outcome: Floats) -> Estimate:
         return estimate_by_clusters(effect_over_pairs(outcome, matrix, strata, pairs), code)
 
     periods: list[Period] = []

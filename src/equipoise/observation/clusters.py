@@ -12,8 +12,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.matching.stratified import levels_of
+from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.question import Flags, Indices, Log, Question, Values
+from equipoise.observation.question import Log, Question
 
 MIN_CLUSTERS = 10
 """Clusters that each version needs: with fewer the error itself is a guess."""
@@ -40,11 +41,11 @@ class Clusters(Struct, frozen=True):
     by: str
     code: Indices
 
-    def count(self, rows: Flags | Indices) -> int:
+    def count(self, rows: Truths | Indices) -> int:
         """Return the number of clusters that the selected rows belong to."""
         return len(np.unique(self.code[rows]))
 
-    def smaller_arm(self, treated: Flags) -> int:
+    def smaller_arm(self, treated: Truths) -> int:
         """Return the number of clusters of the version that has fewer."""
         return min(self.count(treated), self.count(~treated))
 
@@ -54,7 +55,7 @@ def is_known_cluster(name: str) -> bool:
     return name.lower() in NAMES | TIMES
 
 
-def time_of(log: Log) -> tuple[str, Values] | None:
+def time_of(log: Log) -> tuple[str, Floats] | None:
     """Return the first column that holds times, and its values as increasing numbers."""
     for name, column in log.items():
         if column.dtype.kind == "M" and not np.isnat(column).any():
@@ -69,7 +70,7 @@ def time_of(log: Log) -> tuple[str, Values] | None:
     return None
 
 
-def choose_clusters(log: Log, question: Question, treated: Flags) -> Clusters | None:
+def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters | None:
     """Return the requested clusters, or the coarsest known ones with enough in each version.
 
     The result is ``None`` if no column is known or the question excludes clusters. If no known
@@ -94,7 +95,7 @@ def choose_clusters(log: Log, question: Question, treated: Flags) -> Clusters | 
     return max(known, key=lambda clusters: clusters.smaller_arm(treated))
 
 
-def windows_of_runs(time: Values, treated: Flags) -> Indices:
+def windows_of_runs(time: Floats, treated: Truths) -> Indices:
     """Return the window of each row: two runs each, a run being a stretch of one version."""
     order = np.argsort(time, kind="stable")
     changed = np.diff(treated[order].astype(np.int8)) != 0
@@ -104,7 +105,7 @@ def windows_of_runs(time: Values, treated: Flags) -> Indices:
     return window
 
 
-def _requested_clusters(log: Log, names: tuple[str, ...], treated: Flags) -> Clusters:
+def _requested_clusters(log: Log, names: tuple[str, ...], treated: Truths) -> Clusters:
     requested = [_clusters_of_column(log, name, treated) for name in names]
     requested.sort(key=lambda clusters: int(clusters.code.max()))
     coarsest = requested[0]
@@ -119,7 +120,7 @@ def _requested_clusters(log: Log, names: tuple[str, ...], treated: Flags) -> Clu
     return coarsest
 
 
-def _clusters_of_column(log: Log, name: str, treated: Flags) -> Clusters:
+def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
     column = log[name]
     code = levels_of(column, name)
     is_time = column.dtype.kind in "Mf" or name.lower() in TIMES

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from equipoise.matching.categories import MAX_CATEGORIES, numbers_or_indicators
 from equipoise.matching.frames import missing_in
 from equipoise.matching.stratified import levels_of
+from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
-from equipoise.observation.question import Indices, Log, Question, Values, column_of, row_count
+from equipoise.observation.question import Log, Question, column_of, row_count
 
 MEDIATORS = frozenset(
     {
@@ -51,8 +52,8 @@ class Covariates(Struct, frozen=True):
 
     names: tuple[str, ...]
     owners: tuple[str, ...]
-    matrix: Values
-    exact: Values
+    matrix: Floats
+    exact: Floats
     exact_names: tuple[str, ...]
 
     def exact_strata(self) -> Indices:
@@ -71,7 +72,7 @@ def read_covariates(log: Log, question: Question) -> Covariates:
             "there is no covariate to match on",
             hint="name columns that may explain the difference: --covariates a,b,c",
         )
-    columns: list[tuple[str, str, Values]] = []
+    columns: list[tuple[str, str, Floats]] = []
     for name in question.matched_on:
         if name not in exact:
             column = column_of(log, name, "--covariates")

@@ -28,13 +28,13 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.matching.match import MatchResult, match
+from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.extras import require
 from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise.observation.covariates import Covariates
 from equipoise.observation.matching import BalancedMatch
-from equipoise.observation.question import Flags, Indices, Values
 from equipoise.observation.sample import Scales
 
 LEVEL = 0.95
@@ -50,7 +50,7 @@ class PairSubset(Struct, frozen=True):
 
     treated_index: Indices
     control_index: Indices
-    weights: Values
+    weights: Floats
 
 
 Pairs = MatchResult | PairSubset
@@ -70,16 +70,16 @@ class Regressed(Struct, frozen=True):
     ``columns`` (rows, terms) are the centred covariates in the regression.
     """
 
-    residual: Values
-    centred: Values
-    columns: Values
+    residual: Floats
+    centred: Floats
+    columns: Floats
 
 
 class PairEffect(Struct, frozen=True):
     """The effect over the pairs, as the sum of a score for each row of the log."""
 
     effect: float
-    scores: Values
+    scores: Floats
     regressed: Regressed
     pairs: Pairs
     treated_rows: Indices
@@ -114,9 +114,9 @@ class EffectEstimate(Struct, frozen=True):
 
 
 def estimate_effect(
-    outcome: Values,
+    outcome: Floats,
     covariates: Covariates,
-    treated: Flags,
+    treated: Truths,
     matched: BalancedMatch,
     clusters: Clusters | None,
     *,
@@ -176,7 +176,7 @@ def _ratios(interval: Bounds) -> Bounds:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
 
 
-def effect_over_pairs(outcome: Values, matrix: Values, strata: Indices, pairs: Pairs) -> PairEffect:
+def effect_over_pairs(outcome: Floats, matrix: Floats, strata: Indices, pairs: Pairs) -> PairEffect:
     """Return the effect over the pairs after the regression on the covariates.
 
     The outcome has shape (rows,), the matrix (rows, columns); ``strata`` (rows,) are those of exact
@@ -192,14 +192,14 @@ def effect_over_pairs(outcome: Values, matrix: Values, strata: Indices, pairs: P
     return PairEffect(effect, scores, regressed, pairs, *rows)
 
 
-def row_weights(pairs: Pairs, rows: int) -> tuple[Values, Values]:
+def row_weights(pairs: Pairs, rows: int) -> tuple[Floats, Floats]:
     """Return each row's weight as a candidate row and as a baseline row, shape (rows,) each."""
     treated = np.bincount(pairs.treated_index, pairs.weights, rows).astype(np.float64)
     serving = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
     return treated, serving
 
 
-def regress(outcome: Values, matrix: Values, strata: Indices, serving: Values) -> Regressed:
+def regress(outcome: Floats, matrix: Floats, strata: Indices, serving: Floats) -> Regressed:
     """Regress the outcome on the covariates among the matched baseline rows.
 
     With no more such rows than strata and columns, only the means of the strata are subtracted.
@@ -223,7 +223,7 @@ def regress(outcome: Values, matrix: Values, strata: Indices, serving: Values) -
     return Regressed(centred - columns @ slopes, centred, columns)
 
 
-def _centre(column: Values, strata: Indices, weights: Values) -> Values:
+def _centre(column: Floats, strata: Indices, weights: Floats) -> Floats:
     """Subtract the weighted mean of its stratum from each value."""
     totals = np.bincount(strata, weights)
     sums = np.bincount(strata, weights * column)
@@ -247,7 +247,7 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     return with_error(pair_effect.effect, error, quantile)
 
 
-def cluster_moves(pair_effect: PairEffect, code: Indices) -> Values:
+def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the change of the effect when each cluster is left out, in the order of their codes.
 
     Above ``MANY_CLUSTERS`` clusters it follows from the sums of scores: −G/(G − 1) Σ_i ψ_i.
@@ -260,7 +260,7 @@ def cluster_moves(pair_effect: PairEffect, code: Indices) -> Values:
     return effects_without_each_cluster(pair_effect, code) - pair_effect.effect
 
 
-def cluster_error(moves: Values) -> float:
+def cluster_error(moves: Floats) -> float:
     """Return the error from the changes of the effect without each cluster.
 
     V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted anew each time; the pairs' weights and
@@ -269,7 +269,7 @@ def cluster_error(moves: Values) -> float:
     return math.sqrt((len(moves) - 1) / len(moves) * float((moves**2).sum()))
 
 
-def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Values:
+def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floats:
     """Return the effect with each cluster of the pairs left out, in the order of their codes.
 
     Each version must have rows in at least two clusters.
@@ -280,7 +280,7 @@ def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Valu
     count = len(present)
     outcome, columns = regressed.centred[rows], regressed.columns[rows]
 
-    def others(values: Values) -> Values:
+    def others(values: Floats) -> Floats:
         """Return for each cluster the sum over all other clusters."""
         sums = np.bincount(place, values, count)
         return np.asarray(sums.sum() - sums, dtype=np.float64)

@@ -17,11 +17,12 @@ from equipoise.matching.frames import Covariates as TreatedCovariates
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.propensity import score_of
+from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates
-from equipoise.observation.question import Flags, Indices, Question, Values
+from equipoise.observation.question import Question
 
 MAX_DIFFERENCE = 0.1
 """Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
@@ -55,7 +56,7 @@ class BalancedMatch(Struct, frozen=True):
     """
 
     method: str
-    points: Values
+    points: Floats
     options: dict[str, Any]
     caliper: float | None
     caliper_on: tuple[str, ...]
@@ -101,7 +102,7 @@ class BalancedMatch(Struct, frozen=True):
             for name, before, after in columns
         )
 
-    def dropped_means(self, covariates: Covariates, treated: Flags) -> tuple[DroppedMean, ...]:
+    def dropped_means(self, covariates: Covariates, treated: Truths) -> tuple[DroppedMean, ...]:
         """Return the mean of every covariate among the matched and the dropped candidate rows."""
         dropped = self.pairs.dropped_index
         if not len(dropped):
@@ -112,7 +113,7 @@ class BalancedMatch(Struct, frozen=True):
             for name, column in zip(covariates.names, covariates.matrix.T, strict=True)
         )
 
-    def missing_rows(self, covariates: Covariates, treated: Flags) -> tuple[MissingRows, ...]:
+    def missing_rows(self, covariates: Covariates, treated: Truths) -> tuple[MissingRows, ...]:
         """Return for each unbalanced covariate the range with too few baseline rows.
 
         It reaches from the mean of the matched baseline rows to the end of the candidate's rows
@@ -138,13 +139,13 @@ class BalancedMatch(Struct, frozen=True):
             )
         return tuple(missing)
 
-    def without_replacement(self, treated: Flags) -> MatchResult:
+    def without_replacement(self, treated: Truths) -> MatchResult:
         """Match by the same distance so that every row is in one pair at most, for the bounds."""
         return match(None, treated, self.points, **self.options, replace=False, ties=False)
 
 
 def match_until_balanced(
-    covariates: Covariates, treated: Flags, question: Question, progress: Progress
+    covariates: Covariates, treated: Truths, question: Question, progress: Progress
 ) -> BalancedMatch:
     """Return the first match that balances every covariate, or the best balanced one.
 
@@ -185,7 +186,7 @@ def match_until_balanced(
 
 def _match(
     covariates: Covariates,
-    treated: Flags,
+    treated: Truths,
     question: Question,
     method: str,
     caliper: float | None,
@@ -234,7 +235,7 @@ def _match(
     )
 
 
-def _searched_rows(treated: Flags, seed: int) -> Indices:
+def _searched_rows(treated: Truths, seed: int) -> Indices:
     """Return the rows among which weights are searched: the same share of both versions."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
     share = math.sqrt(SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))

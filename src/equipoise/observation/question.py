@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 
-Values = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Log = Mapping[str, NDArray[Any]]
 """Columns of a table by name, each with a value for each row; at least one row."""
 

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
+from equipoise.matching.units import Floats, Truths
 from equipoise.model.observation_result import Contribution, Robustness
 from equipoise.model.quantities import significant
-from equipoise.observation.question import Flags, Values
 from equipoise.observation.sample import Sample, Scales
 
 MAX_MULTIPLE = 1000.0
@@ -87,7 +87,7 @@ def robustness_of(fitted: Regression, effect: float) -> Robustness:
 
 
 def regression(
-    outcome: Values, treated: Flags, matrix: Values, owners: Sequence[str]
+    outcome: Floats, treated: Truths, matrix: Floats, owners: Sequence[str]
 ) -> Regression:
     """Fit the regression, and compute the strength that a hidden factor needs.
 
@@ -169,14 +169,14 @@ def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float |
     return high
 
 
-def _slopes(cross: Values, on: list[int], of: int) -> Values:
+def _slopes(cross: Floats, on: list[int], of: int) -> Floats:
     """Return the slopes of the regression of one column on others."""
     if not on:
         return np.empty(0)
     return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_SINGULAR) @ cross[on, of])
 
 
-def _residual_squares(cross: Values, on: list[int], of: int) -> float:
+def _residual_squares(cross: Floats, on: list[int], of: int) -> float:
     """Return the residual sum of squares of one column after the regression on others."""
     return max(0.0, float(cross[of, of] - cross[on, of] @ _slopes(cross, on, of)))
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.matching.units import Floats, Indices
 from equipoise.model.extras import require
 from equipoise.model.observation_result import GammaBound, HiddenBias
 from equipoise.observation.effects import LEVEL, EffectEstimate, Pairs
 from equipoise.observation.matching import BalancedMatch
-from equipoise.observation.question import Indices, Values
 from equipoise.observation.sample import Sample, Scales
 
 GAMMAS = (1.0, 1.5, 2.0, 3.0)
@@ -76,7 +76,7 @@ def _summary(gamma: float | None, number: int, unit: str, alike: str, version: s
     )
 
 
-def interval_at(differences: Values, gamma: float) -> tuple[float | None, float | None]:
+def interval_at(differences: Floats, gamma: float) -> tuple[float | None, float | None]:
     """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
 
     ``differences`` (pairs,) are those of independent pairs, candidate minus baseline. An end is
@@ -86,7 +86,7 @@ def interval_at(differences: Values, gamma: float) -> tuple[float | None, float 
     return _lower_end(differences, gamma), None if high is None else -high
 
 
-def gamma_to_change(differences: Values) -> float | None:
+def gamma_to_change(differences: Floats) -> float | None:
     """Return the smallest factor of the odds, up to ``MAX_GAMMA``, whose interval includes 0.
 
     ``None`` if the interval at 1 includes 0 already.
@@ -102,7 +102,7 @@ def gamma_to_change(differences: Values) -> float | None:
     return math.exp(_bisect(lambda log: shows_effect(math.exp(log)), 0.0, math.log(MAX_GAMMA)))
 
 
-def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values:
+def cluster_differences(pairs: Pairs, residual: Floats, code: Indices) -> Floats:
     """Return one difference for each candidate cluster, against one baseline cluster.
 
     Within a cluster the rows went to a version together, so each cluster gives one difference:
@@ -130,7 +130,7 @@ def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values
     return np.array(cluster_means)
 
 
-def _lower_end(differences: Values, gamma: float) -> float | None:
+def _lower_end(differences: Floats, gamma: float) -> float | None:
     """Return the smallest effect that the test does not reject as too small."""
     if not len(differences):
         return None
@@ -151,7 +151,7 @@ def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
     return low
 
 
-def _chance(differences: Values, gamma: float) -> float:
+def _chance(differences: Floats, gamma: float) -> float:
     """Return the largest chance, without an effect, of a rank sum as large as this one."""
     stats: Any = require("scipy.stats", "bounds")
     different = differences[differences != 0.0]
@@ -168,7 +168,7 @@ def _chance(differences: Values, gamma: float) -> float:
     return float(stats.norm.sf((observed - mean) / spread))
 
 
-def _exact_chance(ranks: Values, observed: float, likely: float) -> float:
+def _exact_chance(ranks: Floats, observed: float, likely: float) -> float:
     """Return the exact chance; tied ranks are halves, so all ranks are doubled."""
     doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)

@@ -12,20 +12,12 @@ from msgspec.structs import replace
 
 from equipoise.matching.categories import distinct_texts
 from equipoise.matching.frames import numbers_of, take_rows
-from equipoise.matching.units import row_numbers
+from equipoise.matching.units import Floats, Truths, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
-from equipoise.observation.question import (
-    Flags,
-    Log,
-    Question,
-    Values,
-    check_question,
-    column_of,
-    row_count,
-)
+from equipoise.observation.question import Log, Question, check_question, column_of, row_count
 
 UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
 """Columns in which other tools write the unit of a row."""
@@ -76,8 +68,8 @@ class Arms(Struct, frozen=True):
 
     candidate: str
     baseline: str
-    is_candidate: Flags
-    is_baseline: Flags
+    is_candidate: Truths
+    is_baseline: Truths
 
 
 class Sample(Struct, frozen=True):
@@ -91,12 +83,12 @@ class Sample(Struct, frozen=True):
     log: Log
     question: Question
     arms: Arms
-    treated: Flags
-    outcomes: Scales[Values]
+    treated: Truths
+    outcomes: Scales[Floats]
     covariates: Covariates
     clusters: Clusters | None
     placebo_log: Log | None
-    placebo_treated: Flags | None
+    placebo_treated: Truths | None
     left_out: dict[str, int]
     rows_read: int
 
@@ -161,7 +153,7 @@ def read_arms(log: Log, question: Question) -> Arms:
     return Arms(*arms, *(np.asarray(code == values.index(arm)) for arm in arms))
 
 
-def read_outcomes(log: Log, question: Question) -> Scales[Values]:
+def read_outcomes(log: Log, question: Question) -> Scales[Floats]:
     """Read the outcome of every row in one unit, and its logarithm where a ratio is wanted."""
     name = question.outcome
     column = column_of(log, name, "--outcome")
@@ -186,7 +178,7 @@ def read_outcomes(log: Log, question: Question) -> Scales[Values]:
     return Scales(np.log(values) if question.ratio else None, values)
 
 
-def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
+def _refuse_mixed_units(log: Log, name: str, values: Floats) -> None:
     hint = "convert them to one unit; give --one-unit if they have one already"
     for column in (*UNIT_COLUMNS, f"{name}_unit"):
         if column in log:
@@ -206,7 +198,7 @@ def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
         )
 
 
-def _unit_step(values: Values) -> tuple[float, Values, Values] | None:
+def _unit_step(values: Floats) -> tuple[float, Floats, Floats] | None:
     """Return the factor between two units, and the values below and above the gap, if any."""
     positive = np.sort(values[values > 0.0])
     if len(positive) < 2:
@@ -267,7 +259,7 @@ def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
     raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=known)
 
 
-def _in_period(log: Log, name: str, value: str) -> Flags:
+def _in_period(log: Log, name: str, value: str) -> Truths:
     """Return for each row whether it belongs to the placebo period."""
     values, code = distinct_texts(log[name], name)
     if value not in values:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.matching.categories import distinct_texts
 from equipoise.matching.frames import take_rows
+from equipoise.matching.units import Indices, Truths
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import (
@@ -24,7 +25,7 @@ from equipoise.model.observation_result import (
 from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
 from equipoise.observation.effects import ABADIE_IMBENS, EffectEstimate, cluster_moves
 from equipoise.observation.matching import Progress
-from equipoise.observation.question import Flags, Indices, Log, Question
+from equipoise.observation.question import Log, Question
 from equipoise.observation.refusal import unbalanced_clause
 from equipoise.observation.rosenbaum import hidden_bias
 from equipoise.observation.sample import Arms, Sample, Scales, read_outcomes, read_sample
@@ -125,7 +126,7 @@ def stratum_seed(seed: int, name: str) -> int:
 
 
 def _moments(
-    log: Log, question: Question, treated: Flags, control: Flags
+    log: Log, question: Question, treated: Truths, control: Truths
 ) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
     """Return the moments of the outcomes of each version."""
     taking_part = treated | control
@@ -133,7 +134,7 @@ def _moments(
         return None, None
     outcomes = read_outcomes(take_rows(log, taking_part), question)
 
-    def moments_of(arm: Flags) -> Scales[Moments] | None:
+    def moments_of(arm: Truths) -> Scales[Moments] | None:
         rows = arm[taking_part]
         return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
 from equipoise.model.interval import Interval
@@ -24,6 +25,7 @@ from equipoise.report.document import (
     Answer,
     Claim,
     Column,
+    Command,
     Facts,
     Number,
     Paragraph,
@@ -86,6 +88,9 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
+    if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
+        # A budget that is used up is granted again.
+        yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
     yield Section(
         f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
