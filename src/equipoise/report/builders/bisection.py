@@ -84,7 +84,9 @@ def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
 
 def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[Part]:
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
-    yield Section("Commits", tuple(_commits(bisect)))
+    # Without a gap, nothing is known of any commit between.
+    if bisect.margin is not None:
+        yield Section("Commits", tuple(_commits(bisect)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
