@@ -17,6 +17,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Listing,
     Paragraph,
     Part,
     Section,
@@ -54,6 +55,7 @@ def parts_of(
         Warnings((CampaignWarning("dropped", summary, hint),)),
         Section("What it rests on", (Facts(((summary, hint),)),)),
         Section("How it was computed", (Paragraph(method),)),
+        Section("What changed", (Listing((f"+{summary}", f" {hint}")),)),
         Command(command, "Again:"),
     )
 

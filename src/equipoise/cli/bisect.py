@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign import conduct
@@ -27,8 +29,8 @@ from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, metric_names
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import UnusableInput
-from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.record import DIFF, CampaignWarning, Observation, RunRecord
 from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.bisect import (
     BUDGET_S,
@@ -48,6 +50,10 @@ from equipoise.revisions.checkout import (
     untracked_files,
 )
 from equipoise.revisions.commits import commits_between, weights_by_path
+from equipoise.revisions.diff import diff_between
+
+if TYPE_CHECKING:
+    from equipoise.why.gap import Gap
 
 EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
 
@@ -90,6 +96,12 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     help="Stop after about so many seconds, builds of commits between included.",
 )
 @options.judging_options()
+@click.option(
+    "--why",
+    is_flag=True,
+    help="Say why the culprit differs from its parent, and show what it changed.",
+)
+@options.no_test_option
 @options.ledger_option
 @options.durable_option
 @options.report_option
@@ -117,7 +129,9 @@ def command(**arguments: Any) -> int:
                 judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(BisectionSegment, builds=builds),
             )
-        result = analyse(run_id, ledger, output)
+            if output.why:
+                _prepare_largest_gap(ledger.read_run(run_id), builds, ledger)
+            result = analyse(run_id, ledger, output)
     return show_result(result, output)
 
 
@@ -136,6 +150,7 @@ def resume_bisection(
     if read_search(record).next_pair((), 0.0) is None:
         return record.id
     with _kept_builds(record) as builds:
+        builds.make_ends()
         return conduct.resume(
             record.id,
             limits,
@@ -148,14 +163,52 @@ def resume_bisection(
 
 @contextmanager
 def _kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
-    """Yield the builds of a bisection that is resumed, its two ends among them."""
+    """Yield the builds of the commits of a recorded bisection."""
     terms = record.plan.bisected
     assert terms is not None, "only a bisection has builds of commits"
     repository, tool = repository_of(terms), tool_of(terms)
     with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
-        builds = builds_of_plan(record.plan, cache)
-        builds.make_ends()
-        yield builds
+        yield builds_of_plan(record.plan, cache)
+
+
+@contextmanager
+def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]:
+    """Keep the builds of a culprit and its parent, with the diff in the ledger.
+
+    Raises
+    ------
+    UnusableInput
+        The repository, a commit or the toolchain is no longer what it was.
+    ConditionFailed
+        One of the two no longer builds.
+    """
+    with _kept_builds(record) as builds:
+        _prepare(record, gap, builds, ledger)
+        yield
+
+
+def _prepare_largest_gap(record: RunRecord, builds: CommitBuilds, ledger: Ledger) -> None:
+    from equipoise.why.gap import largest_gap
+
+    gap = largest_gap(record)
+    if gap is not None and gap.is_called:
+        _prepare(record, gap, builds, ledger)
+
+
+def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
+    """Build both commits of a gap unless they are built, and record what changed between them."""
+    terms, (parent, culprit) = record.plan.bisected, gap.pair
+    assert terms is not None, "only a bisection has culprits"
+    for reason in builds.make(gap.pair).values():
+        raise ConditionFailed(reason, hint="bisect anew: its build was removed")
+    if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
+        return
+    diff = diff_between(repository_of(terms), terms.commits[parent], terms.commits[culprit])
+    if diff is not None:
+        document = msgspec.json.encode(diff)
+        ledger.record_observation(
+            record.id, Observation(DIFF, culprit, 1, 0, time.time(), document, None)
+        )
 
 
 def _request(arguments: dict[str, Any]) -> BisectRequest:

@@ -38,7 +38,9 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions
     """
     gap = largest_gap(record)
     if gap is None:
-        say("there is nothing to explain: nothing was compared")
+        is_search = record.plan.bisected is not None
+        why = "no commit is named" if is_search else "nothing was compared"
+        say(f"there is nothing to explain: {why}")
     elif not gap.is_called:
         say(nothing_to_explain(gap))
     else:

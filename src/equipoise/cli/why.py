@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -216,8 +217,17 @@ def _observed(
     if not missing_runs(record, gap, request):
         return record
     require_data(record.plan, output.ledger)
-    with measuring(output) as (ledger, _):
+    with measuring(output) as (ledger, _), _builds_for(record, gap, ledger):
         return observe_gap(record, gap, request, ledger, output)
+
+
+def _builds_for(record: RunRecord, gap: Gap, ledger: Ledger) -> AbstractContextManager[None]:
+    """Keep the builds of both conditions, if they are commits of a bisection."""
+    if record.plan.bisected is None:
+        return nullcontext()
+    from equipoise.cli.bisect import built_culprit
+
+    return built_culprit(record, gap, ledger)
 
 
 def _tested(
@@ -237,7 +247,7 @@ def _tested(
             )
         return earlier
     require_data(record.plan, output.ledger)
-    with measuring(output) as (ledger, _):
+    with measuring(output) as (ledger, _), _builds_for(record, gap, ledger):
         try_interventions(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 
@@ -256,12 +266,15 @@ def _show(
 
 
 def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
+    from equipoise.report.builders.bisection import explained_parts
     from equipoise.report.builders.why import why_parts
     from equipoise.report.renderers.terminal import print_parts
 
     parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
     if gap.is_called:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
+        if document.bisect is not None:
+            parts += explained_parts(document.bisect)
     if gap.chosen_because is not None:
         chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
         parts.insert(0, Paragraph(chosen))

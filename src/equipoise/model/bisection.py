@@ -92,6 +92,46 @@ class BisectBlock(Struct, frozen=True):
     """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
 
 
+class CommitDiff(Struct, frozen=True):
+    """What a commit changed, as git says it; bounded in size."""
+
+    files: str
+    """Changed files with numbers of lines (``git diff --stat``)."""
+    patch: str
+    is_cut: bool
+    """Whether the patch was too long to keep all of it."""
+
+
+class DiffHunk(Struct, frozen=True):
+    """One place that a commit changed and that belongs to a function that got slower."""
+
+    file: str
+    function: str
+    lines: tuple[str, ...]
+    """Lines of the patch, from the one that begins with ``@@``."""
+
+
+class ExplainedCulprit(Struct, frozen=True):
+    """Why a culprit is slower or faster than its parent; causes are in ``why``."""
+
+    commit: str
+    """Whole name of the culprit."""
+    parent: str
+    """Whole name of the commit that it was observed with."""
+    run: str | None
+    """Id of the campaign that tested the causes; null if none did."""
+    functions: tuple[str, ...]
+    """Functions in which the slower commit spends more time, the largest difference first."""
+    files: tuple[str, ...]
+    """Changed files with numbers of lines, a line each; empty if git gave no diff."""
+    hunks: tuple[DiffHunk, ...]
+    """Places of the diff that change or name these functions, the changes inside of them first."""
+    omitted: int
+    """Number of further places that name these functions."""
+    diff_is_cut: bool
+    """Whether the diff was too long to be searched to its end."""
+
+
 class BisectResult(Struct, frozen=True):
     """Which commits between two revisions made the difference."""
 
@@ -126,3 +166,5 @@ class BisectResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""
+    explained: ExplainedCulprit | None = None
+    """The culprit that was explained last; null if none was."""

@@ -129,11 +129,15 @@ class Segment(Struct, frozen=True):
     stopped_because: str | None = None
 
 
+DIFF = "diff"
+"""Source that says what the commit of a condition changed (`equipoise.model.bisection`)."""
+
+
 class Observation(Struct, frozen=True):
     """What one source saw of one run of one condition. Its time counts for no verdict (rule 4)."""
 
     source: str
-    """Name in ``equipoise.why.evidence.sources.SOURCES``."""
+    """Name in ``equipoise.why.evidence.sources.SOURCES``; or ``DIFF``, which observes no run."""
     condition: int
     """Place of the condition in the plan of the campaign."""
     repetition: int

@@ -154,6 +154,14 @@ class Command(Struct, frozen=True):
     forms: Forms = EVERYWHERE
 
 
+class Listing(Struct, frozen=True):
+    """Lines of a file or of a patch, as they are."""
+
+    kind: ClassVar[str] = "listing"
+    lines: tuple[str, ...]
+    forms: Forms = EVERYWHERE
+
+
 class Warnings(Struct, frozen=True):
     """Warnings, each with its hint."""
 
@@ -282,6 +290,7 @@ Part = (
     | Bullets
     | Facts
     | Command
+    | Listing
     | Warnings
     | Figures
     | FlameGraph

@@ -5,6 +5,7 @@ checkout     revisions in working trees of their own
 commits      the commits between two revisions
 benchmarks   what a gate runs: commands, a suite file, or a language's benchmark tool
 build_key    all that decides what a build makes
+diff         what a commit changed
 build_cache  builds that are kept for the next gate or bisection
 plan         from a request to two built revisions, and to the plan of a gate
 bisect       the builds of the commits of a bisection, and its plan

@@ -80,6 +80,35 @@ def run_git(
         ) from None
 
 
+def first_bytes_of_git(folder: Path, *arguments: str, most_bytes: int) -> bytes:
+    """Return the beginning of what git prints; at most one byte more than ``most_bytes``.
+
+    Raises
+    ------
+    UnusableInput
+        git fails.
+    """
+    with subprocess.Popen(
+        ["git", *_WITHOUT_HOOKS, *arguments],
+        cwd=folder,
+        env={**without_git_variables(os.environ), **_HARMLESS},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as git:
+        assert git.stdout is not None
+        printed = git.stdout.read(most_bytes + 1)
+        is_cut = len(printed) > most_bytes
+        if is_cut:
+            git.kill()
+    if git.returncode != 0 and not is_cut:
+        raise UnusableInput(
+            f"git {arguments[0]} fails in {folder}: exit status {git.returncode}",
+            hint="run `git fsck` in your repository",
+        )
+    return printed
+
+
 def checked(
     label: str, folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:

@@ -2,6 +2,7 @@
 
 - ``campaigns.py``: what other rooms ask of this one: a campaign's judge, experiment and causes
 - ``gap.py``: the gap that is explained
+- ``culprits.py``: culprits of a bisection, and their diffs
 - ``evidence/``: what instrumented runs of both conditions observe
 - ``differences/``: what differs between both conditions in that evidence
 - ``causes/``: rules that turn differences into named causes; a new cause is one entry there

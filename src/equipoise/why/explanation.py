@@ -10,6 +10,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
 from equipoise.why.causes.ranking import suggested_causes
+from equipoise.why.culprits import explained_culprit
 from equipoise.why.differences.changes import Difference
 from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
@@ -57,8 +58,15 @@ def with_causes(
         evidence = evidence_of_gap(record, gap)
         document = replace(document, why=tuple(one for one in document.why if one.kind == SPREAD))
     extra_time = None if evidence is None else _extra_time(evidence)
-    why = (*document.why, *_causes(record, evidence, experiment))
-    return replace(document, why=why, extra_time=extra_time)
+    causes = _causes(record, evidence, experiment)
+    bisect = document.bisect
+    if bisect is not None and evidence is not None:
+        contrast = evidence.gap.contrast
+        if experiment is not None and not explains_gap(experiment, record, contrast):
+            experiment = None
+        explained = explained_culprit(record, contrast, evidence.difference, causes, experiment)
+        bisect = replace(bisect, explained=explained)
+    return replace(document, why=(*document.why, *causes), extra_time=extra_time, bisect=bisect)
 
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:

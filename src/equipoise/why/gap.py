@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks
+from equipoise.model.bisection import Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
+from equipoise.why.culprits import as_named, named_culprits
 from equipoise.why.evidence.sources import Runs
 
 CALLED = ("faster", "slower")
@@ -85,6 +87,11 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
                 f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
             )
     gaps = gaps_of(record)
+    if not gaps and plan.bisected is not None:
+        raise UnusableInput(
+            f"run {record.id} has not named a commit, and only a named one is explained",
+            hint=f"go on with it: equipoise resume {record.id}",
+        )
     if not gaps:
         raise UnusableInput(
             f"run {record.id} compares nothing, or has no complete block",
@@ -108,17 +115,32 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Return all comparisons of wall times of the campaign, in the order of its contrasts."""
+    """Return all comparisons of wall times of the campaign, in the order of its contrasts.
+
+    Of a bisection these are its culprits, each against its parent.
+    """
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     if not blocks:
         return ()
-    by_time = replace(plan, judgement=replace(plan.judgement, primary_metric=PRIMARY_METRIC))
+    metric, contrasts = plan.judgement.primary_metric, plan.contrasts
+    named: list[tuple[Contrast, Culprit]] = []
+    if plan.bisected is not None:
+        named = list(named_culprits(record, blocks))
+        contrasts = tuple(contrast for contrast, _ in named)
+    if not contrasts:
+        return ()
+    judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
+    by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
     compared = primary_comparisons(by_time, blocks)
-    metric = plan.judgement.primary_metric
+    if named:
+        compared = tuple(
+            as_named(comparison, culprit, metric)
+            for comparison, (_, culprit) in zip(compared, named, strict=True)
+        )
     return tuple(
         Gap(contrast, comparison, _trials(contrast, blocks), judged_by=metric)
-        for contrast, comparison in zip(plan.contrasts, compared, strict=True)
+        for contrast, comparison in zip(contrasts, compared, strict=True)
         if comparison.blocks
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -22,8 +23,9 @@ from equipoise.analysis.redaction.commands import (
     named_command_with_values_replaced,
     with_values_replaced,
 )
+from equipoise.model.bisection import CommitDiff
 from equipoise.model.plan import Condition, Hooks, Plan, PlannedIntervention, Server
-from equipoise.model.record import RunRecord, Trial
+from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
 
@@ -212,12 +214,19 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
             for notice in record.notices
         ),
         observations=tuple(
-            observation
-            if observation.failure is None
-            else replace(observation, failure=hidden.in_text(observation.failure))
-            for observation in record.observations
+            _observation_without(observation, hidden) for observation in record.observations
         ),
     )
+
+
+def _observation_without(observation: Observation, hidden: HiddenValues) -> Observation:
+    if observation.failure is not None:
+        return replace(observation, failure=hidden.in_text(observation.failure))
+    if observation.source == DIFF and observation.document is not None:
+        diff = msgspec.json.decode(observation.document, type=CommitDiff)
+        shown = replace(diff, files=hidden.in_text(diff.files), patch=hidden.in_text(diff.patch))
+        return replace(observation, document=msgspec.json.encode(shown))
+    return observation
 
 
 def _trial_without(trial: Trial, hidden: HiddenValues) -> Trial:

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
-from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import (
+    BisectCommit,
+    BisectGap,
+    BisectResult,
+    Culprit,
+    ExplainedCulprit,
+)
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
@@ -27,6 +33,7 @@ from equipoise.report.document import (
     Column,
     Command,
     Facts,
+    Listing,
     Number,
     Paragraph,
     Part,
@@ -46,6 +53,10 @@ MOST_ROWS = 20
 """Number of rows of commits that a terminal shows."""
 _MOST_STAGES = 6
 """Number of steps in which a sentence tells how the search narrowed."""
+_TAB = 4
+"""Columns of a tab, which no form could show as it is."""
+_MOST_FUNCTIONS = 6
+"""Number of functions that a sentence names."""
 _COLUMNS = (
     Column("commit"),
     Column("subject", "name"),
@@ -97,6 +108,46 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     yield Section(
         f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
     )
+
+
+def explained_parts(bisect: BisectResult) -> Iterator[Part]:
+    """Build the diff of the culprit that was explained, and which campaign tested the causes."""
+    explained = bisect.explained
+    if explained is None:
+        return
+    commit, parent = short_name(explained.commit), short_name(explained.parent)
+    parts: list[Part] = [_listing(explained.files)] if explained.files else []
+    if explained.functions:
+        names = ", ".join(f"`{name}`" for name in explained.functions[:_MOST_FUNCTIONS])
+        parts.append(Paragraph(f"The evidence names {names}.{_where_changed(explained)}"))
+        for hunk in explained.hunks:
+            parts += (Paragraph(f"{hunk.file}, for `{hunk.function}`:"), _listing(hunk.lines))
+    else:
+        parts.append(Paragraph("The evidence names no function, so no part of the diff is chosen."))
+    if explained.run is not None:
+        parts.append(
+            Command(f"equipoise show {explained.run}", "The causes were tested by campaign:")
+        )
+    if not explained.commit.endswith("+"):
+        line = shell_line(["git", "diff", explained.parent, explained.commit])
+        parts.append(Command(line, "The whole diff:"))
+    yield Section(f"What {commit} changed against {parent}", tuple(parts))
+
+
+def _listing(lines: tuple[str, ...]) -> Listing:
+    return Listing(tuple(line.expandtabs(_TAB) for line in lines))
+
+
+def _where_changed(explained: ExplainedCulprit) -> str:
+    if explained.omitted:
+        count = explained.omitted
+        return f" {count} further place{' names' if count == 1 else 's name'} them, too."
+    if explained.hunks:
+        return ""
+    if not explained.files:
+        return " There is no diff to look them up in."
+    cut = ", as far as it was searched" if explained.diff_is_cut else ""
+    return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
 
 
 def bisection_numbers(

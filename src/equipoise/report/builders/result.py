@@ -27,6 +27,7 @@ from equipoise.report.builders.bisection import (
     bisection_answer,
     bisection_numbers,
     bisection_parts,
+    explained_parts,
 )
 from equipoise.report.builders.claims import (
     campaign_answer,
@@ -210,6 +211,8 @@ def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
     parts: tuple[Part, ...] = (
         answer,
         first,
+        *explained_parts(bisect),
+        *why_parts(document, report.flame_graph),
         *bisection_parts(document, bisect),
         *_how_it_ran(report),
         Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),

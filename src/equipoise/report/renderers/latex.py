@@ -15,6 +15,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Listing,
     Paragraph,
     Part,
     Section,
@@ -123,6 +124,8 @@ def _notes(parts: Sequence[Part]) -> Iterator[str]:
                     yield f"And {part.more} warnings more like these."
             case Command():
                 yield rf"{text(part.purpose)} \texttt{{{text(part.line)}}}"
+            case Listing():
+                yield from (rf"\texttt{{{text(line)}}}" for line in part.lines)
 
 
 def _environment(caption: str, label: str, table: Table, notes: Sequence[str]) -> Iterator[str]:

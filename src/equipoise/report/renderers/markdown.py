@@ -16,6 +16,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Listing,
     Paragraph,
     Part,
     Section,
@@ -55,9 +56,9 @@ def line(plain: str) -> str:
     return _BLOCK.sub(r"\1\\\2", text(plain.strip()))
 
 
-def code_block(plain: str) -> str:
-    """Return text as a block of code, whatever it holds."""
-    shown = visible(plain)
+def code_block(*lines: str) -> str:
+    """Return lines as a block of code, whatever they hold."""
+    shown = "\n".join(map(visible, lines))
     longest = max(map(len, re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{shown}\n{fence}"
@@ -91,6 +92,8 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
             case Command():
                 yield line(part.purpose)
                 yield code_block(part.line)
+            case Listing():
+                yield code_block(*part.lines)
             case Warnings() if part.warnings:
                 yield "**Warnings**"
                 yield "\n".join(_warnings(part))

@@ -16,6 +16,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Listing,
     Paragraph,
     Part,
     Section,
@@ -98,6 +99,9 @@ def _pieces(parts: Iterable[Part]) -> Iterator[str]:
                 yield facts(part.texts("; "))
             case Command():
                 yield f"<p>{text(part.purpose)} <code>{text(part.line)}</code></p>"
+            case Listing():
+                lines = "\n".join(map(text, part.lines))
+                yield f"<pre>{lines}</pre>"
             case Warnings():
                 yield from _warnings(part)
 

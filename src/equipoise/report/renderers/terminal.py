@@ -24,6 +24,7 @@ from equipoise.report.document import (
     Document,
     Facts,
     Histogram,
+    Listing,
     Paragraph,
     Part,
     Section,
@@ -147,6 +148,9 @@ def _print_part(console: Console, part: Part) -> None:
                 console.print(Text(visible(f"{name}: {value}")))
         case Command():
             console.print(Text(f"{part.purpose} {visible(part.line)}"), soft_wrap=True)
+        case Listing():
+            for line in part.lines:
+                console.print(Text(f"  {visible(line)}"), soft_wrap=True)
         case Warnings():
             _print_warnings(console, part)
         case _:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import Observation
+from equipoise.model.record import DIFF, Observation
 from equipoise.why.evidence import allocations, instructions, system_calls
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
@@ -166,7 +166,8 @@ def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
 def _series(observations: Iterable[Observation]) -> list[list[Observation]]:
     """Return the observations of each series, the oldest first."""
     series: list[list[Observation]] = []
-    for observation in observations:
+    runs = (observation for observation in observations if observation.source != DIFF)
+    for observation in runs:
         if observation.position == 0 or not series:
             series.append([])
         series[-1].append(observation)

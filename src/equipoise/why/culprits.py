@@ -1,0 +1,176 @@
+"""The culprits of a bisection as gaps, and their diffs beside the functions that got slower."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from equipoise.analysis.bisection import bisect_result
+from equipoise.analysis.comparisons import Blocks
+from equipoise.model.bisection import CommitDiff, Culprit, DiffHunk, ExplainedCulprit
+from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
+from equipoise.model.record import DIFF, RunRecord
+from equipoise.model.result import Comparison
+from equipoise.model.why import Explanation
+from equipoise.why.causes.vocabulary import is_named, short_name
+from equipoise.why.differences.changes import Difference
+
+MOST_HUNKS = 5
+MOST_LINES = 40
+"""Number of lines of a hunk that are shown."""
+LONGEST_LINE = 200
+"""Letters of a line that are shown."""
+_LEAST_SHARE = 0.05
+"""Least fraction of the gap that a function is named for, as in the sentences of `why`."""
+_FUNCTIONS = ("function", "called_by", "caller")
+"""Keys of evidence that name a function of the program."""
+_OF_COMPILER = re.compile(r"(\.(constprop|part|isra|cold|lto_priv|llvm)\b.*|::h[0-9a-f]{16})$")
+_ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
+_PARAMETERS = re.compile(r"<[^<>]*>")
+_IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
+_HUNK = re.compile(r"@@ .*? @@ ?(.*)")
+
+
+def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit]]:
+    """Yield each culprit of a bisection, and its contrast with its parent."""
+    terms, result = record.plan.bisected, bisect_result(record, blocks)
+    if terms is None or result is None:
+        return
+    places = {commit.name: place for place, commit in enumerate(terms.commits)}
+    for culprit in result.culprits:
+        yield Contrast(places[culprit.parent], places[culprit.commit], REVISION), culprit
+
+
+def as_named(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
+    """Return the comparison of a culprit's wall times as the search judged them, if it did.
+
+    The search chose this pair, and looked at it until the culprit was certain: its interval holds.
+    """
+    ratio = culprit.ratio
+    if metric != PRIMARY_METRIC or ratio is None:
+        return comparison
+    return replace(
+        comparison,
+        verdict="slower" if ratio > 1.0 else "faster",
+        ratio=ratio,
+        ratio_ci=culprit.ratio_ci,
+        level=culprit.level,
+        e_value=culprit.e_value,
+        summary=culprit.summary,
+    )
+
+
+def explained_culprit(
+    record: RunRecord,
+    contrast: Contrast,
+    difference: Difference,
+    causes: Sequence[Explanation],
+    experiment: RunRecord | None,
+) -> ExplainedCulprit:
+    """Return what is known of a culprit that was observed.
+
+    Parameters
+    ----------
+    causes
+        Causes of its gap, the largest first.
+    experiment
+        The campaign that tested them, if there is one.
+    """
+    terms = record.plan.bisected
+    assert terms is not None, "only a bisection has culprits"
+    functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
+    diff = _diff_of(record, contrast.candidate)
+    found = [] if diff is None else list(_hunks_of(diff.patch, functions))
+    return ExplainedCulprit(
+        commit=terms.commits[contrast.candidate].name,
+        parent=terms.commits[contrast.baseline].name,
+        run=None if experiment is None else experiment.id,
+        functions=functions,
+        files=() if diff is None else tuple(diff.files.splitlines()),
+        hunks=tuple(found[:MOST_HUNKS]),
+        omitted=len(found[MOST_HUNKS:]),
+        diff_is_cut=diff is not None and diff.is_cut,
+    )
+
+
+def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
+    """Yield the functions that causes name, each once; those of refuted causes are left out."""
+    seen: set[str] = set()
+    standing = [one for one in causes if one.status != "refuted"]
+    for key in _FUNCTIONS:
+        for cause in standing:
+            name = cause.evidence.get(key)
+            if isinstance(name, str) and name not in seen and _identifier(name):
+                seen.add(name)
+                yield name
+
+
+def _longer_functions(difference: Difference) -> Iterator[str]:
+    """Yield the functions with at least a twentieth of the gap, certain or not; largest first."""
+    least = _LEAST_SHARE * difference.gap.extra
+    changes = [one for one in difference.functions.items() if one[1].extra >= least > 0.0]
+    for function, _ in sorted(changes, key=lambda one: -one[1].extra):
+        if is_named(function.name):
+            yield short_name(function)
+
+
+def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
+    documents = (
+        one.document
+        for one in reversed(record.observations)
+        if one.source == DIFF and one.condition == condition
+    )
+    document = next(documents, None)
+    return None if document is None else msgspec.json.decode(document, type=CommitDiff)
+
+
+def _identifier(name: str) -> str:
+    """Return the last word of a function's name, as its source has it; empty without one."""
+    name = _OF_COMPILER.sub("", name)
+    name = _ARGUMENTS.sub("", name)
+    while (shorter := _PARAMETERS.sub("", name)) != name:
+        name = shorter
+    words: list[str] = _IDENTIFIER.findall(name)
+    return words[-1] if words else ""
+
+
+def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
+    """Yield the hunks that name a function: first where it was changed, or a use of it was."""
+    hunks = list(_hunks(patch))
+    yielded: set[int] = set()
+    for only_changed in (True, False):
+        for function in functions:
+            is_named = re.compile(rf"\b{re.escape(_identifier(function))}\b").search
+            for place, (file, lines) in enumerate(hunks):
+                searched = [line for line in lines if not (only_changed and line[:1] == " ")]
+                if place not in yielded and any(map(is_named, searched)):
+                    yielded.add(place)
+                    yield DiffHunk(file, function, tuple(_shortened(lines)))
+
+
+def _hunks(patch: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the file and the lines of each hunk of a patch."""
+    file, lines = "", list[str]()
+    for line in patch.split("\n"):
+        if lines and line[:1] in (" ", "+", "-", "\\"):
+            lines.append(line)
+            continue
+        if lines:
+            yield file, lines
+            lines = []
+        if line.startswith(("--- a/", "+++ b/")):
+            file = line[len("+++ b/") :]
+        elif _HUNK.match(line):
+            lines = [line]
+    if lines:
+        yield file, lines
+
+
+def _shortened(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines[:MOST_LINES]:
+        yield line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+    if len(lines) > MOST_LINES:
+        yield f"… {len(lines) - MOST_LINES} more lines"
