@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,10 +18,8 @@ AHEAD = 4
 """First-parent commits between the start of a branch and its merge."""
 APART = 6
 """Least number of commits from one step to the next, and to both ends."""
-SETTINGS = (
-    *("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false"),
-    *("-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
-)
+FIRST_SECOND = 1_700_000_000
+"""Seconds since 1970 before the first commit."""
 
 C_SOURCE = """/* Revised by change {comment}. */
 #include <stdint.h>
@@ -201,64 +199,92 @@ def history(
     rounds_at
         Rounds of the program's loop that take so many percent longer than the good commit.
     """
-    random_places = random.Random(seed)
-    places = _places(len(scenario.steps), random_places)
+    draw = random.Random(seed)
+    places = _places(len(scenario.steps), draw)
     step_at = dict(zip(places, scenario.steps, strict=True))
-    broken = _broken(scenario.broken, places, random_places)
-    inner_place = random_places.randrange(2, BRANCH)
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main", ".")
-    labels: dict[str, str] = {}
-    inner: set[str] = set()
+    broken = _broken(scenario.broken, places, draw)
+    inner_place = draw.randrange(2, BRANCH)
+    stream = _Stream()
     level, comment, spare = 0.0, 0, 0
+    steps: list[int] = []
+    inner: list[int] = []
 
-    def write(*, is_broken: bool = False) -> None:
+    def commit(branch: str, label: str, parents: Sequence[int], *, is_broken: bool = False) -> int:
         files = language.files(rounds_at(level), comment, spare, broken=is_broken)
-        for file in files:
-            path = folder / file.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(file.text, encoding="utf-8")
-        git(folder, "add", "--all")
-
-    def commit(label: str, *parents: str) -> str:
-        """Commit what is staged as a child of some commits; HEAD goes there."""
-        tree = git(folder, "write-tree").strip()
-        on_top_of = [word for parent in parents for word in ("-p", parent)]
-        name = git(folder, "commit-tree", tree, *on_top_of, "-m", f"change {label}").strip()
-        git(folder, "reset", "--quiet", "--soft", name)
-        labels[name] = label
-        return name
+        return stream.commit(branch, label, parents, files)
 
     def turn(number: int) -> None:
         """Change a comment or the unused function: nothing that runs."""
         nonlocal comment, spare
         comment, spare = (number, spare) if number % 2 else (comment, number)
 
-    write()
-    good = commit("0")
-    steps: set[str] = set()
-    parents: tuple[str, ...]
+    line = [commit("main", "0", ())]
     for place in range(1, COMMITS + 1):
-        turn(place)
+        parents = [line[-1]]
         if scenario.merged and place == places[0]:
-            git(folder, "checkout", "--quiet", "-b", "side", f"HEAD~{AHEAD}")
+            tip = line[-1 - AHEAD]
             for number in range(1, BRANCH + 1):
-                turn(100 + number)
+                turn(COMMITS + number)
                 level += scenario.steps[0] if number == inner_place else 0.0
-                write()
-                name = commit(f"b{number}", "HEAD")
-                if number == inner_place:
-                    inner.add(name)
-            git(folder, "checkout", "--quiet", "main")
-            parents = ("HEAD", "side")
+                tip = commit("side", f"b{number}", [tip])
+                inner += [tip] if number == inner_place else []
+            parents.append(tip)
         else:
             level += step_at.get(place, 0.0)
-            parents = ("HEAD",)
-        write(is_broken=place in broken)
-        name = commit(str(place), *parents)
-        if place in step_at:
-            steps.add(name)
-    return History(folder, good, name, labels, frozenset(steps), frozenset(inner))
+        turn(place)
+        line.append(commit("main", str(place), parents, is_broken=place in broken))
+        steps += [line[-1]] if place in step_at else []
+    names = stream.write(folder)
+    return History(
+        folder,
+        good=names[line[0]],
+        bad=names[line[-1]],
+        labels={names[mark]: label for mark, label in stream.labels.items()},
+        steps=frozenset(names[mark] for mark in steps),
+        inner=frozenset(names[mark] for mark in inner),
+    )
+
+
+class _Stream:
+    """Commits for `git fast-import`, each with all of its files."""
+
+    def __init__(self) -> None:
+        self.labels: dict[int, str] = {}
+        """By the mark of the commit, from 1."""
+        self._text: list[str] = []
+
+    def commit(self, branch: str, label: str, parents: Sequence[int], files: Sequence[File]) -> int:
+        """Add a commit on top of others; return its mark."""
+        mark = len(self.labels) + 1
+        self.labels[mark] = label
+        self._text += [
+            f"commit refs/heads/{branch}\nmark :{mark}\n",
+            f"committer Ada <ada@example.com> {FIRST_SECOND + mark} +0000\n",
+            _data(f"change {label}\n"),
+            *(f"{'merge' if place else 'from'} :{one}\n" for place, one in enumerate(parents)),
+            "deleteall\n",
+            *(f"M 100644 inline {file.name}\n{_data(file.text)}" for file in files),
+        ]
+        return mark
+
+    def write(self, folder: Path) -> dict[int, str]:
+        """Make the repository, its working tree at ``main``; return the names of its commits."""
+        folder.mkdir(parents=True)
+        git(folder, "init", "--quiet", "--initial-branch=main", ".")
+        subprocess.run(
+            ["git", "fast-import", "--quiet", "--export-marks=.git/marks"],
+            cwd=folder,
+            input="".join(self._text),
+            text=True,
+            check=True,
+        )
+        git(folder, "reset", "--quiet", "--hard", "main")
+        marks = (folder / ".git" / "marks").read_text(encoding="ascii").splitlines()
+        return {int(mark.removeprefix(":")): name for mark, name in map(str.split, marks)}
+
+
+def _data(text: str) -> str:
+    return f"data {len(text.encode())}\n{text}\n"
 
 
 def pace(folder: Path, language: Language) -> Callable[[float], int]:
@@ -278,23 +304,23 @@ def pace(folder: Path, language: Language) -> Callable[[float], int]:
 def git(folder: Path, *words: str) -> str:
     """Run git in a folder; return what it printed."""
     done = subprocess.run(
-        ["git", *SETTINGS, *words], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
+        ["git", *words], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
     )
     return done.stdout
 
 
-def _places(count: int, random_places: random.Random) -> list[int]:
-    """Return places of steps in a random order of gaps, none close to another or to an end."""
+def _places(count: int, draw: random.Random) -> list[int]:
+    """Return random places of steps, none close to another or to an end."""
     free = COMMITS - (count + 1) * APART
-    cuts = sorted(random_places.randint(0, free) for _ in range(count))
+    cuts = sorted(draw.randint(0, free) for _ in range(count))
     return [cut + (number + 1) * APART for number, cut in enumerate(cuts)]
 
 
-def _broken(count: int, places: list[int], random_places: random.Random) -> set[int]:
+def _broken(count: int, places: list[int], draw: random.Random) -> set[int]:
     if not count:
         return set()
     others = set(range(2, COMMITS - 1)) - {places[0], places[0] - 1}
-    return {places[0] - 1, *random_places.sample(sorted(others), count - 1)}
+    return {places[0] - 1, *draw.sample(sorted(others), count - 1)}
 
 
 def _least_seconds(folder: Path, language: Language, rounds: int) -> float:
