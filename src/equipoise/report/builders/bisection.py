@@ -279,7 +279,9 @@ def _course(bisect: BisectResult) -> str:
     return f"Commits left: {'; '.join((str(count), *after))}."
 
 
-def _facts(document: ResultDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+def _facts(
+    document: ResultDocument, bisect: BisectResult
+) -> Iterator[tuple[str, str | tuple[str, ...]]]:
     if bisect.left_over:
         yield (
             "Left over",
