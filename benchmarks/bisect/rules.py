@@ -6,6 +6,9 @@ campaign, or -1 where it stops without a name, and the number of trials. As in b
 
 from __future__ import annotations
 
+import functools
+import importlib
+import importlib.util
 import math
 from collections.abc import Callable
 
@@ -27,6 +30,10 @@ CERTAINTY = 0.95
 MOST_BAYES = 1500
 ENDS = 10
 """Runs of both ends that Welch, growing samples and Bayes begin with."""
+PACKAGE = "git_bayesect"
+"""Simulated where it is installed: ``pip install git-bayesect==1.2``."""
+MOST_OF_PACKAGE = 100
+"""Campaigns of the package, which runs them one by one."""
 
 
 def rules(
@@ -41,7 +48,7 @@ def rules(
     def machine(most: int) -> Machine:
         return Machine(levels, series(kind, sd, len(levels), most, rng))
 
-    return {
+    answers = {
         "plain, 1 run": plain(machine, levels, 1, 5),
         "plain, same trials": plain(machine, levels, runs, runs),
         "interleaved, same trials": interleaved(machine, levels, pairs, rng),
@@ -49,6 +56,9 @@ def rules(
         "growing": growing(machine, levels),
         "Bayes": bayes(machine, levels, rng),
     }
+    if importlib.util.find_spec(PACKAGE) is not None:
+        answers[PACKAGE] = git_bayesect(machine, levels)
+    return answers
 
 
 def plain(make: MakeMachine, levels: FloatArray, runs: int, ends: int) -> Answer:
@@ -203,6 +213,31 @@ def bayes(make: MakeMachine, levels: FloatArray, rng: np.random.Generator) -> An
         run(np.where((middle == top) & (rng.random(len(middle)) < 0.5), middle - 1, middle))
         trials[live] += 1
     return named, trials
+
+
+def git_bayesect(make: MakeMachine, levels: FloatArray) -> Answer:
+    """The package itself, told pass or fail by the midpoint of both ends; stops at 95 %."""
+    bisector_class = importlib.import_module(PACKAGE).Bisector
+    campaigns, count = min(len(levels), MOST_OF_PACKAGE), levels.shape[1] - 1
+    machine = make(2 * ENDS + MOST_BAYES)
+    trials, named = np.full(campaigns, 2.0 * ENDS), np.full(campaigns, -1)
+    for campaign in range(campaigns):
+        run = functools.partial(_run_once, machine, campaign)
+        ends = [[run(commit) for _ in range(ENDS)] for commit in (0, count)]
+        midpoint = float(np.mean(ends))
+        bisector = bisector_class(np.ones(count))  # From the newest commit to that after GOOD.
+        for _ in range(MOST_BAYES):
+            if bisector.distribution.max() >= CERTAINTY:
+                named[campaign] = count - int(bisector.distribution.argmax())
+                break
+            place = bisector.select()
+            bisector.record(place, run(count - place) > midpoint)
+            trials[campaign] += 1
+    return named, trials
+
+
+def _run_once(machine: Machine, campaign: int, commit: int) -> float:
+    return float(machine.run(np.array([campaign]), np.array([commit]))[0])
 
 
 def _halved(

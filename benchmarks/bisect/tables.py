@@ -184,7 +184,7 @@ def _rules(cell: Cell, campaigns: int, trials: float) -> str:
     ).astype(np.float64)
     parts = []
     for name, (named, taken) in rules(levels, cell.kind, cell.sd / 100, trials, rng).items():
-        wrong = 100 * np.mean((named > 0) & (named != truth))
+        wrong = 100 * np.mean((named > 0) & (named != truth[: len(named)]))
         none = 100 * np.mean(named < 0)
         parts.append(f"{name} {wrong:.1f} ({none:.0f}; {np.median(taken):.0f})")
     return ", ".join(parts)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,8 +13,8 @@ from msgspec.structs import replace
 
 from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
 from benchmarks.bisect.engine import Outcome, merge, single, suite, with_broken, with_prior
-from benchmarks.bisect.noise import KINDS, Machine, series
-from benchmarks.bisect.rules import rules
+from benchmarks.bisect.noise import KINDS, FloatArray, Machine, series
+from benchmarks.bisect.rules import git_bayesect, rules
 from benchmarks.bisect.tables import main_table, profile_table
 
 CERTAIN = Cell(10, 0.1, 16, trials=40)
@@ -55,6 +57,37 @@ def test_without_noise_every_rule_finds_the_commit() -> None:
         if name != "Welch 10":  # Its level is 5 % at each step, noise or no noise.
             assert named.tolist() == truth.tolist(), name
         assert (trials > 0).all()
+
+
+class HalvingBisector:
+    """Halves what is left: the newest commit has index 0, and the culprit is the last one seen."""
+
+    def __init__(self, weights: FloatArray) -> None:
+        self.distribution = weights / weights.sum()
+
+    def select(self) -> int:
+        left = np.flatnonzero(self.distribution)
+        return int(left[len(left) // 2])
+
+    def record(self, index: int, observation: bool) -> None:
+        if observation:
+            self.distribution[:index] = 0.0
+        else:
+            self.distribution[index:] = 0.0
+        self.distribution /= self.distribution.sum()
+
+
+def test_the_package_is_told_the_commits_from_the_newest_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    package = types.ModuleType("git_bayesect")
+    monkeypatch.setattr(package, "Bisector", HalvingBisector, raising=False)
+    monkeypatch.setitem(sys.modules, "git_bayesect", package)
+    truth = np.arange(1, 17)
+    levels = 0.1 * (np.arange(17) >= truth[:, None]).astype(np.float64)
+    named, trials = git_bayesect(lambda most: Machine(levels, np.zeros((16, most))), levels)
+    assert named.tolist() == truth.tolist()
+    assert (trials <= 20 + 5).all()
 
 
 def test_a_certain_step_is_found_in_every_scenario() -> None:

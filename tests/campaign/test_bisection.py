@@ -192,6 +192,15 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
     assert stage.names_built[0] == (f"{0:040x}", f"{32:040x}")
 
 
+def test_a_single_commit_is_named_by_blocks_of_its_own(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, steps(1, 1))
+    record = stage.start(plan_of_bisection(1))
+    (step,) = read_search(record).state().named
+    assert (step.first, step.last) == (1, 1)
+    # Those that confirmed the gap are no evidence of the name.
+    assert step.blocks < read_search(record).state().blocks
+
+
 def test_each_commit_is_warmed_up_before_its_first_block(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(16, 9))
     record = stage.start(plan_of_bisection(16, warmup=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shlex
 import signal
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from equipoise.campaign.bisection import read_search
@@ -19,6 +21,7 @@ from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
 from equipoise.model.record import RunRecord
+from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Answer
 from tests.repositories import MadeRepository, everything_in, repository
 
@@ -89,9 +92,18 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     bisect: Bisect, made: MadeRepository
 ) -> None:
     before = everything_in(made.path)
-    answer = bisect("--good", "good", *BUILT, *QUIET, "--", "./bench")
+    words = (*BUILT, *QUIET, "--json", "../result.json", "--", "./bench")
+    answer = bisect("--good", "good", *words)
     assert (answer.status, answer.err) == (0, "")
     record = recorded(made)
+    result = json.loads((made.path.parent / "result.json").read_text())
+    jsonschema.validate(result, schema())
+    found = result["bisect"]
+    assert found["verdict"] == "culprit"
+    commit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
+    assert [one["commit"] for one in found["culprits"]] == [commit]
+    assert found["culprits"][0]["ratio_ci"][0] > 2.0
+    assert len(found["candidates"]) == COUNT
     assert named(record) == [f"change {CULPRIT}"]
     assert everything_in(made.path) == before
     assert builds(made) < COUNT + 1
@@ -99,11 +111,11 @@ def test_the_commit_is_named_and_the_repository_stays_as_it_was(
     assert len(folders) == COUNT + 1
     assert len({len(str(folder)) for folder in folders}) == 1
     # The next one, and the gate, build nothing that is built already.
-    commit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
     built = builds(made)
-    words = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
-    assert bisect("--good", "good", *words).status == 0
-    assert bisect("--baseline", f"{commit}~1", "--candidate", commit, *words, command="gate")
+    short = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *short).status == 0
+    gate = bisect("--baseline", f"{commit}~1", "--candidate", commit, *short, command="gate")
+    assert gate.status == 0
     assert builds(made) == built
 
 
@@ -243,6 +255,22 @@ def test_another_toolchain_does_not_go_on_with_a_search(
     assert answer.status == 2
     assert "the toolchain or the environment of builds has changed" in answer.err
     assert "bisect anew: equipoise bisect --good" in answer.err
+
+
+def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.write("source", f"#!/bin/sh\n# changed\n{SLOW}\n")
+    bisect("--good", "good", "--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
+    made.write("source", f"#!/bin/sh\n# changed again\n{SLOW}\n")
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 2
+    assert "the working tree has changed since the bisection began" in answer.err
+    made.path.rename(made.path.with_name("away"))
+    made.path.mkdir()
+    answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
+    assert answer.status == 2
+    assert "of the bisection is gone" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,9 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
     (row,) = verdict["rows"]
     assert row["outcome"] == "slower"
     assert row["ratio_ci"][0] > 1 + verdict["min_effect"] / 100
+    search = shlex.split(verdict["bisect"]["./bench"])
+    assert search[:4] == ["equipoise", "bisect", "--good", verdict["baseline"]["commit"]]
+    assert search[-2:] == ["--", "./bench"]
     folders = [Path(one["command"][0]).parent for one in result["conditions"]]
     assert len(str(folders[0])) == len(str(folders[1]))
     assert folders[0] != folders[1]

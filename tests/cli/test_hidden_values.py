@@ -90,11 +90,14 @@ def gate() -> Plan:
     repeated = f"equipoise gate --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     command = ("/usr/bin/env", f"PASSWORD={CANARY} it's", "./bench")
     benchmark = {BENCHMARK: shlex.join(("env", *command[1:]))}
+    searches = f"equipoise bisect --build 'TOKEN={CANARY} make' -- env PASSWORD={CANARY} ./bench"
     changes = {
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": GatePlan(revision, revision, ("wall_s",), again=repeated),
+        "gated": GatePlan(
+            revision, revision, ("wall_s",), again=repeated, bisect={benchmark[BENCHMARK]: searches}
+        ),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 

@@ -10,13 +10,13 @@ Rows = list[dict[str, Any]]
 
 
 def tables(chart: alt.LayerChart, mark: str) -> list[Rows]:
-    """The rows of every layer with this mark."""
+    """The rows of every layer with this mark, but of the strips behind names."""
     whole = chart.to_dict()
     datasets = whole["datasets"]
     return [
         datasets[layer.get("data", whole.get("data"))["name"]]
         for layer in whole["layer"]
-        if layer["mark"]["type"] == mark
+        if layer["mark"]["type"] == mark and layer["mark"].get("style") != "label-strip"
     ]
 
 

@@ -35,7 +35,7 @@ def test_neighbours_that_one_block_excluded_are_one_area_from_then_on() -> None:
 def test_the_culprit_is_marked_and_named() -> None:
     (marks,) = tables(bisection(bisect_result()), "point")
     assert [row["number"] for row in marks] == [CULPRIT]
-    assert notes(bisection(bisect_result())) == "15 of 16 commits are excluded after 18 trials."
+    assert notes(bisection(bisect_result())) == "15 of 16 commits are excluded after 14 trials."
 
 
 def test_blocks_that_found_nothing_left_of_the_gap_are_told_and_not_drawn() -> None:
@@ -45,7 +45,7 @@ def test_blocks_that_found_nothing_left_of_the_gap_are_told_and_not_drawn() -> N
     chart = bisection(replace(result, course=(*result.course, *rest)))
     assert len(tables(chart, "rule")[0]) == len(PAIRS)
     assert notes(chart) == (
-        "15 of 16 commits are excluded after 18 trials. Then 600 trials looked at what is left of "
+        "15 of 16 commits are excluded after 14 trials. Then 600 trials looked at what is left of "
         "the gap, and found nothing certain."
     )
     # A later search that found one is drawn, with all before it.

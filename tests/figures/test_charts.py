@@ -87,13 +87,13 @@ def test_a_far_outlier_does_not_squeeze_the_rest_but_is_pointed_at() -> None:
     chart = distributions(document)
     words = [row["words"] for rows in tables(chart, "text") for row in rows]
     assert "1 beyond ▸" in words
-    domain = chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    domain = chart.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"]
     assert domain[1] < 100
 
 
 def test_conditions_far_apart_share_a_logarithmic_axis() -> None:
     chart = distributions(document_of(medians=(0.001, 0.5)))
-    scale = chart.to_dict()["layer"][0]["encoding"]["x"]["scale"]
+    scale = chart.to_dict()["layer"][1]["encoding"]["x"]["scale"]
     assert scale["type"] == "log"
     assert "logarithmic" in notes(chart)
 

@@ -193,6 +193,15 @@ def test_without_a_gap_nothing_is_searched_and_what_is_excluded_is_said() -> Non
     assert told(replace(unknown, gap=open_gap)).summary.endswith("after 9 blocks.")
 
 
+def test_without_a_search_no_commit_is_listed_but_on_the_page() -> None:
+    result = bisect_result(verdict="undecided")
+    unknown = tuple(replace(one, status="left", e_value=None) for one in result.candidates)
+    document = bisect_document(result=told(replace(result, candidates=unknown, margin=None)))
+    assert "Change 3" not in to_markdown(document)
+    assert "equipoise resume" in to_markdown(document)
+    assert "Change 3" in page([CampaignReport(document)])
+
+
 def test_of_a_metric_of_which_more_is_better_less_is_worse() -> None:
     culprit = culprit_of(CULPRIT, ratio=1.25)
     throughput = culprit_sentence(culprit, "throughput_per_s", more_is_better=True)

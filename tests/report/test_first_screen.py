@@ -46,6 +46,29 @@ CROSSED = """[...document.querySelectorAll('.chart svg')].flatMap(svg => {
 })"""
 """For each label of each chart, the number of lines that are drawn over it."""
 
+RUNNING_THROUGH = """[...document.querySelectorAll('.chart svg')].flatMap(svg => {
+  const rules = [...svg.querySelectorAll('.mark-rule line')];
+  const middle = one => (one.getBoundingClientRect().top + one.getBoundingClientRect().bottom) / 2;
+  const strips = rules.filter(one => parseFloat(one.getAttribute('stroke-width')) >= 18);
+  const names = [...svg.querySelectorAll('.mark-text.role-mark text')]
+    .filter(one => /[a-z]/.test(one.textContent) && !one.getAttribute('stroke-width'));
+  return names.map(name => {
+    const box = name.getBoundingClientRect();
+    const under = strips.filter(one => Math.abs(middle(one) - middle(name)) < 4);
+    const through = rules.filter(one => !strips.includes(one)).filter(one => {
+      const other = one.getBoundingClientRect();
+      return other.left < box.right && box.left < other.right
+        && other.top < box.bottom - 2 && box.top + 2 < other.bottom;
+    });
+    const bare = through.filter(line => !under.some(strip =>
+      line.compareDocumentPosition(strip) & Node.DOCUMENT_POSITION_FOLLOWING));
+    return [name.textContent, through.length, bare.length];
+  });
+})"""
+"""For each name in a chart, the straight lines at its place, and those that no strip hides.
+
+A triangle is no name: it is where a trial lies that timed out."""
+
 
 def shown(browser: Browser, tmp_path: Path, kind: Kind, width: int, height: int) -> None:
     """Open the page of a kind."""
@@ -120,6 +143,24 @@ def test_no_line_is_drawn_over_a_label(
     crossed = browser.evaluate(CROSSED)
     assert len(crossed) >= 2 * len(names) - 1
     assert not any(crossed), crossed
+
+
+@pytest.mark.parametrize(("width", "height"), SCREENS)
+@pytest.mark.parametrize("name", ["strata", "six", "what varies"])
+def test_lines_stop_before_the_row_of_a_name(
+    browser: Browser,
+    tmp_path: Path,
+    width: int,
+    height: int,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As vectors, whose places can be read: so many marks are drawn as pixels.
+    monkeypatch.setattr("equipoise.report.renderers.html._ROWS_FOR_VECTORS", 10**9)
+    shown(browser, tmp_path, KINDS[name], width, height)
+    places = browser.evaluate(RUNNING_THROUGH)
+    assert any(through for _, through, _ in places)
+    assert [one for one in places if one[2]] == []
 
 
 def printed(browser: Browser, tmp_path: Path, text: str) -> list[str]:

@@ -117,6 +117,14 @@ def test_what_timed_out_has_no_number() -> None:
     assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
 
 
+def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
+    document = gated(row("parse", "slower", 1.05, 1.2))
+    assert document.gate is not None
+    line = "equipoise bisect --good 1111 --bad 2222 -- ./bench parse"
+    document = replace(document, gate=replace(document.gate, bisect={"parse": line}))
+    assert f"Which commit made parse slower?\n\n```\n{line}\n```" in to_markdown(document)
+
+
 def test_warnings_come_with_their_mend() -> None:
     document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
     assert to_markdown(document).endswith("\n- what is wrong; the hint\n")

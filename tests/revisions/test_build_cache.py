@@ -96,6 +96,34 @@ def test_a_build_is_made_once_and_used_again(
     assert everything_in(made.path) == before
 
 
+@pytest.mark.parametrize("change", ["echo more >> program", "rm source"])
+def test_a_build_of_which_a_trial_changed_a_file_is_made_anew(
+    change: str, made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            tree = cache.get(second, "commit two").tree
+            assert (tree / "program").read_text() == "two\n"
+            assert (tree / "source").exists()
+            subprocess.run(["sh", "-c", change], cwd=tree, check=True)
+            assert cache.get(second, "commit two").reused, "the same campaign goes on with it"
+    assert times_built(log) == 2
+
+
+def test_files_that_trials_add_leave_a_build_as_it_is(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    for _ in range(2):
+        with opened(made, tmp_path) as cache:
+            tree = cache.get(second, "commit two").tree
+            # The kernel's time of a file lags behind the clock by up to a tick.
+            time.sleep(0.02)
+            (tree / "results").write_text("one second\n")
+    assert times_built(log) == 1
+
+
 def test_without_a_line_a_commit_is_only_checked_out(
     made: MadeRepository, tmp_path: Path, log: Path
 ) -> None:

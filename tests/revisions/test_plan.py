@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
+from equipoise.cli.bisect import command
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
-from equipoise.revisions.plan import CheckedOut, Pair, conditions_of_gate
+from equipoise.revisions.git import Repository
+from equipoise.revisions.plan import (
+    CheckedOut,
+    GateRequest,
+    Pair,
+    bisect_lines,
+    conditions_of_gate,
+)
 
 ENVIRONMENT = {"PATH": "/bin:/usr/bin"}
 
@@ -49,6 +58,45 @@ def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_pat
     assert [(one.baseline, one.candidate) for one in contrasts] == [(0, 1), (2, 3)]
     assert contrasts[1].stratum == {"benchmark": "two"}
     assert conditions[2].command == conditions[3].command == ("/bin/true",)
+
+
+def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) -> dict[str, str]:
+    """The lines of a gate of two benchmarks."""
+    request = GateRequest(
+        Repository(Path("/repository"), ""),
+        Revision("old", "1" * 40),
+        Revision("new", "2" * 40, uncommitted),
+        (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render"))),
+        build="make all",
+        tool=None if tool is None else TOOLS[tool],
+    )
+    return dict(bisect_lines(request, request.benchmarks, metrics))
+
+
+def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
+    lines = lines_of("cpu_s")
+    assert [*lines] == ["parse", "render"]
+    words = shlex.split(lines["parse"])
+    assert words[:2] == ["equipoise", "bisect"]
+    options = command.make_context("bisect", words[2:]).params
+    assert (options["good"], options["bad"]) == ("1" * 40, "2" * 40)
+    assert (options["build"], options["metrics"]) == ("make all", "cpu_s")
+    assert options["words"] == ("./bench", "a b")
+    assert "--metrics" not in lines_of("wall_s")["parse"]
+    # Without --bad, a bisection ends at the working tree as well.
+    assert "--bad" not in lines_of("wall_s", uncommitted=True)["parse"]
+
+
+def test_a_benchmark_that_a_tool_reports_is_a_metric_of_the_bisection() -> None:
+    lines = lines_of("parse time_s", "render time_s", tool="cargo")
+    assert [*lines] == ["parse", "render"]
+    options = command.make_context("bisect", shlex.split(lines["render"])[2:]).params
+    assert (options["kind"], options["metrics"]) == ("cargo", "render")
+
+
+def test_a_gate_that_no_bisection_can_follow_has_no_line() -> None:
+    assert lines_of("wall_s", "max_rss_bytes") == {}
+    assert lines_of("time_s", tool="google-benchmark") == {}
 
 
 def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:

@@ -71,4 +71,6 @@ def test_too_few_conditions_are_not_ranked() -> None:
 def test_a_point_is_drawn_for_each_condition(document: ResultDocument) -> None:
     figure = next(iter(figures(document)))
     assert figure.name == "beside_round_trip"
-    assert [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]] == ["point", "text"]
+    marks = [one["mark"]["type"] for one in figure.chart.to_dict()["layer"]]
+    # The text twice: as letters, and as the ground that keeps lines from them.
+    assert marks == ["point", "text", "text"]

@@ -46,6 +46,11 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         rows=rows,
         summary=_gate_sentence(gated, rows, outcomes, effect),
         again=gated.again,
+        bisect={
+            row.benchmark: gated.bisect[row.benchmark]
+            for row in rows
+            if row.outcome == "slower" and row.benchmark in gated.bisect
+        },
     )
 
 

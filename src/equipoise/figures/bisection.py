@@ -101,10 +101,11 @@ def bisection(result: BisectResult) -> alt.LayerChart:
         ),
         *labels(culprits, "name:N", x="until:Q", y=y, mark={"align": "left", "dx": 9}),
     ]
-    left = sum(one.status != "excluded" for one in result.candidates)
     drawn = _TRIALS_OF_A_BLOCK * len(course)
     rest = _TRIALS_OF_A_BLOCK * (len(result.course) - len(course))
-    notes = [f"{count - left} of {count} commits are excluded after {drawn} trials."]
+    at = [trials[one.excluded_at] for one in result.candidates if one.excluded_at in trials]
+    exclusions = f"{len(at)} of {count} commits are excluded after {max(at, default=drawn)} trials."
+    notes = [exclusions]
     if rest:
         notes.append(
             f"Then {rest} trials looked at what is left of the gap, and found nothing certain."
@@ -113,10 +114,7 @@ def bisection(result: BisectResult) -> alt.LayerChart:
         layers,
         title="The search",
         notes=notes,
-        description=(
-            f"A search among {count} commits over {drawn} trials; {left} are not excluded at its "
-            "end."
-        ),
+        description=(f"A search among {count} commits over {drawn} trials: {exclusions}"),
         height=min(420, 140 + 6 * count),
     )
 

@@ -45,6 +45,21 @@ def labels(rows: Sequence[Mapping[str, Any]], text: str, **encoding: Any) -> lis
     ]
 
 
+def label_strips(rows: Sequence[Mapping[str, Any]], y: alt.Y, offset: float = 0.0) -> alt.Chart:
+    """Keep the lines of the chart out of the strips in which names stand above their rows.
+
+    Draw it above grid and landmarks, and below what is measured.
+
+    Parameters
+    ----------
+    offset
+        Pixels by which a strip lies below its place on the axis.
+    """
+    # Clipped: the ends of so thick a line would make room for themselves beside the chart.
+    mark = alt.MarkDef("rule", style="label-strip", yOffset=offset, clip=True, aria=False)
+    return layer(rows, mark, y=y)
+
+
 def point(size: float, **style: Any) -> alt.MarkDef:
     """Return the mark of an estimate: a filled point."""
     return alt.MarkDef("point", **{"filled": True, "size": size, "opacity": 1, **style})

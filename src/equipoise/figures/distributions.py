@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from equipoise.figures.building import (
     Rows,
     frame,
+    label_strips,
     labels,
     layer,
     plain_scale,
@@ -26,7 +27,7 @@ from equipoise.figures.building import (
 )
 from equipoise.figures.density import density
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
-from equipoise.figures.theme import color_of
+from equipoise.figures.theme import LABEL_STRIP, color_of
 from equipoise.figures.trial_values import (
     EVERY_TRIAL,
     analysed_values,
@@ -47,6 +48,7 @@ _HILL = 0.40
 _DOTS = 0.34
 _GAP = 0.07
 _LABEL_AT = 0.5
+_STRIP = LABEL_STRIP / ROW_HEIGHT
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 Floats = NDArray[np.float64]
@@ -74,13 +76,14 @@ def distributions(
         values,
         quantity,
         alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8)),
-        alt.Y("y:Q", scale=plain_scale(0.5 - rows, 0.62), axis=None),
+        alt.Y("y:Q", scale=plain_scale(0.5 - rows, _LABEL_AT + _STRIP / 2), axis=None),
     )
     notes = panel.notes()
     if count > every_trial:
         notes.insert(0, f"{count} trials are too many for a dot each: bars show their counts.")
     return frame(
         [
+            panel.name_strips(),
             *panel.hills(),
             *(panel.bars() if count > every_trial else panel.dots()),
             *panel.edges(),
@@ -279,14 +282,21 @@ class _Panel(Struct, frozen=True):
             )
         ]
 
+    def name_strips(self) -> alt.Chart:
+        """Keep the grid out of the strips of the names."""
+        return label_strips(self.named(), self.y)
+
     def names(self) -> list[alt.Chart]:
         """Write the name of each condition above its row."""
-        rows = [
+        mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
+        return labels(self.named(), "words:N", x=alt.value(4), y=self.y, mark=mark)
+
+    def named(self) -> Rows:
+        """Return the place and the name of each condition."""
+        return [
             {"y": _LABEL_AT - index, "words": name if group else f"{name} (no trial to show)"}
             for index, (name, group) in enumerate(self.values.items())
         ]
-        mark = {"align": "left", "limit": alt.ExprRef("width - 8")}
-        return labels(rows, "words:N", x=alt.value(4), y=self.y, mark=mark)
 
     def notes(self) -> list[str]:
         """Return what a reader must know about the data."""

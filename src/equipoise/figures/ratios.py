@@ -17,6 +17,7 @@ from equipoise.figures.building import (
     color_and_shape,
     count_axis,
     frame,
+    label_strips,
     labels,
     layer,
     place_of,
@@ -359,9 +360,11 @@ def _draw(
     color, shape = color_and_shape("kind", kinds, places, legend)
     tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *_RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
+    named = [{"label": one} for one in names]
     name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
     layers = [
         *axis.landmarks(min_effect, x),
+        label_strips(named, y, -_LABEL_OFFSET),
         layer(data, rule(3), x=x, x2="high:Q", **bars),
         layer(
             [row for row in data if row["ratio"] is not None],
@@ -371,7 +374,7 @@ def _draw(
             **bars,
         ),
         # Above its bar, not beside it: a command is longer than half a phone.
-        *labels([{"label": one} for one in names], "label:N", x=alt.value(4), y=y, mark=name),
+        *labels(named, "label:N", x=alt.value(4), y=y, mark=name),
     ]
     return frame(
         layers,

@@ -33,6 +33,10 @@ def color_of(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
+LABEL_STRIP = 20
+"""Height in pixels of the strip that a name above its row has for itself."""
+
+
 def shape_of(index: int) -> str:
     """Return the shape of the condition at this position in the plan."""
     return SHAPES[index % len(SHAPES)]
@@ -79,6 +83,8 @@ def configuration(theme: Theme) -> dict[str, Any]:
                 "strokeWidth": 6,
                 "strokeJoin": "round",
             },
+            # No line of the chart runs through the row that a name stands in.
+            "label-strip": {"color": BACKGROUND[theme], "strokeWidth": LABEL_STRIP},
             "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
             "median-interval": {"color": text, "strokeWidth": 3},
         },

@@ -467,6 +467,8 @@ class GatePlan(Struct, frozen=True):
     """Whether what is not known passes or fails."""
     again: str = ""
     """The shell line that runs it again."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, by the benchmark's name."""
 
 
 CHANGED = "+"

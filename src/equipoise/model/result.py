@@ -145,6 +145,8 @@ class GateResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""
+    bisect: dict[str, str] = field(default_factory=dict)
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower."""
 
 
 SCHEMA = "equipoise.result/2"

@@ -40,6 +40,7 @@ from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import TIMEOUT_S, CheckedOut, program_in
 
+_POLL_S = 0.05
 BUDGET_S = 900.0
 """Default budget: a search runs some hundred trials, and builds about ten commits."""
 
@@ -115,7 +116,8 @@ class CommitBuilds:
             try:
                 wait(builds)
             except BaseException:
-                while wait(builds, 0.0).not_done:
+                self._cache.stop()
+                while wait(builds, _POLL_S).not_done:
                     self._cache.stop()
                 raise
         reasons: dict[Path, str] = {}

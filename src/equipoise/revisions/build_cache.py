@@ -41,6 +41,7 @@ from equipoise.revisions.build_key import (
     Recipe,
     Source,
     digest_of_changes,
+    files_until,
     key_of,
     recipe_of,
 )
@@ -66,6 +67,9 @@ class _Record(Struct, frozen=True):
     seconds: float
     size: int
     """Bytes on the disk."""
+    completed_ns: int
+    files: str
+    """Digest of the files that were there at that time."""
 
 
 class NoFolder(UnusableInput):
@@ -216,6 +220,7 @@ class BuildCache:
         """
         key = key_of(self.recipe, source)
         tree = self.tree_of(source)
+        self._discard_changed(key, tree)
         reused = True
         try:
             while True:
@@ -236,6 +241,15 @@ class BuildCache:
         self._stopped.set()
         for tree in tuple(self._building):
             end_build(str(tree))
+
+    def _discard_changed(self, key: str, tree: Path) -> None:
+        """Remove a build of which a trial has changed a file: its next build would have another.
+
+        Files that trials add are left: the first trial, which is never analysed, adds them again.
+        """
+        record = None if key in self._held else self._record(key)
+        if record is not None and files_until(tree, record.completed_ns) != record.files:
+            self._discard(key)
 
     def _use(self, key: str) -> _Record | None:
         """Share the lock of a complete build; return its record, ``None`` if there is none."""
@@ -265,7 +279,9 @@ class BuildCache:
                 raise
             finally:
                 self._building.discard(tree)
-            record = _Record(time.monotonic() - began, _size(self._folder / key))
+            seconds, completed_ns = time.monotonic() - began, time.time_ns()
+            files = files_until(tree, completed_ns)
+            record = _Record(seconds, _size(self._folder / key), completed_ns, files)
             part = self._folder / key / f"{_RECORD}.part"
             part.write_bytes(msgspec.json.encode(record))
             part.rename(self._folder / key / _RECORD)

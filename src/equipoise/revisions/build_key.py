@@ -8,6 +8,7 @@ again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -15,6 +16,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -139,6 +141,19 @@ def key_of(recipe: Recipe, source: Source) -> str:
             recipe.environment,
         ]
     )
+
+
+def files_until(tree: Path, moment_ns: int) -> str:
+    """Return the digest of the files that were last written until a moment: names, sizes, times."""
+    files = []
+    for around, _, names in os.walk(tree):
+        for name in names:
+            path = os.path.join(around, name)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(path)
+                if status.st_mtime_ns <= moment_ns:
+                    files.append((path, status.st_size, status.st_mtime_ns))
+    return _digest(sorted(files))
 
 
 def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:

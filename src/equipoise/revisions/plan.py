@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from equipoise.design.coin import fresh_seed
+from equipoise.design.command_line import shell_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.counters import counters_among
@@ -182,9 +183,34 @@ def gate_plan(
             metrics,
             request.fail_undecided,
             request.command_line,
+            dict(bisect_lines(request, benchmarks, metrics)),
         ),
     )
     return plan, (*unlisted, *warnings)
+
+
+def bisect_lines(
+    request: GateRequest, benchmarks: Sequence[Benchmark], metrics: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of each benchmark, and the line that finds what made it slower.
+
+    A bisection searches by one metric, and runs no tool that lists its benchmarks.
+    """
+    words = ["equipoise", "bisect", "--good", request.baseline.commit]
+    if not request.candidate.uncommitted:
+        words += ["--bad", request.candidate.commit]
+    if request.build is not None:
+        words += ["--build", request.build]
+    tool = request.tool
+    if tool is None and len(metrics) == 1:
+        words += [] if metrics[0] == PRIMARY_METRIC else ["--metrics", metrics[0]]
+        for one in benchmarks:
+            yield one.name, shell_line([*words, "--", *one.command])
+    elif tool is not None and tool.listing is None:
+        words += ["--kind", tool.name]
+        for metric in metrics:
+            name = metric.removesuffix(BENCHMARK_SUFFIX)
+            yield name, shell_line([*words, "--metrics", name, "--", *benchmarks[0].command])
 
 
 def _benchmarks(

@@ -7,9 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import Rows, condition_color, condition_shape, layer, point
+from equipoise.figures.building import Rows, condition_color, condition_shape, labels, layer, point
 from equipoise.figures.quantity import log_ticks
-from equipoise.figures.theme import color_of
 
 
 def log_x(field: str, title: str, padding: int, **axis: Any) -> alt.X:
@@ -47,7 +46,7 @@ def lines(
     )
 
 
-def labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> alt.Chart:
-    """Return the text of a field beside each point."""
-    text = alt.MarkDef("text", align="left", dx=8, dy=-6, color=color_of(5))
-    return layer(rows, text, x=x, y=y, text=field)
+def point_labels(rows: Rows, x: alt.X, y: alt.Y, field: str) -> list[alt.Chart]:
+    """Return the text of a field beside each point, with no line behind its letters."""
+    mark = {"align": "left", "dx": 8, "dy": -6, "fontSize": 11, "fontWeight": "normal"}
+    return labels(rows, field, x=x, y=y, mark=mark)

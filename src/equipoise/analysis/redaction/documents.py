@@ -116,7 +116,12 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
         ),
         gated=plan.gated
         and replace(
-            plan.gated, again=gate_line_with_values_replaced(plan.gated.again, replacement)
+            plan.gated,
+            again=gate_line_with_values_replaced(plan.gated.again, replacement),
+            bisect={
+                name: gate_line_with_values_replaced(line, replacement)
+                for name, line in plan.gated.bisect.items()
+            },
         ),
         bisected=plan.bisected
         and replace(
@@ -242,6 +247,11 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
+        gated=plan.gated
+        and replace(
+            plan.gated,
+            bisect={hidden.in_text(name): line for name, line in plan.gated.bisect.items()},
+        ),
         explains=plan.explains
         and replace(
             plan.explains,

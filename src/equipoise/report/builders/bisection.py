@@ -84,7 +84,9 @@ def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
 
 def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[Part]:
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
-    yield Section("Commits", tuple(_commits(bisect)))
+    # Without a gap, nothing is known of any commit between.
+    if bisect.margin is not None:
+        yield Section("Commits", tuple(_commits(bisect)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
@@ -277,7 +279,9 @@ def _course(bisect: BisectResult) -> str:
     return f"Commits left: {'; '.join((str(count), *after))}."
 
 
-def _facts(document: ResultDocument, bisect: BisectResult) -> Iterator[tuple[str, str]]:
+def _facts(
+    document: ResultDocument, bisect: BisectResult
+) -> Iterator[tuple[str, str | tuple[str, ...]]]:
     if bisect.left_over:
         yield (
             "Left over",

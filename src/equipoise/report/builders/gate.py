@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.model.result import GateOutcome, GateRow, ResultDocument
 from equipoise.report.document import (
+    ALIKE_SHOWN,
     UNKNOWN,
     Bullets,
     Column,
@@ -67,6 +68,10 @@ def gate_document(document: ResultDocument) -> Document:
             f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
         ),
     ]
+    parts += (
+        Command(line, f"Which commit made {name} slower?")
+        for name, line in itertools.islice(gate.bisect.items(), ALIKE_SHOWN)
+    )
     if document.warnings:
         parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
     return Document(document.run.id, title, tuple(parts))

@@ -12,7 +12,7 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import Primitive, primitives
-from equipoise.studies.chart_parts import labels, log_x
+from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -48,7 +48,7 @@ def beside_chart(primitive: Primitive) -> alt.LayerChart:
     return frame(
         [
             layer(rows, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
-            labels(rows, x, y, "condition:N"),
+            *point_labels(rows, x, y, "condition:N"),
         ],
         title=title,
         description=f"{title}: medians of each condition.",

@@ -12,7 +12,7 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
-from equipoise.studies.chart_parts import labels, log_x
+from equipoise.studies.chart_parts import log_x, point_labels
 from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
@@ -61,7 +61,7 @@ def front_chart(work: str, thresholds: Sequence[Point]) -> alt.LayerChart:
             layer(front, step, x=x, y=y, order=alt.Order("peak:Q")),
             layer(front, point(80, color=color_of(0)), x=x, y=y, tooltip=tooltip),
             layer(beaten, hollow, x=x, y=y, tooltip=tooltip),
-            labels(rows, x, y, "threshold:N"),
+            *point_labels(rows, x, y, "threshold:N"),
         ],
         title=f"{work}: time against memory by threshold",
         description=f"Median time against median peak memory of {work} for each threshold.",
