@@ -5,4 +5,6 @@
 - ``rules``: what others do, with as many trials
 - ``cells``: what is simulated, and the figures of the reference (bisect.md §5 and §6)
 - ``tables``: the tables and the claims
+- ``repositories``: repositories of 64 commits with planted steps
+- ``live``: real searches in them, beside `git bisect run`: ``python -m benchmarks.bisect.live``
 """

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from equipoise.functions import processes
-from equipoise.functions.functions import Side, code_sides, function_sides, rebuilding
+from equipoise.functions.functions import Side, code_sides, function_sides
 from equipoise.functions.processes import Answer
 from equipoise.functions.runner import examining_processes, prepared_processes
 from equipoise.functions.trial_runs import Examined, examine
@@ -196,51 +194,25 @@ def test_a_method_of_a_module_is_as_fresh_as_a_function() -> None:
     assert "batches" in content(measured(sides))
 
 
-SLOW_TO_IMPORT = ("cloudpickle", "typing", "re", "pickle", "inspect")
-"""Modules that take longer to import than small functions to run."""
-
-
-def closing_over(value: int) -> Callable[..., None]:
-    """A function that uses all that one can: modules, a closure, defaults, itself."""
-    # One text: each by itself would be taken for a module that the function imports.
-    watched = " ".join(SLOW_TO_IMPORT)
+def test_a_function_has_its_modules_its_closure_its_defaults_and_itself() -> None:
+    value = 7
 
     def again(number: int = 2, *, step: int = 1) -> int:
         return value if number == 0 else again(number - step)
 
     def reached(default: tuple[int, ...] = (1, 2)) -> None:
         words = {again(), *default, len(os.sep), int(math.sqrt(4))}
-        imported = [name for name in watched.split() if name in sys.modules]
-        raise ValueError(f"{sorted(words)} {reached.__name__} {imported}")
+        raise ValueError(f"{sorted(words)} {reached.__name__}")
 
-    return reached
-
-
-@pytest.mark.parametrize("known", ["all", "some", "none"])
-def test_a_function_is_the_same_whether_or_not_cloudpickle_is_imported(
-    known: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As with a cloudpickle whose functions use what a fresh process does not give them.
-    codes = {"all": rebuilding(), "some": {**rebuilding()}, "none": {}}[known]
-    if known == "some":
-        del codes["_function_setstate"]
-    monkeypatch.setattr(processes, "rebuilding", lambda: codes)
-    text = content(measured(function_sides([closing_over(7)], None)))["text"]
-    assert text.startswith("ValueError: [1, 2, 7] reached [")
-    assert ("'cloudpickle'" in text) == (known != "all")
+    text = content(measured(function_sides([reached], None)))["text"]
+    assert text.startswith("ValueError: [1, 2, 7] reached")
 
 
-def test_a_process_imports_little_that_the_functions_do_not_need() -> None:
-    # What Python's own start imports on this machine is not ours.
-    bare = "import sys; print([n for n in sys.argv[1:] if n in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", bare, *SLOW_TO_IMPORT],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    text = content(measured(function_sides([closing_over(7)], None)))["text"]
-    assert f" reached {done.stdout.strip()} (line " in text
+def test_the_module_that_a_function_was_defined_in_is_not_imported() -> None:
+    def reached() -> None:
+        raise ValueError([name for name in sys.modules if "functions.test_" in name])
+
+    assert content(measured(function_sides([reached], None)))["text"].startswith("ValueError: []")
 
 
 def test_an_object_of_a_class_of_the_user_is_sent_by_cloudpickle() -> None:

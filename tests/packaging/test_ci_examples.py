@@ -39,9 +39,13 @@ def loaded(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def gate_step() -> Any:
-    (step,) = [one for one in loaded(ACTION)["runs"]["steps"] if one.get("name") == "Gate"]
+def step_named(name: str) -> Any:
+    (step,) = [one for one in loaded(ACTION)["runs"]["steps"] if one.get("name") == name]
     return step
+
+
+def gate_step() -> Any:
+    return step_named("Gate")
 
 
 def options_of(words: list[str]) -> dict[str, Any]:
@@ -92,11 +96,13 @@ def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> 
 
 
 def test_every_input_of_the_action_reaches_its_step_by_the_environment() -> None:
-    action, step = loaded(ACTION), gate_step()
-    assert "${{" not in step["run"]
+    action, gate, search = loaded(ACTION), gate_step(), step_named("Bisect")
+    assert "${{" not in gate["run"] + search["run"]
     used = {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
-    assert used == set(step["env"].values())
-    assert step["env"].keys() == USUAL.keys()
+    assert search["if"] == "failure() && inputs.bisect-on-failure == 'true'"
+    in_condition = {"${{ inputs.bisect-on-failure }}"}
+    assert used == {*gate["env"].values(), *search["env"].values(), *in_condition}
+    assert gate["env"].keys() == USUAL.keys()
     assert all(one["description"] for one in action["inputs"].values())
 
 
@@ -109,7 +115,7 @@ def test_the_workflow_gives_the_action_inputs_that_it_has() -> None:
     assert ours["with"].keys() <= loaded(ACTION)["inputs"].keys()
 
 
-def test_the_action_s_own_step_gates_a_repository_with_the_inputs_that_nobody_gave(
+def test_the_action_s_own_steps_gate_a_repository_and_find_the_commit_that_made_it_slower(
     tmp_path: Path,
 ) -> None:
     made = repository(tmp_path / "project")
@@ -117,8 +123,10 @@ def test_the_action_s_own_step_gates_a_repository_with_the_inputs_that_nobody_ga
     made.commit()
     # As actions/checkout leaves it.
     made.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    made.write("note", "innocent\n")
+    made.commit("an innocent commit")
     made.write("bench", "#!/bin/sh\nsleep 0.02\n", executable=True)
-    made.commit()
+    made.commit("a slow commit")
     inputs = loaded(ACTION)["inputs"]
     given = {"baseline": "origin/main", "command": "./bench"}
     names = {name: name.replace("-", "_").upper() for name in inputs}
@@ -126,23 +134,33 @@ def test_the_action_s_own_step_gates_a_repository_with_the_inputs_that_nobody_ga
         names[name]: given.get(name, str(one["default"])) for name, one in inputs.items()
     }
     summary = tmp_path / "summary.md"
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", gate_step()["run"]],
-        env={
-            **os.environ,
-            **environment,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "TMPDIR": str(tmp_path),
-            "GITHUB_STEP_SUMMARY": str(summary),
-        },
-        cwd=made.path,
-        check=False,
-    )
-    assert done.returncode == 1
+
+    def status_of(step: Any) -> int:
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            env={
+                **os.environ,
+                **environment,
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "TMPDIR": str(tmp_path),
+                "GITHUB_STEP_SUMMARY": str(summary),
+            },
+            cwd=made.path,
+            check=False,
+        ).returncode
+
+    search = step_named("Bisect")
+    assert status_of(search) == 0, "a gate that could not be run leaves nothing to search"
+    assert not summary.exists()
+    assert status_of(gate_step()) == 1
     comment = (made.path / "equipoise-gate.md").read_text()
     assert "❌ slower" in comment
     assert comment.startswith(summary.read_text())
     assert json.loads((made.path / "equipoise-gate.json").read_text())["gate"]["passed"] is False
+    assert status_of(search) == 0
+    answer = (made.path / "equipoise-bisect.md").read_text()
+    assert "a slow commit" in answer
+    assert summary.read_text().endswith(answer)
 
 
 GITHUB = """#!/bin/sh

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-import functools
 import hashlib
 import inspect
 import itertools
@@ -40,13 +39,6 @@ def _equipoise_loop(_equipoise_clock, _equipoise_function, _equipoise_setup):
 stay from one batch to the next. Python's own ``timeit`` has the same loop in a function."""
 _READING = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 """Instructions that read a variable from outside a function."""
-_REBUILDERS = (
-    *("_make_function", "_function_setstate", "_builtin_type", "_make_empty_cell", "_make_cell"),
-    "subimport",
-)
-"""Functions of cloudpickle that make a function again: its code, its globals and its closure."""
-_OF_REBUILDERS = frozenset({"__builtins__", "types", "sys", "_empty_cell_value", *_REBUILDERS})
-"""What these functions may use beside builtins: a fresh process gives it to them."""
 _OWN_MODULE = ("__module__", "__name__")
 """Keys of a pickled function whose value is the name of its module."""
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -292,24 +284,6 @@ def _pickled(value: object, name: str) -> bytes:
         ) from None
 
 
-@functools.cache
-def rebuilding() -> dict[str, bytes]:
-    """Return the marshalled code of the functions of cloudpickle that make a function again.
-
-    A fresh process would take longer to import cloudpickle than to measure. So it gets the code of
-    these few from here, those left out that use more than a fresh process gives them: for those,
-    and for all others, it imports cloudpickle.
-    """
-    module = cloudpickle.cloudpickle
-    codes = {name: vars(module)[name].__code__ for name in _REBUILDERS if name in vars(module)}
-    known = {*_OF_REBUILDERS, *vars(builtins)}
-    return {
-        name: marshal.dumps(code)
-        for name, code in codes.items()
-        if known.issuperset(_names_in(code))
-    }
-
-
 def _modules_of(pickled: bytes) -> set[str]:
     """Return the modules that a pickle names, so that they are imported before the clock runs.
 
@@ -334,15 +308,7 @@ def _modules_of(pickled: bytes) -> set[str]:
         if isinstance(argument, str) and pushed[-2] not in _OWN_MODULE:
             texts.add(argument)
     modules |= texts & sys.modules.keys()
-    module = cloudpickle.cloudpickle
-    own = {name for name, one in vars(module).items() if _module_of(one) == module.__name__}
-    if (own - rebuilding().keys()).isdisjoint(texts):
-        modules.discard(module.__name__)
     return modules - {"__main__", "builtins"}
-
-
-def _module_of(value: object) -> object:
-    return getattr(value, "__module__", None)
 
 
 def _in_order(modules: set[str], awaits: bool) -> tuple[str, ...]:

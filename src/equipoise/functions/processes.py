@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.files.reading import becomes_readable
-from equipoise.functions.functions import Side, rebuilding
+from equipoise.functions.functions import Side
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -195,6 +195,4 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
 def _request_of(sides: Sequence[Side]) -> bytes:
     modules = sorted({module for side in sides for module in side.modules})
     wire = [asdict(side) for side in sides]
-    return marshal.dumps(
-        {"path": sys.path, "modules": modules, "rebuilding": rebuilding(), "sides": wire}
-    )
+    return marshal.dumps({"path": sys.path, "modules": modules, "sides": wire})

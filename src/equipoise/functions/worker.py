@@ -9,8 +9,7 @@ or copied, so that their places in memory follow that order. Each has its own ti
 every batch the garbage is collected, untimed, and what existed before the first batch is frozen:
 a function pays for its own garbage and for nothing else's.
 
-Every process pays for what this file imports: `typing`, `pickle` and cloudpickle alone
-would take longer than to measure (docs/decisions.md).
+Every process pays for what this file imports.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from __future__ import annotations
 import _pickle
 import builtins
 import gc
-import io
 import itertools
 import marshal
 import mmap
@@ -43,9 +41,6 @@ _QUARTER = 4
 _RISING = 0.8
 """Share of the pairs of batches whose later one takes longer, where calls get slower."""
 _MOST_STATE_BYTES = 1 << 28
-CLOUDPICKLE = "cloudpickle.cloudpickle"
-_rebuilding: dict[str, Callable[..., Any]] = {}
-"""Functions of cloudpickle that make functions again, by name."""
 
 
 class Failed(Exception):
@@ -150,7 +145,6 @@ def main(
         request = marshal.load(stream)
     sys.path[:] = request["path"]
     sys.argv[:] = [""]
-    _rebuilding.update(_rebuilders(request["rebuilding"]))
     _import_all(request["modules"])
     with open(ready, "wb", buffering=0) as stream:
         stream.write(b"r")
@@ -352,26 +346,8 @@ def _digest(value: Any) -> bytes | None:
     return sink.digest.digest()
 
 
-class _Unpickler(_pickle.Unpickler):
-    """An unpickler that needs cloudpickle for classes alone, not for functions."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == CLOUDPICKLE and name in _rebuilding:
-            return _rebuilding[name]
-        return super().find_class(module, name)
-
-
 def _unpickled(pickled: bytes | None) -> Any:
-    return None if pickled is None else _Unpickler(io.BytesIO(pickled)).load()
-
-
-def _rebuilders(codes: dict[str, bytes]) -> dict[str, Callable[..., Any]]:
-    """Return functions of cloudpickle from their code, which uses two modules and each other."""
-    names: dict[str, Any] = {"__builtins__": vars(builtins), "types": types, "sys": sys}
-    names["_empty_cell_value"] = object()
-    for name, code in codes.items():
-        names[name] = types.FunctionType(marshal.loads(code), names)
-    return {name: names[name] for name in codes}
+    return None if pickled is None else _pickle.loads(pickled)
 
 
 def _defined_anew(function: Any) -> Any:
