@@ -219,6 +219,24 @@ def test_threads_that_need_one_build_make_it_once(
     assert times_built(log) == 2
 
 
+def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait(
+    made: MadeRepository, tmp_path: Path, log: Path
+) -> None:
+    second = sources(made)[1]
+    with opened(made, tmp_path) as late, opened(made, tmp_path) as early:
+        record = late._record
+        unseen = iter([None, None])
+        # It looked for the build just before the other one had it.
+        late._record = lambda key: next(unseen, record(key))  # type: ignore[method-assign]
+        tree = early.get(second, "commit two").tree
+        with ThreadPoolExecutor(1) as threads:
+            try:
+                assert threads.submit(late.get, second, "commit two").result(20).tree == tree
+            finally:
+                late.stop()
+    assert times_built(log) == 1
+
+
 BUILDER = """
 import sys
 from pathlib import Path

@@ -174,7 +174,8 @@ class BuildCache:
         self._folder = _private(folder)
         self._most_bytes = most_bytes
         self._held: dict[str, int] = {}
-        """Descriptors of the shared locks, by key; the least recently used first."""
+        """Descriptors of the shared locks, by key."""
+        self._holding = threading.Lock()
         self._building: set[Path] = set()
         self._stopped = threading.Event()
 
@@ -258,16 +259,15 @@ class BuildCache:
             if self._record(key) is None:
                 os.close(descriptor)
                 return None
-            self._held[key] = descriptor
-        self._held[key] = self._held.pop(key)
+            self._hold(key, descriptor)
         with contextlib.suppress(OSError):
             os.utime(self._folder / key / _RECORD)
         return self._record(key)
 
     def _make(self, key: str, source: Source, tree: Path, label: str) -> bool:
         """Make a build under the exclusive lock; return whether it was still missing."""
-        with self._locked(key):
-            if self._record(key) is not None:
+        with self._locked_to_make(key) as is_ours:
+            if not is_ours:
                 return False
             _remove(self._folder / key, tree)
             began = time.monotonic()
@@ -358,13 +358,28 @@ class BuildCache:
                     (self._folder / f"{key}{_LOCK}").unlink()
             return is_ours
 
+    def _hold(self, key: str, descriptor: int) -> None:
+        """Keep a shared lock, unless another thread has done so meanwhile."""
+        with self._holding:
+            if self._held.setdefault(key, descriptor) != descriptor:
+                os.close(descriptor)
+
     @contextlib.contextmanager
-    def _locked(self, key: str) -> Iterator[None]:
-        descriptor = self._lock(key, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            os.close(descriptor)
+    def _locked_to_make(self, key: str) -> Iterator[bool]:
+        """Lock a build that is missing; yield ``False`` if somebody else has made it instead.
+
+        Who has made it shares the lock from then on: to wait for that lock would never end.
+        """
+        while self._record(key) is None:
+            descriptor = self._try_to_lock(key, fcntl.LOCK_EX)
+            if descriptor is not None:
+                try:
+                    yield self._record(key) is None
+                finally:
+                    os.close(descriptor)
+                return
+            self._pause()
+        yield False
 
     @contextlib.contextmanager
     def _locked_at_once(self, key: str) -> Iterator[bool]:
@@ -382,9 +397,12 @@ class BuildCache:
             descriptor = self._try_to_lock(key, kind)
             if descriptor is not None:
                 return descriptor
-            # Not in the kernel: a thread that waits there could not be stopped.
-            if self._stopped.wait(_POLL_S):
-                raise EquipoiseError("the build was stopped")
+            self._pause()
+
+    def _pause(self) -> None:
+        """Wait for a lock a little; not in the kernel: a thread there could not be stopped."""
+        if self._stopped.wait(_POLL_S):
+            raise EquipoiseError("the build was stopped")
 
     def _try_to_lock(self, key: str, kind: int) -> int | None:
         path = self._folder / f"{key}{_LOCK}"
