@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from equipoise.model.extras import register_provider
+from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud

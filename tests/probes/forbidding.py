@@ -20,6 +20,10 @@ IO_URING_SETUP = 425
 """The same number on every architecture."""
 
 
+CLONE3 = 435
+"""The same number on every architecture."""
+
+
 def forbid(call: int, error: int = errno.EPERM) -> None:
     """This process and all that it starts get EPERM, or another error, for the call (seccomp(2)).
 

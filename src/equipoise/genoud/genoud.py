@@ -19,8 +19,8 @@ from equipoise.genoud.options import MOST_PARAMETERS, SearchOptions, checked_ope
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.search import Generation, search
 from equipoise.genoud.worker import Floats, Rows
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import display
 
 LOCAL_MINIMUM = 8
 """The place of operator 9 among the operators."""

@@ -16,8 +16,9 @@ from equipoise.matching.ks import check_boot, generator
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, row_numbers
 from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import Library, display, frame_of
+from equipoise.model.extras import Library, frame_of
 
 if TYPE_CHECKING:
     import pandas

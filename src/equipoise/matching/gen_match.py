@@ -27,8 +27,8 @@ from equipoise.matching.fitness import (
 from equipoise.matching.match import MatchResult, aligned, match
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, names_of, numbers
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import display
 
 if TYPE_CHECKING:
     from equipoise.matching.balance import Balance

@@ -25,8 +25,9 @@ from equipoise.matching.options import (
     match_problem,
 )
 from equipoise.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import display, require
+from equipoise.model.extras import require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

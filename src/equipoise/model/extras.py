@@ -1,8 +1,4 @@
-"""What is imported when it is used: packages of the extras, and displays of higher rooms.
-
-A result that cannot draw itself asks here for a form of itself by name. The face
-(``equipoise/__init__.py``) registers, for each room, the module that makes the forms.
-"""
+"""Packages of the extras (``equipoise[matching]``, …), imported when they are used."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars"]
-_PROVIDERS: dict[str, str] = {}
 
 
 def install_line(package: str) -> str:
@@ -77,14 +72,3 @@ def frame_of(
         return pandas.DataFrame(rows)
     except ImportError as error:
         raise UnusableInput(f"{library} is not installed", hint=install_line(library)) from error
-
-
-def register_provider(room: str, module: str) -> None:
-    """Let a module provide the displays of a room's results; it is imported at first use."""
-    _PROVIDERS[room] = module
-
-
-def display(room: str, form: str, result: object, *arguments: Any) -> Any:
-    """Return a form of a room's result: what the provider's function of this name makes of it."""
-    provider = importlib.import_module(_PROVIDERS[room])
-    return getattr(provider, form)(result, *arguments)
