@@ -123,6 +123,10 @@ def no_process_is_left_behind() -> Iterator[None]:
     deadline = time.monotonic() + GRACE_S
     while (left := left_behind(session)) and time.monotonic() < deadline:
         time.sleep(0.05)
+    if not left:
+        # A process in the midst of its exec has no environment: a second look finds it.
+        time.sleep(0.05)
+        left = left_behind(session)
     described = ", ".join(f"{process.pid} {command}" for process, command in left)
     for process, _ in left:
         with contextlib.suppress(psutil.NoSuchProcess):
