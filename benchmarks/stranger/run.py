@@ -1,6 +1,6 @@
 """Whether somebody who types only what README.md shows gets right answers to four questions.
 
-    python benchmarks/stranger/run.py                    # five cases, two to four minutes
+    python benchmarks/stranger/run.py                    # six cases, two to four minutes
     python benchmarks/stranger/run.py --only log         # or compressors, functions, branch
     python benchmarks/stranger/run.py --only log --logs 40   # as many logs of each kind
 
