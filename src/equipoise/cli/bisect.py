@@ -43,14 +43,14 @@ from equipoise.revisions.bisect import (
 )
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
-    changed_submodules,
     repository_at,
     revision_named,
     revision_of_working_tree,
-    untracked_files,
+    warnings_of_working_tree,
 )
 from equipoise.revisions.commits import commits_between, weights_by_path
 from equipoise.revisions.diff import diff_between
+from equipoise.revisions.git import Repository
 
 if TYPE_CHECKING:
     from equipoise.why.gap import Gap
@@ -125,7 +125,7 @@ def command(**arguments: Any) -> int:
                 bisect_plan(request, builds, scratch),
                 ledger,
                 listener,
-                warnings=tuple(_warnings(request, of_working_tree=arguments["bad"] is None)),
+                warnings=_warnings(request.repository) if arguments["bad"] is None else (),
                 judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(BisectionSegment, builds=builds),
             )
@@ -268,22 +268,5 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     yield from ("--seed", str(seed), "--", *request.command)
 
 
-def _warnings(request: BisectRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:
-    if not of_working_tree:
-        return
-    submodules = changed_submodules(request.repository)
-    if submodules:
-        yield CampaignWarning(
-            "changed_submodules",
-            f"what changed in submodules is in no commit: {len(submodules)}, "
-            f"{submodules[0]} among them",
-            "commit it there, and here which commit is meant",
-        )
-    untracked = untracked_files(request.repository)
-    if untracked:
-        yield CampaignWarning(
-            "untracked_files",
-            f"untracked files of the working tree are in no commit: "
-            f"{len(untracked)}, {untracked[0]} among them",
-            "git add what belongs to the program; .gitignore the rest",
-        )
+def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:
+    return tuple(warnings_of_working_tree(repository, "no commit", "the program"))

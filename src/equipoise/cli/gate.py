@@ -31,12 +31,11 @@ from equipoise.report.renderers.markdown import to_markdown
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
-    changed_submodules,
     fork_point,
     repository_at,
     revision_named,
     revision_of_working_tree,
-    untracked_files,
+    warnings_of_working_tree,
 )
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import GateRequest, check_out_and_build, gate_plan
@@ -235,21 +234,5 @@ def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[Campai
             f"baseline and candidate are the same commit {candidate.commit}",
             "name the revision that is to be compared with by --baseline",
         )
-    if not of_working_tree:
-        return
-    submodules = changed_submodules(request.repository)
-    if submodules:
-        yield CampaignWarning(
-            "changed_submodules",
-            f"what changed in submodules is in neither revision: {len(submodules)}, "
-            f"{submodules[0]} among them",
-            "commit it there, and here which commit is meant",
-        )
-    untracked = untracked_files(request.repository)
-    if untracked:
-        yield CampaignWarning(
-            "untracked_files",
-            f"untracked files of the working tree are in neither revision: "
-            f"{len(untracked)}, {untracked[0]} among them",
-            "git add what belongs to the candidate; .gitignore the rest",
-        )
+    if of_working_tree:
+        yield from warnings_of_working_tree(request.repository, "neither revision", "the candidate")

@@ -104,7 +104,6 @@ class CommitBuilds:
         UnusableInput
             git cannot check one out, or the working tree has changed.
         """
-        failed: dict[int, str] = {}
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}

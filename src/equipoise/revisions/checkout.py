@@ -12,10 +12,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Revision
+from equipoise.model.record import CampaignWarning
 from equipoise.revisions.git import (
     Repository,
     checked,
@@ -135,6 +137,36 @@ def changed_submodules(repository: Repository) -> tuple[str, ...]:
         for described, path in zip(fields[0::2], fields[1::2], strict=False)
         if _GITLINK.encode() in described.split()[:2]
     )
+
+
+def warnings_of_working_tree(
+    repository: Repository, where: str, whole: str
+) -> Iterator[CampaignWarning]:
+    """Yield a warning for what of the working tree takes no part.
+
+    Parameters
+    ----------
+    where
+        What it is in, such as "neither revision".
+    whole
+        What it may belong to, such as "the candidate".
+    """
+    submodules = changed_submodules(repository)
+    if submodules:
+        yield CampaignWarning(
+            "changed_submodules",
+            f"what changed in submodules is in {where}: {len(submodules)}, "
+            f"{submodules[0]} among them",
+            "commit it there, and here which commit is meant",
+        )
+    untracked = untracked_files(repository)
+    if untracked:
+        yield CampaignWarning(
+            "untracked_files",
+            f"untracked files of the working tree are in {where}: "
+            f"{len(untracked)}, {untracked[0]} among them",
+            f"git add what belongs to {whole}; .gitignore the rest",
+        )
 
 
 def changes_of_working_tree(repository: Repository) -> bytes:
