@@ -272,10 +272,16 @@ def test_the_same_record_gives_the_same_document_byte_for_byte(tmp_path: Path) -
 
 def test_a_segment_that_was_killed_counts_until_its_last_trial(tmp_path: Path) -> None:
     record = record_of(tmp_path, searched(blocks=40), with_steps(at_11=0.05))
-    _, ended = found(record)
-    killed = replace(record, segments=(replace(record.segments[0], ended_at=None),))
-    _, result = found(killed)
-    assert 0.0 < result.seconds < ended.seconds
+    segment, last = record.segments[0], record.trials[-1]
+    assert last.accounting.wall_s is not None
+    until_last = last.started_at + last.accounting.wall_s - segment.started_at
+    ends = {"killed": None, "in its eighth second after": last.started_at + 8.0}
+    seconds = {
+        how: found(replace(record, segments=(replace(segment, ended_at=end),)))[1].seconds
+        for how, end in ends.items()
+    }
+    assert seconds["killed"] == pytest.approx(until_last)
+    assert 0.0 < seconds["killed"] < seconds["in its eighth second after"]
 
 
 def test_a_campaign_that_is_no_bisection_has_no_result_of_one(tmp_path: Path) -> None:

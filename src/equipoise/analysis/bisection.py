@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.analysis.comparisons import Blocks, is_more_better
 from equipoise.campaign.bisection import read_search, withdrawals_of
-from equipoise.campaign.blocks import cost_in
+from equipoise.campaign.blocks import cost_in, seconds_of_segments
 from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,
@@ -29,6 +28,7 @@ from equipoise.model.bisection import (
 from equipoise.model.plan import BisectPlan, Commit, Plan
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import BisectionState, NamedStep, SegmentState
+from equipoise.stats.verdict import e_value_of
 
 _VERDICTS: dict[str, BisectVerdict] = {
     "confirming": "undecided",
@@ -89,7 +89,7 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
         alpha=plan.judgement.alpha,
         trials=sum(map(len, blocks.values())),
         builds=len(ran | not_built),
-        seconds=_seconds(record),
+        seconds=seconds_of_segments(record),
         blocks_to_go=state.segments[-1].blocks_to_go,
         build=terms.build,
         summary="",
@@ -172,7 +172,7 @@ def _candidates(
                 status="culprit"
                 if group.last in culprits
                 else ("left" if last is None else "excluded"),
-                e_value=None if state.margin is None else _exp(against),
+                e_value=None if state.margin is None else e_value_of(against),
                 excluded_at=None if last is None else course[last - 1].block,
                 trials=trials[place],
                 not_built=place in not_built,
@@ -218,18 +218,3 @@ def _gap(commits: Sequence[Commit], segment: SegmentState) -> BisectGap:
         blocks=judged.blocks,
         status=status,
     )
-
-
-def _seconds(record: RunRecord) -> float:
-    """Return how long all segments took; of one that was killed, until its last trial began."""
-    total = 0.0
-    begins = [*(one.started_at for one in record.segments[1:]), math.inf]
-    for segment, until in zip(record.segments, begins, strict=True):
-        began = [t.started_at for t in record.trials if segment.started_at <= t.started_at < until]
-        ended = segment.ended_at or max(began, default=segment.started_at)
-        total += max(0.0, ended - segment.started_at)
-    return total
-
-
-def _exp(logarithm: float) -> float:
-    return math.exp(min(logarithm, math.log(sys.float_info.max)))

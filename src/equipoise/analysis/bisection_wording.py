@@ -8,7 +8,7 @@ from equipoise.analysis.wording import change_clause, signed_percent
 from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
-from equipoise.model.quantities import joined, names_of
+from equipoise.model.quantities import counted, joined, names_of
 
 _LONGEST_SUBJECT = 60
 """Letters of a subject that a sentence shows."""
@@ -71,7 +71,7 @@ def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> st
                 f"{result.min_effect:g} %{_excluded(result.gap, more_is_better=more_is_better)}."
             )
         case "undecided":
-            blocks = "1 block" if len(result.course) == 1 else f"{len(result.course)} blocks"
+            blocks = counted(len(result.course), "block")
             return (
                 f"Whether {_names(result)} differ is not known after {blocks}"
                 f"{_excluded(result.gap, more_is_better=more_is_better)}."

@@ -88,6 +88,23 @@ def block_seconds(block: Iterable[Trial]) -> float:
     return max(0.0, max(ends) - min(starts)) if starts else 0.0
 
 
+def seconds_of_segments(record: RunRecord) -> float:
+    """Return how long the segments of a campaign took; a killed one, until its last trial ended."""
+    total = 0.0
+    for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
+        until = math.inf if following is None else following.started_at
+        ends = (
+            trial.started_at + (trial.accounting.wall_s or 0.0)
+            for trial in record.trials
+            if segment.started_at <= trial.started_at < until
+        )
+        ended = segment.ended_at
+        if ended is None:
+            ended = max(ends, default=segment.started_at)
+        total += max(0.0, ended - segment.started_at)
+    return total
+
+
 def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
     """Return why a trial is not analysed; ``None`` if it is."""
     if trial.phase == "warmup":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import asdict, replace
 
-from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
 from equipoise.campaign.describing import judge_for
 from equipoise.campaign.interim import latest_analysed
 from equipoise.campaign.progress import ProgressListener
@@ -325,16 +323,4 @@ def _spent(record: RunRecord) -> float:
     """Return the seconds of the budget that are spent; a used-up budget is granted again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
-    spent = 0.0
-    for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
-        until = math.inf if following is None else following.started_at
-        ends = (
-            trial.started_at + (trial.accounting.wall_s or 0.0)
-            for trial in record.trials
-            if segment.started_at <= trial.started_at < until
-        )
-        ended = segment.ended_at
-        if ended is None:
-            ended = max(ends, default=segment.started_at)
-        spent += max(0.0, ended - segment.started_at)
-    return spent
+    return seconds_of_segments(record)

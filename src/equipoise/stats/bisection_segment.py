@@ -7,7 +7,6 @@ step, are those of every comparison (``stats/verdict.py``).
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Collection, Sequence
 from typing import Literal
 
@@ -20,6 +19,7 @@ from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (
     ComparisonVerdict,
+    e_value_of,
     earliest_block,
     equivalence_level,
     judge_alone,
@@ -242,8 +242,7 @@ class Segment:
     def own_e_value(self, pair: Pair) -> float:
         """Return F of an own pair, which counts no more blocks once its commit is named."""
         assert self.search is not None, "there is no own pair before the search"
-        logarithm = self.search.own_ln_e_value(pair[1] - self.first)
-        return math.exp(min(logarithm, math.log(sys.float_info.max)))
+        return e_value_of(self.search.own_ln_e_value(pair[1] - self.first))
 
     @property
     def _wants_a_verdict(self) -> bool:

@@ -89,7 +89,7 @@ class ComparisonVerdict(Struct, frozen=True):
     @property
     def e_value(self) -> float:
         """E-value against "no difference", capped at the largest float."""
-        return math.exp(min(self.ln_e_value, math.log(sys.float_info.max)))
+        return e_value_of(self.ln_e_value)
 
     @property
     def width_percent(self) -> float | None:
@@ -271,6 +271,11 @@ def margin_of(min_effect: float) -> float:
             hint="give a number from 0 up, such as --min-effect 1",
         )
     return math.log1p(min_effect / 100.0)
+
+
+def e_value_of(ln_e_value: float) -> float:
+    """Return an e-value from its logarithm, capped at the largest float."""
+    return math.exp(min(ln_e_value, math.log(sys.float_info.max)))
 
 
 def finite_ratio(log_ratio: float) -> float | None:

@@ -20,6 +20,7 @@ from equipoise.model.bisection import (
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
+from equipoise.model.quantities import counted
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.claims import failures_of, strip_of
 from equipoise.report.document import (
@@ -253,7 +254,7 @@ def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) ->
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
     ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
-    blocks = "1 block" if gap.blocks == 1 else f"{gap.blocks} blocks"
+    blocks = counted(gap.blocks, "block")
     status = "" if gap.status in ("slower", "faster") else f", {gap.status}"
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
@@ -268,7 +269,7 @@ def _commits(bisect: BisectResult) -> Iterator[Part]:
         if not is_excluded:
             rows += map(_row, members)
             continue
-        of_them = "1 commit" if len(members) == 1 else f"{len(members)} commits"
+        of_them = counted(len(members), "commit")
         ends = f"{short_name(members[0].commit)} to {short_name(members[-1].commit)}"
         which = short_name(members[0].commit) if len(members) == 1 else ends
         rows.append((Styled(of_them, "dim"), Styled(f"excluded: {which}", "dim"), *[""] * 5))
@@ -351,9 +352,9 @@ def _cost(bisect: BisectResult) -> str:
     """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
     not_built = sum(one.not_built for one in bisect.candidates)
     ran = bisect.builds - not_built
-    commits = "1 commit" if ran == 1 else f"{ran} commits"
     failed = ""
     if not_built:
         them = "1 commit does" if not_built == 1 else f"{not_built} commits do"
         failed = f"; {them} not build or run"
-    return f"{bisect.trials} trials of {commits} in {waiting_time(bisect.seconds)}{failed}"
+    cost = f"{bisect.trials} trials of {counted(ran, 'commit')}"
+    return f"{cost} in {waiting_time(bisect.seconds)}{failed}"

@@ -6,6 +6,7 @@ import bisect
 import itertools
 from collections.abc import Iterator, Sequence
 
+from equipoise.model.quantities import counted
 from equipoise.model.result import GateOutcome, GateRow, ResultDocument
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -56,7 +57,7 @@ def gate_document(document: ResultDocument) -> Document:
         title = "Equipoise: no gate was judged"
         return Document(document.run.id, title, (Paragraph(title, "heading"),))
     title = f"Equipoise gate: {'✅ passes' if gate.passed else '❌ fails'}"
-    blocks = "1 block" if document.run.blocks == 1 else f"{document.run.blocks} blocks"
+    blocks = counted(document.run.blocks, "block")
     parts: list[Part] = [
         Paragraph(title, "heading"),
         Paragraph(gate.summary),
