@@ -257,7 +257,7 @@ class Plan(Struct, frozen=True):
     gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
     bisected: BisectPlan | None = None
-    """The commits that it searches, one for each condition, if it is a bisection."""
+    """The commits that it searches, if it is a bisection."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     functions: FunctionsPlan | None = None
@@ -324,6 +324,13 @@ class Plan(Struct, frozen=True):
         if self.bisected is not None:
             return (Contrast(0, len(self.conditions) - 1),)
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def searched(self) -> tuple[BisectBenchmark, ...]:
+        """Benchmarks that a bisection searches: several, or one without a name."""
+        if self.bisected is None:
+            return ()
+        return self.bisected.benchmarks or (BisectBenchmark("", self.judgement.primary_metric),)
 
     @property
     def describes_one(self) -> bool:
@@ -510,14 +517,24 @@ class Commit(Struct, frozen=True):
         return len(self.parents) > 1
 
 
+class BisectBenchmark(Struct, frozen=True):
+    """One of the benchmarks that a bisection searches."""
+
+    name: str
+    """Empty if it is the only one."""
+    metric: str
+    process: int = 0
+    """Number of the command that measures it, from 0; one command may measure several."""
+
+
 class BisectPlan(Struct, frozen=True):
     """Terms of a bisection: the commits among which it looks for those that made a difference."""
 
     good: Revision
     bad: Revision
     commits: tuple[Commit, ...]
-    """From the good revision to the bad one along first parents, both included, one for each
-    condition of the plan."""
+    """From the good revision to the bad one along first parents, both included. Each command has
+    one condition of the plan for each, in this order; the commands follow each other."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     likely: tuple[str, ...] = ()
@@ -533,3 +550,21 @@ class BisectPlan(Struct, frozen=True):
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""
+    benchmarks: tuple[BisectBenchmark, ...] = ()
+    """Benchmarks of which each is searched, if there are several."""
+
+    def condition_of(self, process: int, commit: int) -> int:
+        """Return the condition that runs a command in a commit."""
+        return process * len(self.commits) + commit
+
+    def process_of(self, condition: int) -> int:
+        """Return the number of the command that a condition runs, from 0."""
+        return condition // len(self.commits)
+
+    def commit_of(self, condition: int) -> int:
+        """Return the place of the commit in which a condition runs; 0 is the good one."""
+        return condition % len(self.commits)
+
+    def is_end(self, condition: int) -> bool:
+        """Return whether a condition runs in the good or in the bad revision."""
+        return self.commit_of(condition) in (0, len(self.commits) - 1)
