@@ -265,12 +265,19 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
 def _built_before(plan: Plan) -> Plan:
     """Return the plan with the conditions that are there before the first block.
 
-    Of a bisection these are the two ends: each other commit is built before its own first block.
+    Of a bisection these are the two ends, of a history the baseline: each other commit is built
+    before its own first block.
     """
-    if plan.bisected is None:
+    terms = plan.over_commits
+    if terms is None:
         return plan
-    ends = (plan.conditions[0], plan.conditions[-1])
-    return replace(plan, conditions=ends, chosen_contrasts=None)
+    built = (0,) if plan.bisected is None else (0, len(terms.commits) - 1)
+    there = [
+        condition
+        for place, condition in enumerate(plan.conditions)
+        if terms.commit_of(place) in built
+    ]
+    return replace(plan, conditions=tuple(there), chosen_contrasts=None)
 
 
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:

@@ -39,16 +39,16 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     blocks in a row have every layout once; all conditions of a block have the same one.
 
     ``among`` are the conditions that run in the block, chosen by earlier blocks; by default all.
-    They keep the order that they have among all. In a bisection of several commands, the trials of
-    each command are adjacent, and the commands run in random order.
+    They keep the order that they have among all. Where several commands run in commits, the trials
+    of each command are adjacent, and the commands run in random order.
     """
     bits = _random_integers(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
     if among is not None:
         chosen = frozenset(among)
         order = [condition for condition in order if condition in chosen]
-    if plan.bisected is not None:
-        order = _adjacent(order, plan.bisected.process_of)
+    if plan.over_commits is not None:
+        order = _adjacent(order, plan.over_commits.process_of)
     layout, padding_bytes = None, 0
     if plan.layouts:
         layout = layout_of_block(plan, phase, block)
