@@ -91,16 +91,18 @@ class Result(Struct, frozen=True):
     def plot(self) -> altair.LayerChart:
         """Return a chart of the distributions with every trial, or of the search of a bisection.
 
+        Of a bisection of several benchmarks it shows the search of the first one.
+
         Raises
         ------
         UnusableInput
             altair or vl-convert is not installed.
         """
         require_figures()
-        if self.document.bisect is not None:
+        if self.document.searches:
             from equipoise.figures.bisection import bisection
 
-            return bisection(self.document.bisect)
+            return bisection(self.document.searches[0])
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)
@@ -117,9 +119,9 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison; one of a bisection, and of a condition alone."""
-        if self.document.bisect is not None:
-            return self.document.bisect.summary
+        """Return a sentence for each comparison, each search, or of a condition alone."""
+        if self.document.searches:
+            return "\n".join(one.titled_summary for one in self.document.searches)
         if self.document.typical is not None:
             return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)

@@ -16,7 +16,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from equipoise.campaign.bisection import read_search
+from equipoise.campaign.bisection import read_searches
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
@@ -85,7 +85,7 @@ def terms(record: RunRecord) -> BisectPlan:
 def named(record: RunRecord) -> list[str]:
     """Return the subjects of the commits that are named."""
     commits = terms(record).commits
-    return [commits[step.last].subject for step in read_search(record).state().named]
+    return [commits[step.last].subject for step in read_searches(record)[0].bisection.state().named]
 
 
 def test_the_commit_is_named_and_the_repository_stays_as_it_was(
@@ -159,7 +159,7 @@ def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
     answer = bisect("--good", "good", "--build", line, "--budget", "300", *QUIET, "--", "./bench")
     assert answer.status == 0
     record = recorded(made)
-    (step,) = read_search(record).state().named
+    (step,) = read_searches(record)[0].bisection.state().named
     assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
     codes = {one.code: one.summary for one in record.notices}
     assert "cannot be built: exit status 2" in codes["not_built"]

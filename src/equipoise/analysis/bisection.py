@@ -13,9 +13,13 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.analysis.comparisons import Blocks, is_more_better
-from equipoise.campaign.bisection import read_search, withdrawals_of
+from equipoise.campaign.bisection import (
+    Search,
+    SearchedBlock,
+    read_searches,
+    withdrawals_of,
+)
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
-from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,
     BisectCommit,
@@ -25,7 +29,7 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
-from equipoise.model.plan import BisectPlan, Commit, Plan
+from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import BisectionState, NamedStep, SegmentState
 from equipoise.stats.verdict import e_value_of
@@ -43,8 +47,8 @@ _FEWEST_REPEATED = 5
 """Number of equal runs of a commit from which on its metric may be repeatable."""
 
 
-def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
-    """Return what a bisection found; ``None`` for what is no bisection, or has no block.
+def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
+    """Return what a bisection found of each benchmark; none if it is no bisection, or has no block.
 
     Parameters
     ----------
@@ -56,17 +60,42 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
     UnusableInput
         A trial does not know the metric.
     """
+    if record.plan.bisected is None or not blocks:
+        return ()
+    withdrawals = withdrawals_of(record)
+    return tuple(
+        _result(
+            record,
+            blocks,
+            search,
+            {one.commit for one in withdrawals if one.benchmark == place},
+            {one.commit for one in withdrawals},
+        )
+        for place, search in enumerate(read_searches(record))
+    )
+
+
+def _result(
+    record: RunRecord,
+    blocks: Blocks,
+    search: Search,
+    not_built: Collection[int],
+    not_built_anywhere: Collection[int],
+) -> BisectResult:
+    """Return what came of one search; some commits do not run in it, some not for any benchmark."""
     plan, terms = record.plan, record.plan.bisected
-    if terms is None or not blocks:
-        return None
-    state = read_search(record).state()
-    course = tuple(_course(record, blocks, state))
-    not_built = {one.commit for one in withdrawals_of(record)}
-    metric = plan.judgement.primary_metric
+    assert terms is not None, "only a bisection has searches"
+    state, metric = search.bisection.state(), search.benchmark.metric
     more_is_better = is_more_better(blocks, metric)
     named = sorted(state.named, key=lambda one: one.last)
     culprits = tuple(_culprit(terms.commits, one) for one in named)
-    ran = {trial.condition for trial in record.trials}
+    ran = {terms.commit_of(trial.condition) for trial in record.trials}
+    trials = Counter(
+        terms.commit_of(trial.condition)
+        for block in blocks.values()
+        for trial in block
+        if terms.process_of(trial.condition) == search.benchmark.process
+    )
     result = BisectResult(
         good=terms.good,
         bad=terms.bad,
@@ -75,7 +104,7 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
             replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
             for one in culprits
         ),
-        candidates=tuple(_candidates(terms, state, course, not_built, blocks)),
+        candidates=tuple(_candidates(terms, state, search.course, not_built, trials)),
         gap=_gap(terms.commits, state.segments[0]),
         left_over=tuple(
             _gap(terms.commits, one)
@@ -83,48 +112,50 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
             if one.blocks and one.verdict not in _EXPLAINED
         ),
         margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        course=course,
+        course=tuple(_course(search, state)),
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=sum(map(len, blocks.values())),
-        builds=len(ran | not_built),
+        trials=trials.total(),
+        builds=len(ran.union(not_built_anywhere)),
         seconds=seconds_of_segments(record),
         blocks_to_go=state.segments[-1].blocks_to_go,
         build=terms.build,
         summary="",
         again=terms.again,
+        benchmark=search.benchmark.name,
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
 
 
 def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning where each commit gave the same value in every run."""
+    """Yield a warning for each benchmark of which a commit gave the same value in every run."""
     if plan.bisected is None:
         return
-    metric = plan.judgement.primary_metric
-    read, costs = cost_in(metric), defaultdict[int, list[float | None]](list)
-    for block in blocks.values():
-        for trial in block:
-            costs[trial.condition].append(read(trial))
-    repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
-    if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
-        yield CampaignWarning(
-            "repeatable_metric",
-            f"each commit gave the same {metric} in all of its runs",
-            "git bisect run finds the commit with one run of each",
-        )
+    for benchmark in plan.commit_benchmarks:
+        read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
+        for block in blocks.values():
+            for trial in block:
+                if plan.bisected.process_of(trial.condition) == benchmark.process:
+                    costs[trial.condition].append(read(trial))
+        repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
+        if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
+            metric = benchmark.metric
+            if benchmark.name not in ("", metric.removesuffix(BENCHMARK_SUFFIX)):
+                metric = f"{metric} of {benchmark.name}"
+            yield CampaignWarning(
+                "repeatable_metric",
+                f"each commit gave the same {metric} in all of its runs",
+                "git bisect run finds the commit with one run of each",
+            )
 
 
-def _course(record: RunRecord, blocks: Blocks, state: BisectionState) -> Iterator[BisectBlock]:
-    """Yield the blocks that the search took; one in which a trial failed says nothing."""
+def _course(search: Search, state: BisectionState) -> Iterator[BisectBlock]:
+    """Yield the blocks that the search took."""
     ends = list(itertools.accumulate(segment.blocks for segment in state.segments))
-    count = 0
-    for number, block in blocks.items():
-        if not any(fails(record.plan, trial) for trial in block):
-            count += 1
-            earlier, later = sorted(trial.condition for trial in block)
-            yield BisectBlock(number, earlier, later, bisect.bisect_left(ends, count) + 1)
+    for count, one in enumerate(search.course, start=1):
+        number = bisect.bisect_left(ends, count) + 1
+        yield BisectBlock(one.block, one.earlier, one.later, number)
 
 
 class _Group(Struct, frozen=True):
@@ -150,11 +181,10 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[_Group]:
 def _candidates(
     terms: BisectPlan,
     state: BisectionState,
-    course: Sequence[BisectBlock],
+    course: Sequence[SearchedBlock],
     not_built: Collection[int],
-    blocks: Blocks,
+    trials: Counter[int],
 ) -> Iterator[BisectCommit]:
-    trials = Counter(trial.condition for block in blocks.values() for trial in block)
     culprits = {one.last for one in state.named}
     for group in _groups(len(terms.commits) - 1, not_built):
         # A group is excluded once each of its members is.

@@ -17,7 +17,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.bisection import (
     BisectionJudge,
     BisectionSegment,
-    read_search,
+    read_searches,
     withdrawals_of,
 )
 from equipoise.campaign.progress import ProgressListener
@@ -147,7 +147,7 @@ def resume_bisection(
     ConditionFailed
         One of the two ends no longer builds or runs.
     """
-    if read_search(record).next_pair((), 0.0) is None:
+    if read_searches(record)[0].bisection.next_pair((), 0.0) is None:
         return record.id
     with _kept_builds(record) as builds:
         builds.make_ends()

@@ -45,8 +45,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.functions.again
     if document.gate is not None:
         return document.gate.again
-    if document.bisect is not None:
-        return document.bisect.again
+    if document.searches:
+        return document.searches[0].again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

@@ -112,7 +112,7 @@ def bisection(result: BisectResult) -> alt.LayerChart:
         )
     return frame(
         layers,
-        title="The search",
+        title=f"The search: {result.benchmark}" if result.benchmark else "The search",
         notes=notes,
         description=(f"A search among {count} commits over {drawn} trials: {exclusions}"),
         height=min(420, 140 + 6 * count),

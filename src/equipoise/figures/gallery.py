@@ -55,11 +55,16 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
-    if document.bisect is not None:
+    if document.searches:
         # A chart of each of very many commits would hide the search.
         from equipoise.figures.bisection import HOW_TO_READ, bisection
 
-        yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        if document.bisect is not None:
+            yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        for number, search in enumerate(document.bisects, start=1):
+            # Without a gap there was no search.
+            if search.margin is not None:
+                yield Figure(f"bisection_{number}", HOW_TO_READ, bisection(search))
         return
     if not document.conditions:
         return

@@ -154,9 +154,9 @@ class BisectResult(Struct, frozen=True):
     min_effect: float
     alpha: float
     trials: int
-    """Trials in complete blocks."""
+    """Trials in complete blocks; of a benchmark among several, those that measured it."""
     builds: int
-    """Commits that ran, or were to run and did not build."""
+    """Commits that ran, or were to run and did not build, for any benchmark."""
     seconds: float
     """Time that the campaign took, builds included."""
     blocks_to_go: int | None
@@ -168,3 +168,10 @@ class BisectResult(Struct, frozen=True):
     """The shell line that runs it again in the repository, coin and revisions included."""
     explained: ExplainedCulprit | None = None
     """The culprit that was explained last; null if none was."""
+    benchmark: str = ""
+    """Name of the benchmark; empty if the bisection searched only one."""
+
+    @property
+    def titled_summary(self) -> str:
+        """The answer, behind the name of the benchmark if it is one of several."""
+        return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary

@@ -616,14 +616,21 @@ class ResultDocument(Struct, frozen=True):
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
     bisect: BisectResult | None = None
-    """Null for what is no bisection."""
+    """Null for what is no bisection, and for one of several benchmarks."""
+    bisects: tuple[BisectResult, ...] = ()
+    """Bisections of the benchmarks of a suite; empty for what is none."""
     history: HistoryResult | None = None
     """Null for what is no history."""
 
     @property
+    def searches(self) -> tuple[BisectResult, ...]:
+        """Bisections of all benchmarks; empty for what is no bisection."""
+        return self.bisects or (() if self.bisect is None else (self.bisect,))
+
+    @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        for one in (self.imported, self.typical, self.bisect, self.history):
+        for one in (self.imported, self.typical, *self.searches, self.history):
             if one is not None:
                 return one.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC

@@ -239,8 +239,8 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
             yield f"{condition.name} has fewer than no trials"
     for comparison in compared:
         yield from _impossible_comparison(comparison)
-    if document.bisect is not None:
-        yield from _impossible_bisection(document.bisect)
+    for search in document.searches:
+        yield from _impossible_bisection(search)
 
 
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:

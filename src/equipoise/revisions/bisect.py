@@ -15,15 +15,16 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
-from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import (
+    BENCHMARK,
     BENCHMARK_SUFFIX,
     BISECT_STUDY,
     PRIMARY_METRIC,
     REVISION,
     BisectPlan,
     Commit,
+    CommitBenchmark,
     Condition,
     Contrast,
     Judgement,
@@ -33,14 +34,23 @@ from equipoise.model.plan import (
     Revision,
     Stopping,
 )
-from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
+from equipoise.model.record import CampaignWarning
+from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import BuildCache, NoFolder
 from equipoise.revisions.build_key import source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import TIMEOUT_S, CheckedOut, program_in
+from equipoise.revisions.plan import (
+    TIMEOUT_S,
+    CheckedOut,
+    Pair,
+    benchmarks_in_both,
+    metrics_in_both,
+    program_in,
+)
 
 _POLL_S = 0.05
+_FEWEST_BUILDS_AT_ONCE = 2
 BUDGET_S = 900.0
 """Default budget: a search runs some hundred trials, and builds about ten commits."""
 
@@ -52,14 +62,14 @@ class BisectRequest(Struct, frozen=True):
     good: Revision
     bad: Revision
     commits: tuple[Commit, ...]
-    command: tuple[str, ...]
-    """A program with a slash in its name is looked for in each commit."""
+    benchmarks: tuple[Benchmark, ...]
     build: str | None = None
     """Line for a shell that builds a commit."""
     tool: BenchmarkTool | None = None
-    """Tool that reads the results of the command, if that reports them in its form."""
-    metric: str | None = None
-    """By default the wall time, or the one benchmark that both ends report to the tool."""
+    """Tool that reads the results of the benchmarks, if they report them in its form."""
+    metrics: str | None = None
+    """One metric, by default the wall time; with a tool the names of benchmarks with commas
+    between, by default all that both ends have."""
     likely: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
     limits: CampaignLimits = CampaignLimits()
@@ -107,7 +117,7 @@ class CommitBuilds:
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}
-        with ThreadPoolExecutor(max_workers=len(first)) as threads:
+        with ThreadPoolExecutor(max_workers=min(len(first), _most_builds())) as threads:
             builds: dict[Future[object], int] = {
                 threads.submit(self._cache.get, self._sources[one], self._label(one), needed): one
                 for one in first.values()
@@ -160,34 +170,54 @@ class CommitBuilds:
         return f"commit {self._commits[commit].short}"
 
 
-def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> Plan:
-    """Return the plan of a bisection whose two ends are built.
+def _most_builds() -> int:
+    """Return how many commits are built side by side."""
+    return max(_FEWEST_BUILDS_AT_ONCE, os.cpu_count() or 1)
+
+
+def bisect_plan(
+    request: BisectRequest, builds: CommitBuilds, scratch: Path
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan of a bisection whose two ends are built, and warnings of its benchmarks.
 
     Raises
     ------
     UnusableInput
-        The program does not exist in an end, or it is not known which benchmark is meant.
+        A program does not exist in an end, or no benchmark has the name that is given.
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
-    limits, tool = request.limits, request.tool
+    limits, tool, sides = request.limits, request.tool, _sides(request, builds)
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
-    conditions = _conditions(request, builds)
-    ends = (conditions[0], conditions[-1])
-    metric = _metric(request, ends, scratch, timeout_s)
-    return Plan(
+    ends = (sides[0], sides[-1])
+    given, unlisted = benchmarks_in_both(request.benchmarks, tool, ends, timeout_s)
+    if tool is not None and tool.listing is not None:
+        chosen = _chosen(tool, request.metrics, [one.name for one in given])
+        given = tuple(one for one in given if one.name in chosen)
+    conditions = _conditions(request, given, sides)
+    metrics, unreported = _metrics(request, ends, conditions, scratch, timeout_s)
+    count = len(request.commits)
+    plan = Plan(
         study=BISECT_STUDY,
         conditions=conditions,
         measure=Measure(
-            working_folder=str(ends[1].process.working_folder),
+            working_folder=ends[1].folder,
             timeout_s=timeout_s,
             warmup=1 if limits.warmup is None else limits.warmup,
-            counters=counters_among((metric,)),
+            counters=counters_among(metrics),
         ),
         stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
-        judgement=limits.judgement((metric,), Judgement()),
+        judgement=limits.judgement(metrics, Judgement()),
         seed=fresh_seed() if limits.seed is None else limits.seed,
-        chosen_contrasts=(Contrast(0, len(conditions) - 1, REVISION),),
+        chosen_contrasts=tuple(
+            Contrast(
+                place * count,
+                place * count + count - 1,
+                REVISION,
+                {BENCHMARK: benchmark.name} if len(given) > 1 else {},
+            )
+            for place, benchmark in enumerate(given)
+        ),
         ranking=False,
         bisected=BisectPlan(
             good=request.good,
@@ -200,8 +230,21 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
             folder=request.repository.inside,
             tool=None if tool is None else tool.name,
             again=request.command_line,
+            benchmarks=_searched(given, metrics),
         ),
     )
+    return plan, (*unlisted, *unreported)
+
+
+def _searched(given: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[CommitBenchmark, ...]:
+    """Return the benchmarks if there are several: of a process each, or metrics of one process."""
+    if len(given) > 1:
+        return tuple(
+            CommitBenchmark(one.name, metrics[0], place) for place, one in enumerate(given)
+        )
+    if len(metrics) > 1:
+        return tuple(CommitBenchmark(one.removesuffix(BENCHMARK_SUFFIX), one) for one in metrics)
+    return ()
 
 
 def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
@@ -216,7 +259,9 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     terms = plan.bisected
     assert terms is not None, "only a bisection has builds of commits"
     builds = CommitBuilds(cache, terms.commits)
-    for commit, condition, tree in zip(terms.commits, plan.conditions, builds.trees, strict=True):
+    # Commands share the builds.
+    conditions = plan.conditions[: len(terms.commits)]
+    for commit, condition, tree in zip(terms.commits, conditions, builds.trees, strict=True):
         if condition.process.working_folder != str(_folder(tree, terms.folder)):
             reason = (
                 "the working tree has changed"
@@ -259,66 +304,98 @@ def _folder(tree: Path, inside: str) -> Path:
     return Path(os.path.join(tree, inside)) if inside else tree
 
 
-def _conditions(request: BisectRequest, builds: CommitBuilds) -> tuple[Condition, ...]:
-    """Return one condition for each commit; the programs of the two ends have to be there."""
-    repository, tool = request.repository, request.tool
+def _sides(request: BisectRequest, builds: CommitBuilds) -> tuple[CheckedOut, ...]:
+    """Return where each commit is, or will be, checked out and built."""
+    repository, last = request.repository, len(request.commits) - 1
+    ends = {0: ("good revision", request.good), last: ("bad revision", request.bad)}
+    sides: list[CheckedOut] = []
+    for index, (commit, tree) in enumerate(zip(request.commits, builds.trees, strict=True)):
+        role, revision = ends.get(index, ("commit", _revision_of(commit)))
+        sides.append(
+            CheckedOut(
+                role=role,
+                revision=revision,
+                tree=str(tree),
+                folder=str(_folder(tree, repository.inside)),
+                instead_of=str(repository.top),
+            )
+        )
+    return tuple(sides)
+
+
+def _conditions(
+    request: BisectRequest, benchmarks: Sequence[Benchmark], sides: Sequence[CheckedOut]
+) -> tuple[Condition, ...]:
+    """Return one condition for each benchmark and commit; the ends have to have the programs."""
+    tool = request.tool
     names = [commit.short for commit in request.commits]
     if len(set(names)) < len(names):
         names = [commit.hash + ("+" if commit.uncommitted else "") for commit in request.commits]
-    last = len(names) - 1
     environment = own_environment()
-    ends = {0: ("good revision", request.good), last: ("bad revision", request.bad)}
     conditions: list[Condition] = []
-    for index, (name, tree) in enumerate(zip(names, builds.trees, strict=True)):
-        role, revision = ends.get(index, ("commit", _revision_of(request.commits[index])))
-        side = CheckedOut(
-            role=role,
-            revision=revision,
-            tree=str(tree),
-            folder=str(_folder(tree, repository.inside)),
-            instead_of=str(repository.top),
-        )
-        program = program_in(
-            side, request.command[0], native_programs(), environment, built=index in ends
-        )
-        command = (program, *request.command[1:])
-        conditions.append(
-            Condition(
-                name=name,
-                command=command if tool is None else tool.reading(command),
-                levels={REVISION: name},
-                environment=side.variables(tool),
-                process=Process(working_folder=side.folder),
+    for benchmark in benchmarks:
+        stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
+        for name, side in zip(names, sides, strict=True):
+            program = program_in(
+                side,
+                benchmark.command[0],
+                native_programs(),
+                environment,
+                built=side in (sides[0], sides[-1]),
             )
-        )
+            command = (program, *benchmark.command[1:])
+            conditions.append(
+                Condition(
+                    name=f"{benchmark.name}: {name}" if stratum else name,
+                    command=command if tool is None else tool.reading(command),
+                    levels={**stratum, REVISION: name},
+                    environment=side.variables(tool),
+                    process=Process(working_folder=side.folder),
+                )
+            )
     return tuple(conditions)
 
 
-def _metric(
-    request: BisectRequest, ends: tuple[Condition, Condition], scratch: Path, timeout_s: float
-) -> str:
-    """Return the metric that is named, or the one benchmark that both ends report."""
+def _metrics(
+    request: BisectRequest,
+    ends: Pair,
+    conditions: Sequence[Condition],
+    scratch: Path,
+    timeout_s: float,
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Return the metric that is named, or the benchmarks of one command that both ends report."""
     tool = request.tool
     if tool is None:
-        return request.metric or PRIMARY_METRIC
-    good, bad = (
-        [
-            reported.metric
-            for reported in metrics_reported(end, own_environment(), scratch, timeout_s)
-        ]
-        for end in ends
+        return (request.metrics or PRIMARY_METRIC,), ()
+    if tool.listing is not None:
+        return (BENCHMARK_SUFFIX.strip(),), ()
+    reported, warnings = metrics_in_both(
+        tool, ends, (conditions[0], conditions[-1]), scratch, timeout_s
     )
-    both = [metric for metric in dict.fromkeys(good) if metric in bad]
-    benchmarks = [one.removesuffix(BENCHMARK_SUFFIX) for one in both]
-    if request.metric in both:
-        return str(request.metric)
-    if request.metric in benchmarks:
-        return f"{request.metric}{BENCHMARK_SUFFIX}"
-    if request.metric is None and len(both) == 1:
-        return both[0]
-    wanted = "" if request.metric is None else f", and none is called {request.metric}"
-    raise UnusableInput(
-        f"{tool.name} reports {len(both)} benchmarks in both ends{wanted}: "
-        f"{', '.join(benchmarks[:20])}",
-        hint="name the one to be searched by: --metrics NAME",
-    )
+    names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
+    chosen = _chosen(tool, request.metrics, names)
+    return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
+
+
+def _chosen(tool: BenchmarkTool, text: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the benchmarks that ``--metrics`` names; all without it.
+
+    A name may have commas in it, so the longest stretch of the text that is a name is one.
+    """
+    if text is None:
+        return tuple(names)
+    known = {name.replace(" ", ""): name for name in names}
+    words = text.replace(" ", "").split(",")
+    chosen: list[str] = []
+    while words:
+        ends = (end for end in range(len(words), 0, -1) if ",".join(words[:end]) in known)
+        end = next(ends, None)
+        if end is None:
+            raise UnusableInput(
+                f"{tool.name} reports {len(names)} benchmarks in both ends, and none is called "
+                f"{','.join(words)}: {', '.join(names[:20])}",
+                hint="name those to be searched, with commas between: --metrics NAME,NAME",
+            )
+        chosen.append(known[",".join(words[:end])])
+        words = words[end:]
+    return tuple(dict.fromkeys(chosen))

@@ -157,11 +157,11 @@ def gate_plan(
     """
     limits, tool = request.limits, request.tool
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
-    benchmarks, unlisted = _benchmarks(request, pair, timeout_s)
+    benchmarks, unlisted = benchmarks_in_both(request.benchmarks, tool, pair, timeout_s)
     conditions, contrasts = conditions_of_gate(
         benchmarks, pair, native_programs(), own_environment(), tool
     )
-    metrics, warnings = _metrics(request, conditions, scratch, timeout_s)
+    metrics, warnings = _metrics(request, pair, conditions, scratch, timeout_s)
     # The benchmarks of a tool without a listing have just run once, to see what they report.
     default_warmup = 1 if tool is None or tool.listing is not None else 0
     plan = Plan(
@@ -213,30 +213,33 @@ def bisect_lines(
             yield name, shell_line([*words, "--metrics", name, "--", *benchmarks[0].command])
 
 
-def _benchmarks(
-    request: GateRequest, pair: Pair, timeout_s: float
+def benchmarks_in_both(
+    given: Sequence[Benchmark], tool: BenchmarkTool | None, pair: Pair, timeout_s: float
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
     """Return each benchmark that the programs of both revisions list; without a listing, as given.
 
     Warnings name the benchmarks that only one revision has.
+
+    Raises
+    ------
+    UnusableInput
+        A program lists no benchmark, or the two have none in common.
     """
-    tool = request.tool
     if tool is None or tool.listing is None:
-        return request.benchmarks, ()
-    conditions, contrasts = conditions_of_gate(
-        request.benchmarks, pair, native_programs(), own_environment()
-    )
+        return tuple(given), ()
+    conditions, contrasts = conditions_of_gate(given, pair, native_programs(), own_environment())
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
-    for program, contrast in zip(request.benchmarks, contrasts, strict=True):
+    for program, contrast in zip(given, contrasts, strict=True):
         names, only_one = _in_both(
             tool.name,
+            pair,
             *(
                 _names_listed(conditions[side], tool.name, tool.listing, timeout_s)
                 for side in (contrast.baseline, contrast.candidate)
             ),
         )
-        prefix = f"{program.name}: " if len(request.benchmarks) > 1 else ""
+        prefix = f"{program.name}: " if len(given) > 1 else ""
         benchmarks += (
             Benchmark(prefix + name, tool.listing.run_of(name, program.command)) for name in names
         )
@@ -284,7 +287,7 @@ def _no_program_of(kind: str, condition: Condition, problem: str | None) -> Unus
 
 
 def _in_both(
-    kind: str, baseline: Sequence[str], candidate: Sequence[str]
+    kind: str, pair: Pair, baseline: Sequence[str], candidate: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the benchmarks that both revisions have, and a warning of each other one."""
     both = tuple(dict.fromkeys(name for name in baseline if name in candidate))
@@ -293,7 +296,8 @@ def _in_both(
             f"the two revisions have no benchmark of {kind} in common",
             hint="see docs/gate.md for what Equipoise reads of it",
         )
-    roles = {**dict.fromkeys(baseline, "baseline"), **dict.fromkeys(candidate, "candidate")}
+    first, second = (side.role for side in pair)
+    roles = {**dict.fromkeys(baseline, first), **dict.fromkeys(candidate, second)}
     return both, tuple(
         CampaignWarning(
             "only_in_one_revision",
@@ -306,7 +310,11 @@ def _in_both(
 
 
 def _metrics(
-    request: GateRequest, conditions: tuple[Condition, ...], scratch: Path, timeout_s: float
+    request: GateRequest,
+    pair: Pair,
+    conditions: Sequence[Condition],
+    scratch: Path,
+    timeout_s: float,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the metrics that are named, or the benchmarks that both revisions report."""
     if request.metrics is not None:
@@ -316,7 +324,28 @@ def _metrics(
     if request.tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
     # The one benchmark command of a tool; it runs once in each revision.
-    baseline, candidate = (
+    return metrics_in_both(request.tool, pair, conditions, scratch, timeout_s)
+
+
+def metrics_in_both(
+    tool: BenchmarkTool,
+    pair: Pair,
+    conditions: Sequence[Condition],
+    scratch: Path,
+    timeout_s: float,
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Run the benchmarks of a tool once in each of two revisions; return the metrics of both.
+
+    Warnings name the benchmarks that only one revision has.
+
+    Raises
+    ------
+    UnusableInput
+        The two have no benchmark in common.
+    ConditionFailed
+        The benchmarks failed.
+    """
+    first, second = (
         [
             reported.metric.removesuffix(BENCHMARK_SUFFIX)
             for reported in metrics_reported(condition, own_environment(), scratch, timeout_s)
@@ -324,7 +353,7 @@ def _metrics(
         ]
         for condition in conditions
     )
-    names, warnings = _in_both(request.tool.name, baseline, candidate)
+    names, warnings = _in_both(tool.name, pair, first, second)
     return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
 
 

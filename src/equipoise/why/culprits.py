@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_result
+from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks
 from equipoise.model.bisection import CommitDiff, Culprit, DiffHunk, ExplainedCulprit
 from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
@@ -34,14 +34,24 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _HUNK = re.compile(r"@@ .*? @@ ?(.*)")
 
 
-def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit]]:
-    """Yield each culprit of a bisection, and its contrast with its parent."""
-    terms, result = record.plan.bisected, bisect_result(record, blocks)
-    if terms is None or result is None:
+def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit, str]]:
+    """Yield each culprit of a bisection, its contrast with its parent, and the metric searched."""
+    plan, terms = record.plan, record.plan.bisected
+    if terms is None:
         return
     places = {commit.name: place for place, commit in enumerate(terms.commits)}
-    for culprit in result.culprits:
-        yield Contrast(places[culprit.parent], places[culprit.commit], REVISION), culprit
+    results = bisect_results(record, blocks)
+    known: set[tuple[int, int]] = set()
+    for benchmark, result in zip(plan.commit_benchmarks, results, strict=bool(results)):
+        for culprit in result.culprits:
+            parent, commit = (
+                terms.condition_of(benchmark.process, places[name])
+                for name in (culprit.parent, culprit.commit)
+            )
+            # Of one command that measures several benchmarks, the first stands for all.
+            if (parent, commit) not in known:
+                known.add((parent, commit))
+                yield Contrast(parent, commit, REVISION), culprit, benchmark.metric
 
 
 def as_named(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
@@ -85,8 +95,8 @@ def explained_culprit(
     diff = _diff_of(record, contrast.candidate)
     found = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
-        commit=terms.commits[contrast.candidate].name,
-        parent=terms.commits[contrast.baseline].name,
+        commit=terms.commits[terms.commit_of(contrast.candidate)].name,
+        parent=terms.commits[terms.commit_of(contrast.baseline)].name,
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),

@@ -75,7 +75,7 @@ _ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
 def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
     failures = failures_of(document)
-    claims = tuple(_claim(document, bisect, one) for one in bisect.culprits)
+    claims = tuple(culprit_claim(document, bisect, one) for one in bisect.culprits)
     title, lines = bisect.summary, tuple(_gap_lines(document, bisect))
     if failures:
         title = f"The search ended early: {failures[-1].summary}"
@@ -98,17 +98,21 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
     # Without a gap, nothing is known of any commit between.
     if bisect.margin is not None:
-        yield Section("Commits", tuple(_commits(bisect)))
+        yield Section("Commits", tuple(commit_parts(bisect)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
     if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
-    yield Section(
-        f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
-    )
+    yield every_commit(bisect)
+
+
+def every_commit(bisect: BisectResult) -> Section:
+    """Build the table of every commit of a search, folded."""
+    title = f"Every commit ({len(bisect.candidates)})"
+    table = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
+    return Section(title, (table,), folded=True, forms=PAGE)
 
 
 def explained_parts(bisect: BisectResult) -> Iterator[Part]:
@@ -162,6 +166,7 @@ def bisection_numbers(
         yield {
             "run": document.run.id,
             "study": document.run.study,
+            "benchmark": bisect.benchmark,
             "commit": one.commit,
             "subject": one.subject,
             "author": one.author,
@@ -180,7 +185,8 @@ def bisection_numbers(
         }
 
 
-def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> Claim:
+def culprit_claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> Claim:
+    """Build the claim that a commit made a difference."""
     ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
@@ -189,12 +195,13 @@ def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> 
     facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
     if explains:
         facts.append(("Gap", explains))
+    benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
     return Claim(
         badge="culprit",
         tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
-        text=culprit.summary,
+        text=f"{benchmark}{culprit.summary}",
         subject=(
-            f"{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{benchmark}{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
@@ -245,12 +252,12 @@ def _of_values(
 
 
 def _gap_lines(document: ResultDocument, bisect: BisectResult) -> Iterator[str]:
-    gap = _gap_text(document, bisect, bisect.gap)
+    gap = gap_text(document, bisect, bisect.gap)
     good, bad = bisect.good.label, bisect.bad.label
     yield f"The gap between {good} and {bad}: {gap}."
 
 
-def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
     ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
@@ -259,7 +266,7 @@ def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) ->
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def _commits(bisect: BisectResult) -> Iterator[Part]:
+def commit_parts(bisect: BisectResult) -> Iterator[Part]:
     """Build the commits that are left and the culprits, oldest first, and what is promised."""
     rows: list[Row] = []
     for is_excluded, group in itertools.groupby(
@@ -335,17 +342,18 @@ def _facts(
     document: ResultDocument, bisect: BisectResult
 ) -> Iterator[tuple[str, str | tuple[str, ...]]]:
     if bisect.left_over:
-        yield (
-            "Left over",
-            "; ".join(
-                f"{short_name(one.after)} to {short_name(one.until)} "
-                f"{_gap_text(document, bisect, one)}"
-                for one in bisect.left_over
-            ),
-        )
+        yield "Left over", left_over_text(document, bisect)
     yield "Cost", _cost(bisect)
     if bisect.blocks_to_go is not None:
         yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
+
+
+def left_over_text(document: ResultDocument, bisect: BisectResult) -> str:
+    """Return what is left of the gap before, between and after the culprits."""
+    return "; ".join(
+        f"{short_name(one.after)} to {short_name(one.until)} {gap_text(document, bisect, one)}"
+        for one in bisect.left_over
+    )
 
 
 def _cost(bisect: BisectResult) -> str:

@@ -29,6 +29,7 @@ from equipoise.report.builders.bisection import (
     bisection_parts,
     explained_parts,
 )
+from equipoise.report.builders.bisection_suite import suite_answer, suite_parts
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
@@ -155,8 +156,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         Number of trials beyond which a figure bins them and says so.
     """
     document = report.document
-    if document.bisect is not None:
-        return _bisection(report, document.bisect)
+    if document.searches:
+        return _bisection(report, document.searches)
     answer = campaign_answer(document)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
@@ -201,31 +202,35 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     )
 
 
-def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
-    """Build the document of a bisection."""
+def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
+    """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
-    answer = bisection_answer(document, bisect)
-    first, _ = _figures(report, EVERY_TRIAL)
+    first, others = _figures(report, EVERY_TRIAL)
+    if document.bisect is not None:
+        answer, figures = bisection_answer(document, document.bisect), (first,)
+        parts = bisection_parts(document, document.bisect)
+    else:
+        answer, figures = suite_answer(document), (others,)
+        parts = suite_parts(document)
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
-    parts: tuple[Part, ...] = (
-        answer,
-        first,
-        *explained_parts(bisect),
-        *why_parts(document, report.flame_graph),
-        *bisection_parts(document, bisect),
-        *_how_it_ran(report),
-        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
-        *_engine_note(document),
-        *_repetition(report),
-        environment_section(document.environment),
-        *_earlier(report.earlier),
-    )
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(bisection_numbers(document, bisect)),
+        parts=(
+            answer,
+            *figures,
+            *(part for search in searches for part in explained_parts(search)),
+            *why_parts(document, report.flame_graph),
+            *parts,
+            *_how_it_ran(report),
+            Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+            *_engine_note(document),
+            *_repetition(report),
+            environment_section(document.environment),
+            *_earlier(report.earlier),
+        ),
+        numbers=tuple(row for search in searches for row in bisection_numbers(document, search)),
         origin=origin_of(document, _command(report)),
     )
 
