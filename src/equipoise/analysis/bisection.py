@@ -13,13 +13,9 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.analysis.comparisons import Blocks, is_more_better
-from equipoise.campaign.bisection import (
-    Search,
-    SearchedBlock,
-    read_searches,
-    withdrawals_of,
-)
+from equipoise.campaign.bisection import BenchmarkSearch, SearchedBlock, read_searches
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
+from equipoise.campaign.commits import withdrawals_of
 from equipoise.model.bisection import (
     BisectBlock,
     BisectCommit,
@@ -78,7 +74,7 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
 def _result(
     record: RunRecord,
     blocks: Blocks,
-    search: Search,
+    search: BenchmarkSearch,
     not_built: Collection[int],
     not_built_anywhere: Collection[int],
 ) -> BisectResult:
@@ -150,7 +146,7 @@ def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarnin
             )
 
 
-def _course(search: Search, state: BisectionState) -> Iterator[BisectBlock]:
+def _course(search: BenchmarkSearch, state: BisectionState) -> Iterator[BisectBlock]:
     """Yield the blocks that the search took."""
     ends = list(itertools.accumulate(segment.blocks for segment in state.segments))
     for count, one in enumerate(search.course, start=1):
