@@ -124,6 +124,8 @@ class CommitSearch(ABC):
     def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
         self.plan = plan
         self.terms = commits_of(plan)
+        self.left_out: set[tuple[int, int]] = set()
+        """Commits that are left out, each with a benchmark of which it is."""
         self._waiting = list(withdrawals)
 
     def replay(self, record: RunRecord) -> None:
@@ -165,7 +167,12 @@ class CommitSearch(ABC):
         """Leave out the commits that a block, and all after it, did without."""
         while self._waiting and self._waiting[0].block <= block:
             one = self._waiting.pop(0)
-            self.withdraw(one.commit, one.benchmark)
+            self.leave_out(one.commit, one.benchmark)
+
+    def leave_out(self, commit: int, benchmark: int) -> None:
+        """Leave a commit out of all later blocks of a benchmark."""
+        self.left_out.add((commit, benchmark))
+        self.withdraw(commit, benchmark)
 
     @abstractmethod
     def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
@@ -173,7 +180,7 @@ class CommitSearch(ABC):
 
     @abstractmethod
     def withdraw(self, commit: int, benchmark: int) -> None:
-        """Leave a commit out of all later blocks of a benchmark."""
+        """Ask nothing more about a commit that is left out of a benchmark."""
 
     @abstractmethod
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
@@ -208,7 +215,11 @@ class CommitsJudge:
     def withdraw(self, commit: int, benchmarks: Collection[int]) -> None:
         """Leave a commit out of all later blocks of some benchmarks."""
         for benchmark in benchmarks:
-            self._search.withdraw(commit, benchmark)
+            self._search.leave_out(commit, benchmark)
+
+    def is_left_out(self, commit: int, benchmark: int) -> bool:
+        """Return whether a commit takes part in no block of a benchmark."""
+        return (commit, benchmark) in self._search.left_out
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Return how far the search of each benchmark is."""
@@ -305,20 +316,24 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out what trials did not measure; return whether there is any of it."""
+        """Leave out what trials did not measure; return whether there is more of it now."""
+        assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
         benchmarks, terms = self.plan.commit_benchmarks, commits_of(self.plan)
-        failed = [
-            (trial, places) for trial in trials if (places := _not_measured(self.plan, trial))
-        ]
-        for trial, places in failed:
+        any_new = False
+        for trial in trials:
+            commit = terms.commit_of(trial.condition)
+            lacking = _not_measured(self.plan, trial)
+            places = tuple(one for one in lacking if not self.judge.is_left_out(commit, one))
+            if not places:
+                continue
+            any_new = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
             if trial.failure is None:
                 reason = f"it does not report {joined(benchmarks[one].metric for one in places)}"
             elif len(places) < len(benchmarks):
                 reason = f"{joined(benchmarks[one].name for one in places)}: {reason}"
-            commit = terms.commit_of(trial.condition)
             self._withdraw(commit, places, block, NOT_RUN, reason)
-        return bool(failed)
+        return any_new
 
     def _withdraw(
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str

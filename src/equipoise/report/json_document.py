@@ -19,13 +19,12 @@ from equipoise.model.bisection import BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
+from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.result import (
     FIRST_SCHEMA,
-    POOLED_SCHEMA,
     SCHEMA,
     Comparison,
     MetricSummary,
-    PooledCampaigns,
     ResultDocument,
 )
 
