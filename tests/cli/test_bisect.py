@@ -276,13 +276,13 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("--good", "good"), 2, "a bisection needs a command behind --"),
+        (("--good", "good"), 2, "a bisection needs one thing to run"),
         (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
         (("--good", "HEAD", "--bad", "good", "--", "true"), 2, "is older than good"),
         (("--good", "HEAD", "--", "true"), 2, "the same commit"),
         (("--good", "good", "--likely", "nothing", "--", "true"), 2, "no commit between"),
         (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
-        (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "Invalid value"),
+        (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "lists no benchmark"),
         (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
         (("--good", "good", "--build", "exit 3", "--", "true"), 3, "the good revision: commit"),
         (("--good", "good", "--", "false"), 3, "failed: exit status 1"),

@@ -196,7 +196,7 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     yield from request.options()
     for path in request.likely:
         yield from ("--likely", path)
-    yield from request.last_words()
+    yield from request.named_benchmarks()
 
 
 def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:

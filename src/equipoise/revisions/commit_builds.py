@@ -129,7 +129,7 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
             if value is not None:
                 yield from (f"--{name.replace('_', '-')}", value)
 
-    def last_words(self) -> Iterator[str]:
+    def named_benchmarks(self) -> Iterator[str]:
         """Yield the words that name the benchmarks, at the end of such a command line."""
         if len(self.benchmarks) == 1:
             yield from ("--", *self.benchmarks[0].command)
