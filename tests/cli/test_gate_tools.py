@@ -217,7 +217,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
             "parsing.py": "def parse():\n    return sum(range(1000))\n",
             "test_other.py": "def test_other():\n    raise AssertionError('not a benchmark')\n",
         },
-        {"parsing.py": "def parse():\n    return sum(range(300_000))\n"},
+        {"parsing.py": "def parse():\n    return sum(range(100_000))\n"},
     )
     words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     options = ("--kind", "pytest", "--blocks", "1", "--json", "-")

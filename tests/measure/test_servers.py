@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
-from equipoise.measure.servers import Servers, place
+from equipoise.measure.servers import Servers, life, place
 from equipoise.measure.servers.place import LOOPBACK
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
@@ -210,6 +210,24 @@ def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
         monkeypatch.setattr("equipoise.measure.servers.servers.free_port", lambda: ports.pop(0))
         assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
     assert ports == []
+
+
+def test_a_server_is_asked_only_when_its_process_exists(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent: list[tuple[int, ...]] = [(), ()]
+    processes, accepts = life.Life.processes, place.accepts
+
+    def found(one: life.Life) -> tuple[int, ...]:
+        return absent.pop() if absent else processes(one)
+
+    def asked(address: str | tuple[str, int]) -> bool:
+        assert absent == [], "nobody but another program can answer yet"
+        return accepts(address)
+
+    monkeypatch.setattr(life.Life, "processes", found)
+    monkeypatch.setattr(life, "accepts", asked)
+    assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
 
 
 def test_whoever_else_answers_on_the_port_is_not_measured(

@@ -37,7 +37,8 @@ def session(folder: Path, test: str, **environment: str) -> subprocess.Completed
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     return subprocess.run(
         command,
-        env=own | environment,
+        # None of what is installed here takes part.
+        env=own | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment,
         cwd=folder,
         capture_output=True,
         text=True,
