@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.bisection import BisectionJudge, BisectionSegment
+from equipoise.campaign.bisection import BisectionJudge
+from equipoise.campaign.commits import CommitsSegment
 from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.model.bisection import BisectResult
@@ -40,7 +41,8 @@ def searched(blocks: int | None = None, **terms: object) -> Plan:
         stopping=Stopping(blocks=blocks, budget_s=1e9, min_seconds=0.0),
     )
     good, bad = Revision("v1.0", commits[0].hash), Revision("HEAD", commits[-1].hash)
-    bisected = replace(BisectPlan(good, bad, commits, build="make", again="again"), **terms)
+    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make", again="again")
+    bisected = replace(bisected, **terms)
     return replace(plan, study=BISECT_STUDY, bisected=bisected)
 
 
@@ -90,7 +92,7 @@ def record_of(
         stage.ledger,
         ProgressListener(),
         judge_of=partial(BisectionJudge, builds=builds),
-        segment_of=partial(BisectionSegment, builds=builds),
+        segment_of=partial(CommitsSegment, builds=builds),
         runner_factory=stage.hire,
         clock=stage.clock,
         now=stage.now,

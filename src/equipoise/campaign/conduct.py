@@ -265,17 +265,37 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
 def _built_before(plan: Plan) -> Plan:
     """Return the plan with the conditions that are there before the first block.
 
-    Of a bisection these are the two ends: each other commit is built before its own first block.
+    Of a bisection these are the two ends, of a history the baseline: each other commit is built
+    before its own first block.
     """
-    if plan.bisected is None:
+    if plan.over_commits is None:
         return plan
-    ends = (plan.conditions[0], plan.conditions[-1])
-    return replace(plan, conditions=ends, chosen_contrasts=None)
+    there = plan.conditions[:1]
+    if plan.bisected is not None:
+        there = (*there, plan.conditions[-1])
+    return replace(plan, conditions=there, chosen_contrasts=None)
+
+
+def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+    """Return the lock that lets one campaign of a series at a time measure.
+
+    Each campaign is a function of all blocks of those before it.
+
+    Raises
+    ------
+    UnusableInput
+        Another process measures one.
+    """
+    return _lock("last", ledger.key_of(series))
 
 
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+    return _lock(run_id, ledger.key_of(run_id))
+
+
+def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
     try:
-        return lock_run(run_id, ledger.key_of(run_id))
+        return lock_run(run_id, key)
     except UnusableInput:
         raise
     except EquipoiseError:
