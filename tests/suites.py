@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,7 +121,7 @@ class ReportsSeveral(Runs):
 def stage_of_one_command(
     folder: Path,
     count: int,
-    culprits: dict[str, tuple[int, ...]],
+    culprits: Mapping[str, tuple[int, ...]],
     lacks: frozenset[tuple[str, int]] = frozenset(),
 ) -> Stage:
     """Trials of a command that reports benchmarks, with the commits at which each gets slower."""

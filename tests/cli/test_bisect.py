@@ -300,7 +300,12 @@ def test_what_cannot_be_used_is_told_in_two_lines(
     assert answer.err.count("\n") == 2
 
 
-def test_a_benchmark_of_pytest_is_chosen_by_its_name(bisect: Bisect, made: MadeRepository) -> None:
+def test_a_benchmark_of_pytest_is_chosen_by_its_name(
+    bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What else is installed here need not be loaded in each run.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "equipoise.helpers.pytest_plugin")
     made.git("checkout", "--quiet", "good")
     made.write(
         "test_speed.py",
@@ -315,9 +320,58 @@ def test_a_benchmark_of_pytest_is_chosen_by_its_name(bisect: Bisect, made: MadeR
     words = ("--good", "good", "--kind", "pytest", "--blocks", "1", "--warmup", "0", *QUIET)
     command = ("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     answer = bisect(*words, *command)
-    assert answer.status == 2
-    assert "pytest reports 2 benchmarks in both ends: " in answer.err
-    name = next(one for one in answer.err.replace(",", " ").split() if "test_two" in one)
-    answer = bisect(*words, "--metrics", name, *command)
     assert answer.status == 0, answer
-    assert recorded(made).plan.judgement.primary_metric == f"{name} time_s"
+    both = [one.name for one in recorded(made).plan.commit_benchmarks]
+    assert [name.rpartition("::")[2] for name in both] == ["test_one", "test_two"]
+    answer = bisect(*words, "--metrics", both[1], *command)
+    assert answer.status == 0, answer
+    assert recorded(made).plan.judgement.primary_metric == f"{both[1]} time_s"
+    assert terms(recorded(made)).benchmarks == ()
+
+
+SUITE = """
+build = 'make -s && echo built >> "$LOG"'
+[benchmarks]
+one = "./bench one"
+two = "./bench two"
+"""
+
+
+def test_each_slow_benchmark_of_a_suite_is_bisected_in_one_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "good")
+    for number in range(1, COUNT + 1):
+        slow = [name for name, at in (("one", CULPRIT), ("two", 3)) if number >= at]
+        times = f"case $1 in {'|'.join(slow) or '-'}) {SLOW};; *) {FAST};; esac"
+        made.write("source", f"#!/bin/sh\n# {number}\n{times}\n")
+        made.commit(f"change {number}")
+    (made.path.parent / "suite.toml").write_text(SUITE)
+    before = everything_in(made.path)
+    # What is left of a gap is compared until it is known within this.
+    words = ("--suite", "../suite.toml", "--min-effect", "50", *QUIET)
+    answer = bisect("--good", "good", *words, "--blocks", "12")
+    assert (answer.status, answer.err) == (0, "")
+    short = recorded(made)
+    answer = bisect(
+        *("last", "--quiet", "--ledger", "../ledger.db", "--json", "../result.json"),
+        *("--blocks", "2000", "--budget", "300"),
+        command="resume",
+    )
+    assert answer.status == 0, answer
+    record = recorded(made)
+    assert record.trials[: len(short.trials)] == short.trials
+    result = json.loads((made.path.parent / "result.json").read_text())
+    jsonschema.validate(result, schema())
+    assert result["bisect"] is None
+    commits = [one.hash for one in terms(record).commits]
+    culprits = {
+        one["benchmark"]: [culprit["commit"] for culprit in one["culprits"]]
+        for one in result["bisects"]
+    }
+    assert culprits == {"one": [commits[CULPRIT]], "two": [commits[3]]}
+    assert everything_in(made.path) == before
+    assert builds(made) <= COUNT + 1
+    again = shlex.split(terms(record).again)
+    assert again[again.index("--bench") + 1] == "one=./bench one"
+    assert again.count("--bench") == 2

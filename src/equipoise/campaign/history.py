@@ -7,7 +7,7 @@ campaigns of its series, in the order in which they began, and of the commits th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from equipoise.campaign.blocks import BlockRead
@@ -117,18 +117,19 @@ class _Course(CommitSearch):
             only_new=terms.only_new,
         )
 
-    def add_costs(self, block: BlockRead) -> None:
+    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        block = blocks[0]
         if block.resolution is not None:
             self._history.set_resolution(block.resolution)
         self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
 
-    def withdraw(self, commit: int) -> None:
+    def withdraw(self, commit: int, benchmark: int) -> None:
         self._history.withdraw(commit)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         return self._history.next_block(built, build_trials)
 
-    def status(self) -> ComparisonStatus:
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
         """Return how many commits the curve has, and which changes are certain."""
         state = self._history.state()
         names = self.plan.conditions
@@ -137,14 +138,16 @@ class _Course(CommitSearch):
         if state.changes:
             until = joined([short_name(one.pair.until) for one in state.changes])
             course += f", changes at {until}"
-        return ComparisonStatus(
-            names[-1].name,
-            "undecided",
-            None,
-            (None, None),
-            baseline=names[FIRST].name,
-            blocks=state.blocks,
-            search=course,
+        return (
+            ComparisonStatus(
+                names[-1].name,
+                "undecided",
+                None,
+                (None, None),
+                baseline=names[FIRST].name,
+                blocks=state.blocks,
+                search=course,
+            ),
         )
 
 

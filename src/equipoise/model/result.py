@@ -147,7 +147,8 @@ class GateResult(Struct, frozen=True):
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, for each that is slower."""
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
+    line for all where one bisection can search them together."""
 
 
 SCHEMA = "equipoise.result/2"

@@ -261,7 +261,7 @@ def plan_of_commits(
     of_needed = [sides[one.place] for one in needed]
     commands, unlisted = benchmarks_in_all(request.benchmarks, tool, of_needed, request.timeout_s)
     if tool is not None and tool.listing is not None:
-        chosen = _chosen(tool, request.metrics, [one.name for one in commands])
+        chosen = chosen_benchmarks(tool, request.metrics, [one.name for one in commands])
         commands = tuple(one for one in commands if one.name in chosen)
     conditions = _conditions(request, commands, sides, {one.place for one in needed})
     metrics, unreported = _metrics(
@@ -425,14 +425,21 @@ def _metrics(
         return (BENCHMARK_SUFFIX.strip(),), ()
     reported, warnings = metrics_in_all(tool, sides, conditions, scratch, request.timeout_s)
     names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
-    chosen = _chosen(tool, request.metrics, names)
+    chosen = chosen_benchmarks(tool, request.metrics, names)
     return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
 
 
-def _chosen(tool: BenchmarkTool, text: str | None, names: Sequence[str]) -> tuple[str, ...]:
+def chosen_benchmarks(
+    tool: BenchmarkTool, text: str | None, names: Sequence[str]
+) -> tuple[str, ...]:
     """Return the benchmarks that ``--metrics`` names; all without it.
 
     A name may have commas in it: the longest stretch of the text that is a name is one.
+
+    Raises
+    ------
+    UnusableInput
+        A part of the text is no name.
     """
     if text is None:
         return tuple(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -194,7 +195,7 @@ def bisect_lines(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each benchmark, and the line that finds what made it slower.
 
-    A bisection searches by one metric, and runs no tool that lists its benchmarks.
+    A bisection searches by one metric of commands, and by the times that a tool reports.
     """
     words = ["equipoise", "bisect", "--good", request.baseline.commit]
     if not request.candidate.uncommitted:
@@ -206,11 +207,18 @@ def bisect_lines(
         words += [] if metrics[0] == PRIMARY_METRIC else ["--metrics", metrics[0]]
         for one in benchmarks:
             yield one.name, shell_line([*words, "--", *one.command])
-    elif tool is not None and tool.listing is None:
+    elif tool is not None:
         words += ["--kind", tool.name]
-        for metric in metrics:
-            name = metric.removesuffix(BENCHMARK_SUFFIX)
-            yield name, shell_line([*words, "--metrics", name, "--", *benchmarks[0].command])
+        names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
+        if tool.listing is not None:
+            is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
+            names = [one.name for one in benchmarks] if is_time else []
+        programs = ["--", *request.benchmarks[0].command]
+        if len(request.benchmarks) > 1:
+            lines = [f"{one.name}={shlex.join(one.command)}" for one in request.benchmarks]
+            programs = [word for line in lines for word in ("--bench", line)]
+        for name in names:
+            yield name, shell_line([*words, "--metrics", name, *programs])
 
 
 def benchmarks_in_all(
