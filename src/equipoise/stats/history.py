@@ -34,6 +34,9 @@ from equipoise.stats.verdict import (
     margin_of,
 )
 
+LEANING_LEVEL = 0.2
+"""Level at which a difference shows where to look first within a stretch that changes."""
+
 PairStatus = Literal["changed", "equivalent", "open"]
 
 
@@ -249,7 +252,7 @@ class History:
         self._measured.update(names)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
-        self._name()
+        self._name_changes()
 
     def withdraw(self, commit: int) -> None:
         """Take out a commit that does not build or run, while the era lasts.
@@ -284,12 +287,12 @@ class History:
         runnable = tuple(place for place, name in enumerate(self._names) if name not in gone)
         wanted = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
         measured = (place for place in runnable if self._names[place] in self._measured)
+        places = {self._names[place]: place for place in runnable}
         links: dict[Places, _Pair] = {}
         # Of the same two commits the pair of the latest era counts, but a name stays for good.
         for pair in sorted(self._pairs, key=lambda one: (one.is_named, one.era == self._era)):
-            ends = [place for place in runnable if self._names[place] in (pair.after, pair.until)]
-            if len(ends) == 2:
-                links[ends[0], ends[1]] = pair
+            if pair.after in places and pair.until in places:
+                links[places[pair.after], places[pair.until]] = pair
         return Course(
             runnable=runnable,
             wanted=tuple(sorted(wanted)),
@@ -332,15 +335,15 @@ class History:
             if pair.era == self._era and pair.after not in gone and pair.until not in gone:
                 yield pair
 
-    def _name(self) -> None:
-        """Name every pair whose evidence is enough by now."""
+    def _name_changes(self) -> None:
+        """Name each pair whose evidence is enough by now: one more name lowers all bars."""
         while True:
             named = [self._span(pair) for pair in self._pairs if pair.is_named]
             for pair in self._of_era():
-                if pair.is_named:
+                bar = math.log(pair.rank * (pair.rank + 1) / self._alpha)
+                if pair.is_named or pair.ln_e_value < bar - math.log(len(named) + 1):
                     continue
-                changes = _most_disjoint([*named, self._span(pair)])
-                bar = math.log(pair.rank * (pair.rank + 1) / (self._alpha * changes))
+                bar -= math.log(_most_disjoint([*named, self._span(pair)]))
                 if pair.ln_e_value >= bar:
                     pair.name(bar)
                     break
@@ -380,13 +383,14 @@ class History:
         return tuple(reversed(line))
 
     def _revisions(self) -> Iterator[RevisionPoint]:
+        latest = dict(sorted(self._points.items(), key=lambda one: one[1].era))
+        points = {name: point for (name, _), point in latest.items()}
         yield RevisionPoint(
             self._names[BASELINE], 1.0, (1.0, 1.0), None, self._baseline_blocks, None
         )
         for name in self._names[BASELINE + 1 :]:
-            points = [point for (one, _), point in self._points.items() if one == name]
-            if points:
-                point = max(points, key=lambda one: one.era)
+            if name in points:
+                point = points[name]
                 judged = point.judge()
                 yield RevisionPoint(
                     name, judged.ratio, judged.ratio_ci, point.level, len(point.blocks), point.era
@@ -481,21 +485,33 @@ class _Pair(_Sequence):
         """How the pair stands; ``equivalent`` as it would be judged alone."""
         if self.is_named:
             return "changed"
-        return "equivalent" if self._judge_alone().verdict == "equivalent" else "open"
+        return "equivalent" if self._is_alike else "open"
 
     def link(self, era: int) -> Link:
         """Return what the order of work has to know in an era."""
         blocks = len(self.blocks) if self.era == era else 0
         if self.is_named:
             return Link("named", blocks, is_narrow=self.era != era or self._is_narrow())
-        verdict = self._judge_alone().verdict
-        if verdict in ("equivalent", "undecided"):
-            return Link("equivalent" if verdict == "equivalent" else "open", blocks)
-        return Link("suspect", blocks)
+        if self._is_alike:
+            return Link("equivalent", blocks)
+        leans = self._seems_to_change(LEANING_LEVEL)
+        is_suspect = leans and self._seems_to_change(self._alpha)
+        return Link("suspect" if is_suspect else "open", blocks, leans=leans)
+
+    @property
+    def _is_alike(self) -> bool:
+        judged = self._judge_alone()
+        return -self.margin <= judged.equivalence_low and judged.equivalence_high <= self.margin
+
+    def _seems_to_change(self, level: float) -> bool:
+        """Return whether the estimate is at least the margin, and 0 is excluded at a level."""
+        typical = self._judge_alone().typical or 0.0
+        is_excluded = self.blocks.engine.blocks_to_exclude(0.0, level) is not None
+        return abs(typical) >= self.margin and is_excluded
 
     def _judge_alone(self) -> ComparisonVerdict:
         if self._alone is None or self._alone.blocks != len(self.blocks):
-            self._alone = judge_alone(self.blocks, self.margin, self._alpha)
+            self._alone = judge_alone(self.blocks, 0.0, self._alpha)
         return self._alone
 
     def _is_narrow(self) -> bool:
