@@ -34,6 +34,8 @@ from equipoise.stats.verdict import (
     margin_of,
 )
 
+CURVE_BLOCKS = 20
+"""Blocks beside the baseline that a commit of the curve has at least when nothing is left."""
 LEANING_LEVEL = 0.2
 """Level at which a difference shows where to look first within a stretch that changes."""
 
@@ -108,6 +110,8 @@ class HistoryState(Struct, frozen=True):
     """Number of eras so far."""
     blocks: int
     """Complete blocks of all campaigns."""
+    blocks_to_go: int
+    """Blocks that are probably left, by a rule of thumb; 0 if nothing is left to ask."""
 
 
 class History:
@@ -161,8 +165,9 @@ class History:
         self._measured: set[str] = set()
         self._points: dict[tuple[str, int], _Sequence] = {}
         self._pairs: list[_Pair] = []
-        self._opened: dict[tuple[str, str, int], _Pair] = {}
+        self._opened: dict[tuple[str, str], list[_Pair]] = {}
         self._blocks = self._baseline_blocks = 0
+        self._has_values = False
 
     def begin_campaign(
         self, names: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
@@ -204,9 +209,11 @@ class History:
         self._withdrawn.setdefault(self._era, set())
 
     def set_resolution(self, resolution: Resolution) -> None:
-        """Set the resolution of the metric, before the first block; later, do nothing."""
-        if not self._blocks:
+        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        if not self._has_values:
             self._resolution = resolution
+            for one in (*self._pairs, *self._points.values()):
+                one.blocks.set_resolution(resolution)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the conditions of the next block, in their order; none if nothing is left to ask.
@@ -218,8 +225,7 @@ class History:
         build_trials
             Seconds of a build over those of a trial, as measured.
         """
-        course = self._course()
-        return course.next_block(built, build_trials) if len(course.wanted) > 1 else ()
+        return self._course().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
         """Add one complete block.
@@ -252,6 +258,7 @@ class History:
         self._measured.update(names)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
+        self._has_values = self._has_values or any(map(math.isfinite, costs.values()))
         self._name_changes()
 
     def withdraw(self, commit: int) -> None:
@@ -280,6 +287,7 @@ class History:
             withdrawn=tuple(name for name in self._names if name in gone),
             eras=len(self._eras),
             blocks=self._blocks,
+            blocks_to_go=self._course().blocks_to_go(),
         )
 
     def _course(self) -> Course:
@@ -289,8 +297,8 @@ class History:
         measured = (place for place in runnable if self._names[place] in self._measured)
         places = {self._names[place]: place for place in runnable}
         links: dict[Places, _Pair] = {}
-        # Of the same two commits the pair of the latest era counts, but a name stays for good.
-        for pair in sorted(self._pairs, key=lambda one: (one.is_named, one.era == self._era)):
+        # Of the same two commits the pair of this era counts; but what was decided stays decided.
+        for pair in sorted(self._pairs, key=lambda one: (one.is_decided, one.era == self._era)):
             if pair.after in places and pair.until in places:
                 links[places[pair.after], places[pair.until]] = pair
         return Course(
@@ -298,8 +306,23 @@ class History:
             wanted=tuple(sorted(wanted)),
             measured=tuple(measured),
             links={ends: pair.link(self._era) for ends, pair in links.items()},
+            seldom=tuple(place for place in sorted(wanted) if self._is_seldom(place)),
             first=max(place for place in runnable if place <= self._first),
         )
+
+    def _is_seldom(self, place: int) -> bool:
+        """Return whether a commit that ran has no interval yet, or one of few blocks."""
+        name = self._names[place]
+        if place == BASELINE or name not in self._measured:
+            return False
+        return all(
+            len(point.blocks) < max(CURVE_BLOCKS, earliest_block(point.level))
+            for point in self._points_by_era(name)
+        )
+
+    def _points_by_era(self, name: str) -> list[_Sequence]:
+        eras = range(1, len(self._eras) + 1)
+        return [self._points[name, era] for era in eras if (name, era) in self._points]
 
     def _open_pairs(self, ran: Sequence[int]) -> None:
         """Open each pair of the block between which nothing has run so far."""
@@ -308,13 +331,14 @@ class History:
             after, until = self._names[first], self._names[second]
             between = self._names[first + 1 : second]
             is_close = not any(name in self._measured and name not in gone for name in between)
-            if is_close and (after, until, self._era) not in self._opened:
+            earlier = self._opened.setdefault((after, until), [])
+            if is_close and not any(one.is_decided or one.era == self._era for one in earlier):
                 pair = _Pair(
                     after, until, self._era, len(self._pairs) + 1, self._alpha, self._no_blocks()
                 )
                 pair.margin = self.margin
                 self._pairs.append(pair)
-                self._opened[after, until, self._era] = pair
+                earlier.append(pair)
 
     def _points_of(self, ran: Sequence[int]) -> Iterator[_Sequence]:
         """Yield the sequence over the baseline of each commit that ran beside it."""
@@ -383,14 +407,12 @@ class History:
         return tuple(reversed(line))
 
     def _revisions(self) -> Iterator[RevisionPoint]:
-        latest = dict(sorted(self._points.items(), key=lambda one: one[1].era))
-        points = {name: point for (name, _), point in latest.items()}
         yield RevisionPoint(
             self._names[BASELINE], 1.0, (1.0, 1.0), None, self._baseline_blocks, None
         )
         for name in self._names[BASELINE + 1 :]:
-            if name in points:
-                point = points[name]
+            if points := self._points_by_era(name):
+                point = points[-1]
                 judged = point.judge()
                 yield RevisionPoint(
                     name, judged.ratio, judged.ratio_ci, point.level, len(point.blocks), point.era
@@ -469,6 +491,11 @@ class _Pair(_Sequence):
     def is_named(self) -> bool:
         """Whether the pair is named as a change, for good."""
         return self.ln_bar is not None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether nothing more is asked about it, in no era."""
+        return self.status != "open"
 
     def name(self, ln_bar: float) -> None:
         """Name it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
@@ -21,6 +22,8 @@ SCREENING_BLOCKS = 8
 """Blocks of each coarse stretch before any of them is refined."""
 WIDTH = 8
 """Most commits of a block beside the baseline."""
+MOST_BUILDS = 3
+"""Most commits that a block without a suspect has built: the first block shall not wait for all."""
 FIRST_PATIENCE = 40
 """Blocks that an undecided pair takes before others take their turn; then twice as many."""
 
@@ -56,6 +59,7 @@ class Link(Struct, frozen=True):
         return self.status != "equivalent" and self.blocks < patience
 
 
+_FOR_EVER = 1 << 62
 UNKNOWN = Link("open", 0)
 
 
@@ -70,6 +74,8 @@ class Course(Struct, frozen=True):
     """Runnable commits that ran, in order."""
     links: Mapping[Pair, Link]
     """Pairs that were opened."""
+    seldom: tuple[int, ...] = ()
+    """Commits of the curve that ran, but not beside the baseline so often as the curve wants."""
     first: int = BASELINE
     """Commit before the first one that the curve asks about."""
 
@@ -83,22 +89,37 @@ class Course(Struct, frozen=True):
         build_trials
             Seconds of a build over those of a trial, as measured.
         """
-        ready = frozenset(built) if build_trials >= CHEAP_BUILD else frozenset()
+        if len(self.wanted) == 1:
+            return ()
+        ready = frozenset(built)
+        preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
         stretches = self._stretches()
-        screening = self._side_by_side(self._not_refined(stretches), SCREENING_BLOCKS)
+        screening = self._side_by_side(self._not_refined(stretches), SCREENING_BLOCKS, ready)
         if screening:
             return screening
         patience = FIRST_PATIENCE
         most = max((link.blocks for link in self.links.values()), default=0)
         while True:
             block = (
-                self._refinement(patience, ready)
-                or self._side_by_side(stretches, patience)
-                or self._side_by_side(self._halved(stretches, ready), patience)
+                self._refinement(patience, preferred)
+                or self._side_by_side(stretches, patience, ready)
+                or self._side_by_side(self._halved(stretches, preferred), patience, ready)
+                or self._beside_baseline()
             )
             if block or patience > most:
                 return block
             patience *= 2
+
+    def blocks_to_go(self) -> int:
+        """Return how many blocks are probably left: as many for a pair as others took so far."""
+        if not self.next_block((), 0.0):
+            return 0
+        left = [link.blocks for link in self.links.values() if link.status == "equivalent"]
+        usual = statistics.median(left) if left else FIRST_PATIENCE
+        at_last = sorted({one for one in (*self.measured, *self.wanted) if one >= self.first})
+        links = [self._link(pair) for pair in _chain(at_last)]
+        wanting = [usual - link.blocks for link in links if link.wants_blocks(_FOR_EVER)]
+        return max(1, math.ceil(sum(max(1.0, one) for one in wanting) / WIDTH))
 
     def _stretches(self) -> list[Pair]:
         """Return the stretches between commits that were measured, or are of the coarse grid."""
@@ -113,13 +134,9 @@ class Course(Struct, frozen=True):
         return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
 
     def _not_refined(self, stretches: Sequence[Pair]) -> list[Pair]:
-        """Return the stretches that lie in no larger one that changes."""
+        """Return the stretches that do not change, and lie in none that does."""
         refined = [pair for pair, link in self.links.items() if link.changes]
-        return [
-            pair
-            for pair in stretches
-            if not any(one != pair and _contains(one, pair) for one in refined)
-        ]
+        return [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
 
     def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
         """Return the stretches, the widest ones halved where the curve wants a commit in them."""
@@ -157,34 +174,54 @@ class Course(Struct, frozen=True):
             return (first, _middle(between, ready), last)
         return pair if self._link(pair).wants_blocks(patience) else ()
 
-    def _side_by_side(self, pairs: Sequence[Pair], patience: int) -> tuple[int, ...]:
-        """Return the baseline and neighbouring commits, for the pair with the fewest blocks.
+    def _side_by_side(
+        self, pairs: Sequence[Pair], patience: int, ready: frozenset[int]
+    ) -> tuple[int, ...]:
+        """Return the baseline and commits in a row, for the pair with the fewest blocks.
 
         Parameters
         ----------
         pairs
             One after the other.
+        patience
+            Blocks that an undecided pair may have taken.
+        ready
+            Commits that need no build.
         """
         shortest = self._shortest(pairs, patience)
         if shortest is None:
             return ()
-        first = last = pairs.index(shortest)
-        while (
-            len({BASELINE, *pairs[first], *(pair[1] for pair in pairs[first : last + 1])}) <= WIDTH
-        ):
-            sides = [side for side in (first - 1, last + 1) if 0 <= side < len(pairs)]
-            sides = [side for side in sides if self._link(pairs[side]).wants_blocks(patience)]
-            if not sides:
+        commits = list(shortest)
+        while True:
+            sides = [pair for pair in pairs if pair[0] == commits[-1] or pair[1] == commits[0]]
+            sides = [pair for pair in sides if self._link(pair).wants_blocks(patience)]
+            nearest = min(sides, key=lambda pair: self._link(pair).blocks, default=None)
+            if nearest is None:
                 break
-            nearest = min(sides, key=lambda side: self._link(pairs[side]).blocks)
-            first, last = min(first, nearest), max(last, nearest)
-        commits = (pairs[first][0], *(pair[1] for pair in pairs[first : last + 1]))
-        return commits if commits[0] == BASELINE else (BASELINE, *commits)
+            longer = sorted({*commits, *nearest})
+            is_long = len({BASELINE, *longer}) > 1 + WIDTH
+            if is_long or len({BASELINE, *longer} - ready) > MOST_BUILDS:
+                break
+            commits = longer
+        return tuple(sorted({BASELINE, *commits}))
+
+    def _beside_baseline(self) -> tuple[int, ...]:
+        """Return the baseline and commits of the curve that ran beside it too seldom."""
+        seldom = [one for one in self.seldom if one >= self.first][:WIDTH]
+        return (BASELINE, *seldom) if seldom else ()
 
     def _shortest(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
-        """Return the pair with the fewest blocks of those that want more; the latest of several."""
+        """Return the pair with the fewest blocks of those that want more.
+
+        Of several the latest whose earlier commit has run, so that no pair spans what follows.
+        """
+        known = {BASELINE, *self.measured}
         wanting = [pair for pair in pairs if self._link(pair).wants_blocks(patience)]
-        return min(wanting, key=lambda pair: (self._link(pair).blocks, -pair[1]), default=None)
+        return min(
+            wanting,
+            key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
+            default=None,
+        )
 
     def _strength(self, pair: Pair) -> tuple[bool, int]:
         """Return the key by which certain changes come before others, and narrow ones first."""
