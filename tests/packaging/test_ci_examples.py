@@ -85,7 +85,7 @@ def said_by(step: Any, tmp_path: Path, **inputs: str) -> list[str]:
         },
         cwd=tmp_path,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     return said.read_text().split("\0")[:-1]
 
