@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+SERIES_SCHEMA = "equipoise.series/1"
+
 
 class SeriesPoint(Struct, frozen=True):
     """The value of one commit, as another tool measured it on some day."""
@@ -48,8 +50,8 @@ class ImportedSeries(Struct, frozen=True):
     metric: str
     unit: str | None
     """Unit of the values; null where the file has none."""
-    host: str | None
-    """Machine that measured, as the file names it."""
+    setting: str
+    """What else tells series of one benchmark apart: machine, environment, branch; may be empty."""
     points: tuple[SeriesPoint, ...]
     """In the order of the commits as far as the file tells, the oldest first."""
     suspicions: tuple[Suspicion, ...] = ()
@@ -57,3 +59,16 @@ class ImportedSeries(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Sentences on what was left out."""
     summary: str = ""
+
+
+class SeriesResult(Struct, frozen=True, kw_only=True):
+    """Imported series with their suspicions: the outward form ``equipoise.series/1``."""
+
+    schema: str = SERIES_SCHEMA
+    series: tuple[ImportedSeries, ...]
+    """Those with suspicions first."""
+    min_effect: float
+    """Percent by which two levels differ at least, for a suspicion."""
+    summary: str
+    again: str
+    """The shell line that imports them again."""

@@ -72,7 +72,7 @@ def find_changes(series: FloatArray) -> Segments:
             "change-points need at least one value, and finite ones",
             hint="leave out the trials that have none",
         )
-    clean, count = _huberised(series), len(series)
+    clean, count = huberised(series), len(series)
     variance = long_run_variance(clean) if count >= 2 * LEAST_LENGTH else 0.0
     if variance == 0.0:
         return _segments(clean, [count])
@@ -196,7 +196,7 @@ def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
     return Segments(segments, float(np.std(clean - levels)))
 
 
-def _huberised(series: FloatArray) -> FloatArray:
+def huberised(series: FloatArray) -> FloatArray:
     """Return the series with extremes drawn in to ``CLIP_SCALES`` around the running median."""
     local = _running_median(series)
     reach = CLIP_SCALES * _scale(series - local)
