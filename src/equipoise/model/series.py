@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
+from equipoise.model.plan import short_name
+
 SERIES_SCHEMA = "equipoise.series/1"
+_HASH = re.compile("[0-9a-f]{12,}")
 
 
 class SeriesPoint(Struct, frozen=True):
@@ -72,3 +77,8 @@ class SeriesResult(Struct, frozen=True, kw_only=True):
     summary: str
     again: str
     """The shell line that imports them again."""
+
+
+def shown_commit(name: str) -> str:
+    """Return a commit's name as people read it: a hash by its first letters, a tag whole."""
+    return short_name(name) if _HASH.fullmatch(name) else name

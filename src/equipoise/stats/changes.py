@@ -54,13 +54,16 @@ class Segments(Struct, frozen=True):
         return abs(first.level - second.level) <= margin
 
 
-def find_changes(series: FloatArray) -> Segments:
+def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     """Cut a series where its level changes.
 
     Parameters
     ----------
     series
         Shape (n,), n at least 1: finite, in the order in which it was measured.
+    penalty
+        Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
+        times ln n, and more for short series, whose dependence is known but roughly.
 
     Raises
     ------
@@ -78,8 +81,8 @@ def find_changes(series: FloatArray) -> Segments:
         return _segments(clean, [count])
     # Centred and scaled, so that sums of squares stay exact.
     scaled = (clean - np.median(clean)) / math.sqrt(variance)
-    # More for short series, whose dependence is known but roughly.
-    penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
+    if penalty is None:
+        penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
     return _segments(clean, best_cuts(scaled, penalty))
 
 

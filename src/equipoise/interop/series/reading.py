@@ -72,7 +72,7 @@ def read_series(
     """Read files of one tool, and join their values by benchmark, metric and setting.
 
     A commit with several values has their median. Commits stand in the order of their dates where
-    all have one, else in that of the files.
+    all have one, else in that of the files. A benchmark that always failed is left out.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_series(
     Raises
     ------
     UnusableInput
-        A file is of no known format, holds no value, or is too large.
+        A file is of no known format, holds no value that has a ratio, or is too large.
     """
     readings = [_read(file, chosen, formats) for file in files]
     source = _source(files)
@@ -96,7 +96,14 @@ def read_series(
             hint="import fewer benchmarks at a time",
         )
     notes = tuple(dict.fromkeys(note for reading in readings for note in reading.notes))
-    return tuple(_series(source, readings[-1].tool, notes, group) for group in groups.values())
+    every = (_series(source, readings[-1].tool, notes, group) for group in groups.values())
+    series = tuple(one for one in every if one.points)
+    if not series:
+        raise UnusableInput(
+            f"{source}: no value in it is finite and greater than 0",
+            hint="import benchmarks that did not fail; a change of level is a ratio",
+        )
+    return series
 
 
 def moment(text: object) -> str | None:
