@@ -23,6 +23,7 @@ from equipoise.model.plan import BisectPlan, Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 from equipoise.stats.bisection import Bisection
+from equipoise.stats.bisection_branches import Branch, BranchingBisection
 from equipoise.stats.verdict import earliest_block
 
 NOT_BUILT = "not_built"
@@ -62,7 +63,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     assert plan.bisected is not None, "only a bisection leaves out commits"
     names = {
         commit.hash: index
-        for index, commit in enumerate(plan.bisected.commits)
+        for index, commit in enumerate(plan.bisected.every_commit)
         if not commit.uncommitted
     }
     found: dict[int, int] = {}
@@ -71,7 +72,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
         if read is not None and read[1] in names:
             found.setdefault(names[read[1]], int(read[2]))
     # A failed trial tells by itself: a campaign may be killed before it has recorded a warning.
-    latest, last = 0, len(plan.conditions) - 1
+    latest, last = 0, plan.bisected.last
     for trial in record.trials:
         if trial.phase == "measured":
             latest = max(latest, trial.block)
@@ -82,7 +83,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     return tuple(Withdrawal(commit, block) for commit, block in in_order)
 
 
-def read_search(record: RunRecord) -> Bisection:
+def read_search(record: RunRecord) -> BranchingBisection:
     """Return the search of a recorded bisection, after its last complete block."""
     search = _Search(record.plan, withdrawals_of(record))
     latest = 0
@@ -101,13 +102,15 @@ class _Search:
         assert terms is not None, "only the plan of a bisection is searched"
         self._plan = plan
         self._waiting = list(withdrawals)
-        self.bisection = Bisection(
-            len(plan.conditions) - 1,
+        line = Bisection(
+            terms.last,
             alpha=judgement.alpha,
             min_effect=judgement.min_effect,
             prior=terms.prior or None,
             engine=judgement.engine,
         )
+        branches = [Branch(one.merge, one.commits) for one in terms.branches]
+        self.bisection = BranchingBisection(line, branches)
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block; one in which a commit failed says nothing (bisect.md §11)."""
@@ -117,7 +120,7 @@ class _Search:
         read = read_block(block, self._plan)
         if read.resolution is not None:
             self.bisection.set_resolution(read.resolution)
-        earlier, later = sorted(read.costs)
+        earlier, later = self.bisection.in_order(read.costs)
         costs = (read.costs[earlier], read.costs[later])
         self.bisection.add((earlier, later), costs, read.order(earlier, later))
 
@@ -146,11 +149,12 @@ class BisectionJudge:
         self._plan = plan
         self._builds = builds
         self._search = _Search(plan, withdrawals)
-        self._last = len(plan.conditions) - 1
+        assert plan.bisected is not None, "only the plan of a bisection is searched"
+        self._last = plan.bisected.last
         self._trial_s: list[float] = []
 
     @property
-    def search(self) -> Bisection:
+    def search(self) -> BranchingBisection:
         """The search after the blocks so far."""
         return self._search.bisection
 
@@ -172,9 +176,12 @@ class BisectionJudge:
         search = f"{left} of {self._last} commits are left"
         if state.named:
             search = f"{joined([names[one.last] for one in state.named])} made a difference"
+        merge = self.search.searched_merge
+        if merge is not None:
+            search += f", and the branch of {names[merge]} is searched"
         return (
             ComparisonStatus(
-                names[-1],
+                names[self._last],
                 gap.verdict if state.verdict == "no difference" else "undecided",
                 gap.ratio,
                 gap.ratio_ci,
@@ -284,7 +291,7 @@ class BisectionSegment(SegmentInProgress, kw_only=True):
 def _warning_of(
     terms: BisectPlan, commit: int, block: int, code: str, reason: str
 ) -> CampaignWarning:
-    name = terms.commits[commit].hash
+    name = terms.every_commit[commit].hash
     return CampaignWarning(
         code,
         _WITHDRAWN.format(name, block) + reason,

@@ -33,7 +33,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
@@ -269,8 +269,8 @@ def _built_before(plan: Plan) -> Plan:
     """
     if plan.bisected is None:
         return plan
-    ends = (plan.conditions[0], plan.conditions[-1])
-    return replace(plan, conditions=ends, chosen_contrasts=None)
+    ends = (plan.conditions[0], plan.conditions[plan.bisected.last])
+    return replace(plan, conditions=ends, chosen_contrasts=(Contrast(0, 1),))
 
 
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:

@@ -48,7 +48,7 @@ from equipoise.revisions.checkout import (
     revision_of_working_tree,
     warnings_of_working_tree,
 )
-from equipoise.revisions.commits import commits_between, weights_by_path
+from equipoise.revisions.commits import commits_between, merged_commits, weights_by_path
 from equipoise.revisions.diff import diff_between
 from equipoise.revisions.git import Repository
 
@@ -118,9 +118,9 @@ def command(**arguments: Any) -> int:
     request = _request(arguments)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
-            builds = CommitBuilds(cache, request.commits)
+            builds = CommitBuilds(cache, (*request.commits, *request.merged.commits))
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
-            builds.make_ends()
+            builds.make_ends(len(request.commits) - 1)
             run_id = conduct.start(
                 bisect_plan(request, builds, scratch),
                 ledger,
@@ -150,7 +150,9 @@ def resume_bisection(
     if read_search(record).next_pair((), 0.0) is None:
         return record.id
     with _kept_builds(record) as builds:
-        builds.make_ends()
+        terms = record.plan.bisected
+        assert terms is not None, "only a bisection has ends"
+        builds.make_ends(terms.last)
         return conduct.resume(
             record.id,
             limits,
@@ -203,7 +205,9 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
     if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
         return
-    diff = diff_between(repository_of(terms), terms.commits[parent], terms.commits[culprit])
+    diff = diff_between(
+        repository_of(terms), terms.every_commit[parent], terms.every_commit[culprit]
+    )
     if diff is not None:
         document = msgspec.json.encode(diff)
         ledger.record_observation(
@@ -243,6 +247,7 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         likely=likely,
         prior=weights_by_path(repository, commits, likely) if likely else (),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
+        merged=merged_commits(repository, commits),
     )
     return replace(request, command_line=shell_line(_command_line(request)))
 

@@ -322,7 +322,7 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         if self.bisected is not None:
-            return (Contrast(0, len(self.conditions) - 1),)
+            return (Contrast(0, self.bisected.last),)
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     @property
@@ -510,14 +510,24 @@ class Commit(Struct, frozen=True):
         return len(self.parents) > 1
 
 
+class MergedBranch(Struct, frozen=True):
+    """The branch that a merge brought in: it is searched once the merge is named."""
+
+    merge: int
+    """Condition of the merge."""
+    commits: tuple[int, ...]
+    """Conditions: from the commit where the branch left its first parents, to the merge's other
+    parent. Each but the first is the first parent's next commit."""
+
+
 class BisectPlan(Struct, frozen=True):
     """Terms of a bisection: the commits among which it looks for those that made a difference."""
 
     good: Revision
     bad: Revision
     commits: tuple[Commit, ...]
-    """From the good revision to the bad one along first parents, both included, one for each
-    condition of the plan."""
+    """From the good revision to the bad one along first parents, both included: the first
+    conditions of the plan."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     likely: tuple[str, ...] = ()
@@ -533,3 +543,17 @@ class BisectPlan(Struct, frozen=True):
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""
+    branch_commits: tuple[Commit, ...] = ()
+    """Further commits, those of branches: the conditions after those of ``commits``."""
+    branches: tuple[MergedBranch, ...] = ()
+    """Branches of the merges among all commits."""
+
+    @property
+    def last(self) -> int:
+        """Condition of the bad revision; the good one has condition 0."""
+        return len(self.commits) - 1
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.branch_commits)

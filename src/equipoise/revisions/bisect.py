@@ -36,7 +36,7 @@ from equipoise.model.plan import (
 from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
 from equipoise.revisions.build_cache import BuildCache, NoFolder
 from equipoise.revisions.build_key import source_of
-from equipoise.revisions.commits import trees_of
+from equipoise.revisions.commits import MergedCommits, trees_of
 from equipoise.revisions.git import Repository
 from equipoise.revisions.plan import TIMEOUT_S, CheckedOut, program_in
 
@@ -52,6 +52,7 @@ class BisectRequest(Struct, frozen=True):
     good: Revision
     bad: Revision
     commits: tuple[Commit, ...]
+    """From the good revision to the bad one along first parents."""
     command: tuple[str, ...]
     """A program with a slash in its name is looked for in each commit."""
     build: str | None = None
@@ -65,6 +66,7 @@ class BisectRequest(Struct, frozen=True):
     limits: CampaignLimits = CampaignLimits()
     command_line: str = ""
     """Line for a shell that runs the bisection again."""
+    merged: MergedCommits = MergedCommits()
 
 
 class CommitBuilds:
@@ -135,15 +137,14 @@ class CommitBuilds:
             self._seconds = self._read_seconds()
         return failed
 
-    def make_ends(self) -> None:
-        """Build the good and the bad commit.
+    def make_ends(self, last: int) -> None:
+        """Build the good commit, which is the first one, and the bad one.
 
         Raises
         ------
         ConditionFailed
             One does not build, so there is nothing to bisect.
         """
-        last = len(self._commits) - 1
         for commit, reason in self.make((0, last)).items():
             which = "bad" if commit else "good"
             raise ConditionFailed(
@@ -173,7 +174,8 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
     limits, tool = request.limits, request.tool
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
     conditions = _conditions(request, builds)
-    ends = (conditions[0], conditions[-1])
+    last = len(request.commits) - 1
+    ends = (conditions[0], conditions[last])
     metric = _metric(request, ends, scratch, timeout_s)
     return Plan(
         study=BISECT_STUDY,
@@ -187,7 +189,7 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
         stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
         judgement=limits.judgement((metric,), Judgement()),
         seed=fresh_seed() if limits.seed is None else limits.seed,
-        chosen_contrasts=(Contrast(0, len(conditions) - 1, REVISION),),
+        chosen_contrasts=(Contrast(0, last, REVISION),),
         ranking=False,
         bisected=BisectPlan(
             good=request.good,
@@ -200,6 +202,8 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
             folder=request.repository.inside,
             tool=None if tool is None else tool.name,
             again=request.command_line,
+            branch_commits=request.merged.commits,
+            branches=request.merged.branches,
         ),
     )
 
@@ -215,8 +219,8 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     """
     terms = plan.bisected
     assert terms is not None, "only a bisection has builds of commits"
-    builds = CommitBuilds(cache, terms.commits)
-    for commit, condition, tree in zip(terms.commits, plan.conditions, builds.trees, strict=True):
+    builds = CommitBuilds(cache, terms.every_commit)
+    for commit, condition, tree in zip(terms.every_commit, plan.conditions, builds.trees, strict=True):
         if condition.process.working_folder != str(_folder(tree, terms.folder)):
             reason = (
                 "the working tree has changed"
@@ -262,15 +266,16 @@ def _folder(tree: Path, inside: str) -> Path:
 def _conditions(request: BisectRequest, builds: CommitBuilds) -> tuple[Condition, ...]:
     """Return one condition for each commit; the programs of the two ends have to be there."""
     repository, tool = request.repository, request.tool
-    names = [commit.short for commit in request.commits]
+    commits = (*request.commits, *request.merged.commits)
+    names = [commit.short for commit in commits]
     if len(set(names)) < len(names):
-        names = [commit.hash + ("+" if commit.uncommitted else "") for commit in request.commits]
-    last = len(names) - 1
+        names = [commit.name for commit in commits]
+    last = len(request.commits) - 1
     environment = own_environment()
     ends = {0: ("good revision", request.good), last: ("bad revision", request.bad)}
     conditions: list[Condition] = []
     for index, (name, tree) in enumerate(zip(names, builds.trees, strict=True)):
-        role, revision = ends.get(index, ("commit", _revision_of(request.commits[index])))
+        role, revision = ends.get(index, ("commit", _revision_of(commits[index])))
         side = CheckedOut(
             role=role,
             revision=revision,
