@@ -40,7 +40,8 @@ def searched(blocks: int | None = None, **terms: object) -> Plan:
         stopping=Stopping(blocks=blocks, budget_s=1e9, min_seconds=0.0),
     )
     good, bad = Revision("v1.0", commits[0].hash), Revision("HEAD", commits[-1].hash)
-    bisected = replace(BisectPlan(good, bad, commits, build="make", again="again"), **terms)
+    bisected = BisectPlan(good=good, bad=bad, commits=commits, build="make", again="again")
+    bisected = replace(bisected, **terms)
     return replace(plan, study=BISECT_STUDY, bisected=bisected)
 
 

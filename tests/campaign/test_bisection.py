@@ -63,7 +63,7 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
         study=BISECT_STUDY,
         chosen_contrasts=(Contrast(0, count),),
         ranking=False,
-        bisected=BisectPlan(good, bad, commits, build="make"),
+        bisected=BisectPlan(good=good, bad=bad, commits=commits, build="make"),
     )
 
 

@@ -46,7 +46,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
 def searched() -> Plan:
     """A plan with a condition for each of five commits."""
     revision = Revision("main", "1" * 40)
-    return replace(plan_of(*"abcde"), bisected=BisectPlan(revision, revision, ()))
+    return replace(plan_of(*"abcde"), bisected=BisectPlan(good=revision, bad=revision, commits=()))
 
 
 def progress_of(block: int, left: int) -> CampaignProgress:

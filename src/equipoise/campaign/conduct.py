@@ -33,7 +33,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.plan import Condition, Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
@@ -265,12 +265,16 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
 def _built_before(plan: Plan) -> Plan:
     """Return the plan with the conditions that are there before the first block.
 
-    Of a bisection these are the two ends: each other commit is built before its own first block.
+    Of a bisection these are the two ends, of a history the baseline: each other commit is built
+    before its own first block.
     """
-    if plan.bisected is None:
+    if plan.over_commits is None:
         return plan
-    ends = (plan.conditions[0], plan.conditions[plan.bisected.last])
-    return replace(plan, conditions=ends, chosen_contrasts=(Contrast(0, 1),))
+    there: tuple[Condition, ...] = plan.conditions[:1]
+    if plan.bisected is not None:
+        there = (*there, plan.conditions[plan.bisected.last])
+    contrasts = tuple(Contrast(0, place) for place in range(1, len(there)))
+    return replace(plan, conditions=there, chosen_contrasts=contrasts)
 
 
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:

@@ -123,7 +123,7 @@ class Bar(ProgressListener):
         blocks = "" if self._blocks is None else f"{self._blocks} blocks or "
         self._say(f"campaign {run_id}: at most {blocks}{self._budget_s:g} s{verdict}")
         # A block of a search, and a later one of an experiment, holds a part of the conditions.
-        holds_all = plan.explains is None and plan.bisected is None
+        holds_all = plan.explains is None and plan.over_commits is None
         if len(plan.conditions) > PAIR and holds_all:
             self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:
@@ -207,7 +207,7 @@ class ProgressLines(ProgressListener):
     ) -> None:
         """Say what is known of the study's time beforehand."""
         is_compare = plan.chosen_contrasts is None or COMMAND in plan.conditions[0].levels
-        if is_compare or plan.explains is not None or plan.bisected is not None:
+        if is_compare or plan.explains is not None or plan.over_commits is not None:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)

@@ -7,6 +7,7 @@ plan.py                a plan: conditions, how they are measured and judged; gat
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
 result.py              the result document, and several campaigns pooled
 bisection.py           the result of a bisection: culprits, the commits that are left, the gap
+history.py             the result of a history: the curve over the commits, and the changes
 adjustment.py          what costs may be adjusted by, and what an adjustment did
 functions.py           terms of a campaign of Python functions
 why.py                 causes of a gap, and what interventions showed

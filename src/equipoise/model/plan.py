@@ -233,7 +233,8 @@ class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
     Unless the contrasts are given, the first condition is the baseline and each other one but
-    the control is a candidate; of a bisection, the last one alone.
+    the control is a candidate; of a bisection, the last one alone, and of a history none: its
+    claims rest on all campaigns of its series.
     """
 
     study: str
@@ -258,10 +259,17 @@ class Plan(Struct, frozen=True):
     """The two revisions that it compares, if it is a gate."""
     bisected: BisectPlan | None = None
     """The commits that it searches, one for each condition, if it is a bisection."""
+    history: HistoryPlan | None = None
+    """The commits that it measures, one for each condition, if it is a campaign of a history."""
     ranking: bool = True
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     functions: FunctionsPlan | None = None
     """What its processes do, if it compares Python functions."""
+
+    @property
+    def over_commits(self) -> CommitsPlan | None:
+        """The commits that are its conditions, each built before its first block, if they are."""
+        return self.bisected or self.history
 
     @property
     def groups(self) -> tuple[tuple[Contrast, ...], ...]:
@@ -277,7 +285,7 @@ class Plan(Struct, frozen=True):
         # Over layouts the verdicts hold for layouts in general, and so would a ranking have to.
         if not self.ranking or self.gated or self.explains or self.imported or self.layouts:
             return ()
-        if self.bisected is not None:
+        if self.over_commits is not None:
             return ()
         return tuple(one for one in self.groups if FEWEST_RANKED <= len(one) + 1 <= MOST_RANKED)
 
@@ -312,8 +320,8 @@ class Plan(Struct, frozen=True):
             return "the verdict over layouts rests on the layouts, not on the blocks"
         if self.functions is not None:
             return "all functions of a block share one process"
-        if self.bisected is not None:
-            return "a bisection is never adjusted"
+        if self.over_commits is not None:
+            return f"a {self.study} is never adjusted"
         return "a gate is never adjusted" if self.gated is not None else None
 
     @property
@@ -323,6 +331,8 @@ class Plan(Struct, frozen=True):
             return self.chosen_contrasts
         if self.bisected is not None:
             return (Contrast(0, self.bisected.last),)
+        if self.history is not None:
+            return ()
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
 
     @property
@@ -431,6 +441,8 @@ STUDY = "gate"
 """The study of every plan that has a gate."""
 BISECT_STUDY = "bisect"
 """The study of every plan that has a bisection."""
+HISTORY_STUDY = "history"
+"""The study of every campaign of a history."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a gate, each a process of its own."""
 REVISION = "revision"
@@ -520,21 +532,13 @@ class MergedBranch(Struct, frozen=True):
     parent. Each but the first is the first parent's next commit."""
 
 
-class BisectPlan(Struct, frozen=True):
-    """Terms of a bisection: the commits among which it looks for those that made a difference."""
+class CommitsPlan(Struct, frozen=True, kw_only=True):
+    """A stretch of commits, and how each is built: what a bisection and a history share."""
 
-    good: Revision
-    bad: Revision
     commits: tuple[Commit, ...]
-    """From the good revision to the bad one along first parents, both included: the first
-    conditions of the plan."""
+    """Along first parents, the earliest first: the first conditions of the plan."""
     build: str | None = None
     """Line for a shell that builds a commit."""
-    likely: tuple[str, ...] = ()
-    """Paths that the user suspects."""
-    prior: tuple[float, ...] = ()
-    """Weight of each commit after the good one before the first block; empty for equal weights.
-    Weights only choose which commits run, and never make a commit a culprit."""
     repository: str = ""
     """Root of the working tree in which the commits are."""
     folder: str = ""
@@ -543,6 +547,26 @@ class BisectPlan(Struct, frozen=True):
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return self.commits
+
+
+class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
+    """Terms of a bisection: the commits among which it looks for those that made a difference.
+
+    Its commits begin with the good revision and end with the bad one.
+    """
+
+    good: Revision
+    bad: Revision
+    likely: tuple[str, ...] = ()
+    """Paths that the user suspects."""
+    prior: tuple[float, ...] = ()
+    """Weight of each commit after the good one before the first block; empty for equal weights.
+    Weights only choose which commits run, and never make a commit a culprit."""
     branch_commits: tuple[Commit, ...] = ()
     """Further commits, those of branches: the conditions after those of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
@@ -557,3 +581,29 @@ class BisectPlan(Struct, frozen=True):
     def every_commit(self) -> tuple[Commit, ...]:
         """The commit of each condition."""
         return (*self.commits, *self.branch_commits)
+
+
+class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):
+    """Terms of one campaign of a history: the commits whose curve it draws (bisect.md §12).
+
+    Its commits begin with the baseline. The campaigns of one series are one history: what they
+    claim is a function of the blocks of all of them, in the order in which they began.
+    """
+
+    baseline: Revision
+    latest: Revision
+    """The last of the commits, as the user asked for it."""
+    selected: tuple[int, ...]
+    """Conditions that the curve shows; the first and the last always, others only where something
+    changes between two of them."""
+    series: str
+    """Digest of what makes campaigns one history: the host, the baseline, the command, the build,
+    the metric and the terms of judgement."""
+    era: str
+    """Digest of what numbers of different campaigns share if they can be compared: the toolchain,
+    the kernel, the processor."""
+    earlier: tuple[str, ...] = ()
+    """Run ids of the earlier campaigns of the series in the ledger, in the order in which they
+    began."""
+    only_new: bool = False
+    """Whether it asks only about commits that no earlier campaign of the series knew."""

@@ -164,6 +164,8 @@ class RunRecord(Struct, frozen=True):
     notices: tuple[CampaignWarning, ...]
     observations: tuple[Observation, ...] = ()
     """Observations of the instrumented runs that explain it."""
+    earlier: tuple[RunRecord, ...] = ()
+    """Records of the earlier campaigns of a history, in order; none of them has its own."""
 
 
 class RunSummary(Struct, frozen=True):

@@ -16,6 +16,7 @@ from equipoise.model.adjustment import Adjustment
 from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
 from equipoise.model.functions import FunctionsPlan
+from equipoise.model.history import HistoryResult
 from equipoise.model.interval import Interval
 from equipoise.model.plan import FIRST_ENGINE, PRIMARY_METRIC, ImportSource, Layout, Revision
 from equipoise.model.record import CampaignWarning, Phase
@@ -616,11 +617,13 @@ class ResultDocument(Struct, frozen=True):
     """Typical value of the condition, if there is one alone; else null."""
     bisect: BisectResult | None = None
     """Null for what is no bisection."""
+    history: HistoryResult | None = None
+    """Null for what is no history."""
 
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        for one in (self.imported, self.typical, self.bisect):
+        for one in (self.imported, self.typical, self.bisect, self.history):
             if one is not None:
                 return one.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC

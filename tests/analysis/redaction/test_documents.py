@@ -21,11 +21,13 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import (
     BisectPlan,
+    CommitsPlan,
     Condition,
     Contrast,
     ExpectedChange,
     ExperimentPlan,
     GatePlan,
+    HistoryPlan,
     Hooks,
     Plan,
     PlannedIntervention,
@@ -205,14 +207,28 @@ def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     assert assigned.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
-def test_a_bisection_is_run_again_with_the_variables_of_its_build() -> None:
-    again = f"equipoise bisect --build 'TOKEN={CANARY} make' -- ./bench"
-    revision = Revision("main", "1" * 40)
-    bisected = BisectPlan(revision, revision, (), build=f"TOKEN={CANARY} make", again=again)
-    assigned = shown(record_of(bisected=bisected)).plan.bisected
+@pytest.mark.parametrize("command", ["bisect", "history"])
+def test_commits_are_measured_again_with_the_variables_of_their_build(command: str) -> None:
+    revision, build = Revision("main", "1" * 40), f"TOKEN={CANARY} make"
+    again = f"equipoise {command} --build '{build}' -- ./bench"
+    bisected = BisectPlan(good=revision, bad=revision, commits=(), build=build, again=again)
+    history = HistoryPlan(
+        commits=(),
+        baseline=revision,
+        latest=revision,
+        selected=(),
+        series="",
+        era="",
+        build=build,
+        again=again,
+    )
+    terms: dict[str, CommitsPlan] = (
+        {"bisected": bisected} if command == "bisect" else {"history": history}
+    )
+    assigned = shown(record_of(**terms)).plan.over_commits
     assert assigned is not None
     assert assigned.build == 'TOKEN="$TOKEN" make'
-    assert assigned.again == "equipoise bisect --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+    assert assigned.again == f"equipoise {command} --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
 def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> ExperimentPlan:

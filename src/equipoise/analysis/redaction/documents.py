@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -24,7 +24,7 @@ from equipoise.analysis.redaction.commands import (
     with_values_replaced,
 )
 from equipoise.model.bisection import CommitDiff
-from equipoise.model.plan import Condition, Hooks, Plan, PlannedIntervention, Server
+from equipoise.model.plan import CommitsPlan, Condition, Hooks, Plan, PlannedIntervention, Server
 from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
@@ -33,6 +33,7 @@ VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
+_OfCommits = TypeVar("_OfCommits", bound=CommitsPlan)
 Assigned = tuple[str, str]
 """A variable's name and one value of it."""
 LEAST_LENGTH = 8
@@ -125,12 +126,16 @@ def _with_plan_values_replaced(plan: Plan, replacement: Replace) -> Plan:
                 for name, line in plan.gated.bisect.items()
             },
         ),
-        bisected=plan.bisected
-        and replace(
-            plan.bisected,
-            build=plan.bisected.build and with_values_replaced(plan.bisected.build, replacement),
-            again=gate_line_with_values_replaced(plan.bisected.again, replacement),
-        ),
+        bisected=plan.bisected and _commits(plan.bisected, replacement),
+        history=plan.history and _commits(plan.history, replacement),
+    )
+
+
+def _commits(terms: _OfCommits, replacement: Replace) -> _OfCommits:
+    return replace(
+        terms,
+        build=terms.build and with_values_replaced(terms.build, replacement),
+        again=gate_line_with_values_replaced(terms.again, replacement),
     )
 
 

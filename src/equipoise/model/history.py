@@ -1,0 +1,174 @@
+"""The result of a history: a curve over the commits, and the changes that are certain.
+
+A history is a series of campaigns. The result of each campaign counts the blocks of all campaigns
+of its series until then.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise.model.interval import Interval
+from equipoise.model.plan import Revision
+
+PairStatus = Literal["changed", "equivalent", "open"]
+"""``changed``: named as a change. ``equivalent``: within the smallest effect that matters.
+``open``: not known yet."""
+RevisionStatus = Literal["measured", "waiting", "not built"]
+"""``waiting``: the curve wants it, and no complete block has it yet. ``not built``: it does not
+build or run."""
+
+
+class HistoryRevision(Struct, frozen=True):
+    """One commit of the curve; ratios of a cost, the commit over the baseline."""
+
+    commit: str
+    """Whole name."""
+    subject: str
+    author: str
+    date: str
+    place: int
+    """Place among the commits along first parents, of which 0 is the baseline."""
+    status: RevisionStatus
+    ratio: float | None
+    """1 for the baseline."""
+    ratio_ci: Interval
+    level: float | None
+    """1 minus the coverage of ``ratio_ci``: the levels of all revisions add up to alpha, so all
+    intervals hold together."""
+    blocks: int
+    """Blocks with the baseline that the interval is from."""
+    era: int | None
+    """Number of the era of these blocks; null before the first one."""
+
+
+class HistoryChange(Struct, frozen=True):
+    """A change that is certain; ratios of a cost, the later commit over the earlier one."""
+
+    commit: str | None
+    """Whole name of the commit that made it; null for a range of several commits."""
+    after: str
+    """Whole name of the last commit before it: the parent of ``commit``, if that one builds."""
+    until: str
+    """Whole name of the first commit that has it."""
+    subject: str
+    """Of the commit ``until``, as are ``author`` and ``date``."""
+    author: str
+    date: str
+    commits: int
+    """Commits after ``after``, to ``until``."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build; each of them may have made it as well."""
+    is_merge: bool
+    """Whether ``until`` is a merge."""
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was chosen."""
+    e_value: float
+    threshold: float
+    """E-value from which on the pair was named; by the number of pairs and of changes then."""
+    pair: int
+    """Number of the pair in the series, from 1."""
+    confirmed: bool
+    """Whether it is one commit against its parent, or against the latest ancestor that builds."""
+    blocks: int
+    """Blocks in which both ran."""
+    summary: str
+    confirm: str | None = None
+    """Shell line that finds the commit of a range; null if it is confirmed."""
+
+
+class HistoryPair(Struct, frozen=True):
+    """Two commits that were run side by side to see whether something changes between them."""
+
+    pair: int
+    """Number of the pair in the series, from 1."""
+    after: str
+    """Whole name of the earlier commit."""
+    until: str
+    """Whole name of the later commit."""
+    status: PairStatus
+    ratio: float | None
+    """Cost of the later commit over that of the earlier one."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    e_value: float
+    blocks: int
+    """Blocks in which both ran."""
+    era: int
+
+
+class HistoryEra(Struct, frozen=True):
+    """Campaigns with one toolchain, kernel, processor and baseline."""
+
+    era: int
+    """Number of the era in the series, from 1."""
+    started: str
+    """Start of its first campaign: ISO 8601, UTC."""
+    differences: tuple[str, ...]
+    """What of the environment differs from the era before: ``kernel: 6.1 instead of 5.10``."""
+
+
+class HistoryCampaign(Struct, frozen=True):
+    """One campaign of the series."""
+
+    run: str
+    """Id of the campaign."""
+    started: str
+    """ISO 8601, UTC."""
+    ended: str | None
+    stopped_because: str | None
+    era: int
+    """Number of its era."""
+    blocks: int
+    """Complete blocks."""
+    trials: int
+    """Trials in complete blocks."""
+    builds: int
+    """Commits that ran, or were to run and did not build."""
+    seconds: float
+    """Time that it took, builds included."""
+    until: str
+    """Whole name of the last commit that it looked at."""
+
+
+class HistoryResult(Struct, frozen=True):
+    """Revisions side by side, and what changed between them."""
+
+    baseline: Revision
+    """The commit that each revision of the curve is divided by."""
+    latest: Revision
+    """The last commit that the campaign looked at."""
+    revisions: tuple[HistoryRevision, ...]
+    """Commits of the curve, in the order of the commits; the baseline first."""
+    changes: tuple[HistoryChange, ...]
+    """In the order of the commits. A range in which a confirmed change was found is left out."""
+    pairs: tuple[HistoryPair, ...]
+    """All pairs of the series, in the order in which they were opened."""
+    eras: tuple[HistoryEra, ...]
+    campaigns: tuple[HistoryCampaign, ...]
+    """Campaigns of the series until this one, in order."""
+    commits: int
+    """Commits along first parents after the baseline, measured or not."""
+    metric: str
+    min_effect: float
+    """Smallest effect that matters, in percent: smaller changes count as none."""
+    alpha: float
+    """False-discovery rate of the changes; the chance that some interval of the curve is wrong."""
+    trials: int
+    """Trials in complete blocks, over all campaigns."""
+    builds: int
+    """Builds over all campaigns."""
+    seconds: float
+    """Time that all campaigns took, builds included."""
+    blocks_to_go: int | None
+    """Blocks that are probably left to ask; 0 if nothing is left, null if unforeseeable."""
+    build: str | None
+    """Line for a shell that built each commit."""
+    summary: str
+    again: str
+    """The shell line that adds what is new, to run in the repository."""

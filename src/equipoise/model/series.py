@@ -1,0 +1,59 @@
+"""Series of another tool: a value for each commit, not measured side by side, and suspicions."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class SeriesPoint(Struct, frozen=True):
+    """The value of one commit, as another tool measured it on some day."""
+
+    commit: str
+    """Commit as the file names it: a hash, whole or not, a tag or a version."""
+    date: str | None
+    """Time of the commit or of its report, ISO 8601; null where the file has none."""
+    value: float
+
+
+class Suspicion(Struct, frozen=True):
+    """A place where a series may have changed its level: the program or the machine did it."""
+
+    after: str
+    """Last commit that is probably on the old level."""
+    until: str
+    """First commit that is probably on the new level."""
+    first: int
+    """Place in the series of ``after``, counted from 0."""
+    place: int
+    """Place of the first value on the new level, where the series fits best."""
+    last: int
+    """Place of ``until``."""
+    before: float
+    """The level until then, in the unit of the series."""
+    ratio: float
+    """The level from then on, over the one before."""
+    confirm: str
+    """Shell line that measures both commits side by side."""
+    summary: str
+
+
+class ImportedSeries(Struct, frozen=True):
+    """The values of one benchmark over commits, and where its level may have changed."""
+
+    source: str
+    """File or folder, as the user typed it."""
+    tool: str
+    """Tool that wrote the file, with its version where the file has it."""
+    benchmark: str
+    metric: str
+    unit: str | None
+    """Unit of the values; null where the file has none."""
+    host: str | None
+    """Machine that measured, as the file names it."""
+    points: tuple[SeriesPoint, ...]
+    """In the order of the commits as far as the file tells, the oldest first."""
+    suspicions: tuple[Suspicion, ...] = ()
+    """In the order of the points."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what was left out."""
+    summary: str = ""
