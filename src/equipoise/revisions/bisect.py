@@ -220,7 +220,9 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     terms = plan.bisected
     assert terms is not None, "only a bisection has builds of commits"
     builds = CommitBuilds(cache, terms.every_commit)
-    for commit, condition, tree in zip(terms.every_commit, plan.conditions, builds.trees, strict=True):
+    for commit, condition, tree in zip(
+        terms.every_commit, plan.conditions, builds.trees, strict=True
+    ):
         if condition.process.working_folder != str(_folder(tree, terms.folder)):
             reason = (
                 "the working tree has changed"
