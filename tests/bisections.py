@@ -113,9 +113,10 @@ def merge_result(verdict: BisectVerdict = "culprit") -> BisectResult:
     (merge,) = result.culprits
     inside = replace(culprit_of(23), parent=name_of(22))
     candidates = tuple(
-        replace(candidate(place), status="culprit" if place == 23 else "excluded", excluded_at=12)
-        for place in range(21, 25)
+        replace(candidate(place), status="excluded", excluded_at=12) for place in (21, 22, 24)
     )
+    left = replace(candidate(23), status="culprit" if verdict == "culprit" else "left")
+    candidates = (*candidates[:2], replace(left, excluded_at=None), candidates[2])
     branch = BisectBranch(
         merge=merge.commit,
         after=name_of(9),

@@ -145,7 +145,7 @@ class _Recorded(Struct, frozen=True):
         return self.record.plan.bisected.every_commit
 
     @property
-    def taken(self) -> list[int]:
+    def numbers(self) -> list[int]:
         """Numbers of the blocks that the search took; one in which a trial failed says nothing."""
         plan = self.record.plan
         return [
@@ -220,9 +220,9 @@ def _branch(line: _Line) -> BisectBranch:
 
 def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
     ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
-    taken = of.taken
+    numbers = of.numbers
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
-        yield BisectBlock(taken[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
+        yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
 
 class _Group(Struct, frozen=True):

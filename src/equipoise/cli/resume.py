@@ -52,6 +52,6 @@ def command(**arguments: Any) -> int:
         else:
             from equipoise.cli.bisect import resume_bisection
 
-            run_id = resume_bisection(record, limits, ledger, listener)
+            run_id = resume_bisection(record, limits, ledger, listener, output)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -577,6 +577,9 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     """Further commits, those of branches: the conditions after those of ``commits``."""
     branches: tuple[MergedBranch, ...] = ()
     """Branches of the merges among all commits."""
+    why: Literal["observe", "test"] | None = None
+    """Whether the culprit is explained once it is named: by what is observed, or by interventions
+    that test the causes, too."""
 
     @property
     def last(self) -> int:

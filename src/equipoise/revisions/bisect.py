@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     likely: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
     merged: MergedCommits = MergedCommits()
+    why: Literal["observe", "test"] | None = None
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:
@@ -64,6 +66,7 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
         prior=request.prior,
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
+        why=request.why,
     )
     plan = plan_of_commits(BISECT_STUDY, request, builds, request.ends, scratch)
     gap = Contrast(0, terms.last, REVISION)
