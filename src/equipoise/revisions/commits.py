@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from msgspec import Struct
-
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, MergedBranch, Revision
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
