@@ -137,7 +137,7 @@ def test_benchmarks_of_one_command_share_its_trials(tmp_path: Path) -> None:
     assert named(record) == {name: list(at) for name, at in culprits.items()}
     draws = [draw.order for draw in record.draws if draw.phase == "measured"]
     assert {len(order) for order in draws} == {2}
-    courses = [[one.block for one in search.course] for search in read_searches(record)]
+    courses = [search.blocks for search in read_searches(record)]
     assert all(one < other for course in courses for one, other in pairwise(course))
     # They take fewer blocks together than one after the other would.
     assert len(draws) < sum(map(len, courses))

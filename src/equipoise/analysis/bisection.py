@@ -11,13 +11,18 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.analysis.bisection_wording import (
+    bisect_sentence,
+    branch_sentence,
+    culprit_sentence,
+)
 from equipoise.analysis.comparisons import Blocks, is_more_better
-from equipoise.campaign.bisection import BenchmarkSearch, SearchedBlock, read_searches
+from equipoise.campaign.bisection import BenchmarkSearch, read_searches
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
 from equipoise.campaign.commits import withdrawals_of
 from equipoise.model.bisection import (
     BisectBlock,
+    BisectBranch,
     BisectCommit,
     BisectGap,
     BisectResult,
@@ -27,7 +32,8 @@ from equipoise.model.bisection import (
 )
 from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.stats.bisection import BisectionState, NamedStep, SegmentState
+from equipoise.stats.bisection import NamedStep, SegmentState
+from equipoise.stats.bisection_branches import LineState
 from equipoise.stats.verdict import e_value_of
 
 _VERDICTS: dict[str, BisectVerdict] = {
@@ -61,65 +67,62 @@ def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...
     withdrawals = withdrawals_of(record)
     return tuple(
         _result(
-            record,
-            blocks,
-            search,
-            {one.commit for one in withdrawals if one.benchmark == place},
+            _Recorded(
+                record,
+                blocks,
+                search,
+                frozenset(one.commit for one in withdrawals if one.benchmark == place),
+            ),
             {one.commit for one in withdrawals},
         )
         for place, search in enumerate(read_searches(record))
     )
 
 
-def _result(
-    record: RunRecord,
-    blocks: Blocks,
-    search: BenchmarkSearch,
-    not_built: Collection[int],
-    not_built_anywhere: Collection[int],
-) -> BisectResult:
-    """Return what came of one search; some commits do not run in it, some not for any benchmark."""
-    plan, terms = record.plan, record.plan.bisected
-    assert terms is not None, "only a bisection has searches"
-    state, metric = search.bisection.state(), search.benchmark.metric
-    more_is_better = is_more_better(blocks, metric)
-    named = sorted(state.named, key=lambda one: one.last)
-    culprits = tuple(_culprit(terms.commits, one) for one in named)
-    ran = {terms.commit_of(trial.condition) for trial in record.trials}
-    trials = Counter(
-        terms.commit_of(trial.condition)
-        for block in blocks.values()
-        for trial in block
-        if terms.process_of(trial.condition) == search.benchmark.process
+def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
+    """Return what came of one search; some commits do not run for all benchmarks."""
+    plan, terms = of.record.plan, of.terms
+    metric = of.search.benchmark.metric
+    more_is_better = is_more_better(of.blocks, metric)
+    first, *others = (
+        replace(
+            line,
+            culprits=tuple(
+                replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
+                for one in line.culprits
+            ),
+        )
+        for line in (_searched(of, state) for state in of.search.bisection.lines())
     )
+    branches = [_branch(line) for line in others]
+    ran = {terms.commit_of(trial.condition) for trial in of.record.trials}
     result = BisectResult(
         good=terms.good,
         bad=terms.bad,
-        verdict=_VERDICTS[state.verdict],
-        culprits=tuple(
-            replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
-            for one in culprits
-        ),
-        candidates=tuple(_candidates(terms, state, search.course, not_built, trials)),
-        gap=_gap(terms.commits, state.segments[0]),
-        left_over=tuple(
-            _gap(terms.commits, one)
-            for one in state.segments[1:]
-            if one.blocks and one.verdict not in _EXPLAINED
-        ),
-        margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        course=tuple(_course(search, state)),
+        verdict=first.verdict,
+        culprits=first.culprits,
+        candidates=first.candidates,
+        gap=first.gap,
+        left_over=first.left_over,
+        margin=first.margin,
+        course=first.course,
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=trials.total(),
-        builds=len(ran.union(not_built_anywhere)),
-        seconds=seconds_of_segments(record),
-        blocks_to_go=state.segments[-1].blocks_to_go,
+        trials=of.trials.total(),
+        builds=len(ran.union(not_built)),
+        seconds=seconds_of_segments(of.record),
+        blocks_to_go=next(
+            (one.blocks_to_go for one in (*reversed(others), first) if one.blocks_to_go), None
+        ),
         build=terms.build,
         summary="",
         again=terms.again,
-        benchmark=search.benchmark.name,
+        branches=tuple(
+            replace(one, summary=branch_sentence(one, more_is_better=more_is_better))
+            for one in branches
+        ),
+        benchmark=of.search.benchmark.name,
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
 
@@ -146,12 +149,101 @@ def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarnin
             )
 
 
-def _course(search: BenchmarkSearch, state: BisectionState) -> Iterator[BisectBlock]:
-    """Yield the blocks that the search took."""
-    ends = list(itertools.accumulate(segment.blocks for segment in state.segments))
-    for count, one in enumerate(search.course, start=1):
-        number = bisect.bisect_left(ends, count) + 1
-        yield BisectBlock(one.block, one.earlier, one.later, number)
+class _Recorded(Struct, frozen=True):
+    """What a search was read from."""
+
+    record: RunRecord
+    blocks: Blocks
+    """Complete blocks of the record."""
+    search: BenchmarkSearch
+    not_built: frozenset[int]
+    """Commits that do not build or run."""
+
+    @property
+    def terms(self) -> BisectPlan:
+        """The commits that are searched."""
+        assert self.record.plan.bisected is not None, "only a bisection searches commits"
+        return self.record.plan.bisected
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits by their places in the whole bisection."""
+        return self.terms.every_commit
+
+    @property
+    def trials(self) -> Counter[int]:
+        """Measured trials of each commit."""
+        return Counter(
+            self.terms.commit_of(trial.condition)
+            for block in self.blocks.values()
+            for trial in block
+            if self.terms.process_of(trial.condition) == self.search.benchmark.process
+        )
+
+
+class _Line(Struct, frozen=True):
+    """What the search of one line of commits found."""
+
+    merge: Commit | None
+    commits: tuple[Commit, ...]
+    missing: tuple[Commit, ...]
+    verdict: BisectVerdict
+    culprits: tuple[Culprit, ...]
+    candidates: tuple[BisectCommit, ...]
+    gap: BisectGap
+    left_over: tuple[BisectGap, ...]
+    margin: float | None
+    course: tuple[BisectBlock, ...]
+    blocks_to_go: int | None
+
+
+def _searched(of: _Recorded, line: LineState) -> _Line:
+    state, every = line.state, of.commits
+    commits = tuple(every[one] for one in line.commits)
+    course = tuple(_course(of, line))
+    named = sorted(state.named, key=lambda one: one.last)
+    return _Line(
+        merge=None if line.merge is None else every[line.merge],
+        commits=commits,
+        missing=tuple(every[one] for one in line.missing),
+        verdict=_VERDICTS[state.verdict],
+        culprits=tuple(_culprit(commits, one) for one in named),
+        candidates=tuple(_candidates(of, line, course)),
+        gap=_gap(commits, state.segments[0]),
+        left_over=tuple(
+            _gap(commits, one)
+            for one in state.segments[1:]
+            if one.blocks and one.verdict not in _EXPLAINED
+        ),
+        margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
+        course=course,
+        blocks_to_go=None if line.missing else state.segments[-1].blocks_to_go,
+    )
+
+
+def _branch(line: _Line) -> BisectBranch:
+    assert line.merge is not None, "a branch came with a merge"
+    return BisectBranch(
+        merge=line.merge.name,
+        after=line.commits[0].name,
+        until=line.commits[-1].name,
+        verdict=line.verdict,
+        culprits=line.culprits,
+        candidates=line.candidates,
+        gap=line.gap,
+        left_over=line.left_over,
+        margin=line.margin,
+        missing=tuple(one.name for one in line.missing),
+        course=line.course,
+        summary="",
+    )
+
+
+def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
+    ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
+    numbers = of.search.blocks
+    for count, (number, (earlier, later)) in enumerate(line.course, start=1):
+        yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
 
 class _Group(Struct, frozen=True):
@@ -175,21 +267,19 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[_Group]:
 
 
 def _candidates(
-    terms: BisectPlan,
-    state: BisectionState,
-    course: Sequence[SearchedBlock],
-    not_built: Collection[int],
-    trials: Counter[int],
+    of: _Recorded, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
+    state, every, trials = line.state, of.commits, of.trials
+    not_built = {place for place, one in enumerate(line.commits) if one in of.not_built}
     culprits = {one.last for one in state.named}
-    for group in _groups(len(terms.commits) - 1, not_built):
+    for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
         excluded = [state.excluded_at[place - 1] for place in group.members]
         known = [one for one in excluded if one is not None]
         last = max(known) if len(known) == len(excluded) else None
         against = min(state.log_e_values[place - 1] for place in group.members)
         for place in group.members:
-            commit = terms.commits[place]
+            commit = every[line.commits[place]]
             yield BisectCommit(
                 commit=commit.name,
                 subject=commit.subject,
@@ -200,7 +290,7 @@ def _candidates(
                 else ("left" if last is None else "excluded"),
                 e_value=None if state.margin is None else e_value_of(against),
                 excluded_at=None if last is None else course[last - 1].block,
-                trials=trials[place],
+                trials=trials[line.commits[place]],
                 not_built=place in not_built,
             )
 

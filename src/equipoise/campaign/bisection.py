@@ -24,24 +24,17 @@ from equipoise.model.plan import BENCHMARK, CommitBenchmark, Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.bisection import Bisection, OwnPairs
+from equipoise.stats.bisection_branches import Branch, BranchingBisection
 from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
-
-
-class SearchedBlock(Struct, frozen=True):
-    """A block that counts in a search, and the places of its two commits."""
-
-    block: int
-    earlier: int
-    later: int
 
 
 class BenchmarkSearch(Struct, frozen=True):
     """The search of one benchmark."""
 
     benchmark: CommitBenchmark
-    bisection: Bisection
-    course: list[SearchedBlock]
-    """Blocks that count, in the order in which they ran."""
+    bisection: BranchingBisection
+    blocks: list[int]
+    """Numbers of the blocks that count, in the order in which they ran."""
 
 
 def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
@@ -58,26 +51,29 @@ class _Search(CommitSearch):
         super().__init__(plan, withdrawals)
         judgement, terms, own_pairs = plan.judgement, plan.bisected, OwnPairs()
         assert terms is not None, "only the plan of a bisection is searched"
+        self._last = terms.last
+        branches = [Branch(one.merge, one.commits) for one in terms.branches]
         self.of_benchmarks = tuple(
             BenchmarkSearch(
                 benchmark,
-                Bisection(
-                    len(terms.commits) - 1,
-                    alpha=judgement.alpha,
-                    min_effect=judgement.min_effect,
-                    prior=terms.prior or None,
-                    engine=judgement.engine,
-                    own_pairs=own_pairs,
+                BranchingBisection(
+                    Bisection(
+                        terms.last,
+                        alpha=judgement.alpha,
+                        min_effect=judgement.min_effect,
+                        prior=terms.prior or None,
+                        engine=judgement.engine,
+                        own_pairs=own_pairs,
+                    ),
+                    branches,
                 ),
                 [],
             )
             for benchmark in plan.commit_benchmarks
         )
         self._measured_by = tuple(
-            tuple(
-                place for place, one in enumerate(plan.commit_benchmarks) if one.process == number
-            )
-            for number in range(1 + max(one.process for one in plan.commit_benchmarks))
+            tuple(at for at, one in enumerate(plan.commit_benchmarks) if one.process == process)
+            for process in range(1 + max(one.process for one in plan.commit_benchmarks))
         )
         """Places of the benchmarks that each command measures."""
         self._commands = tuple(
@@ -99,22 +95,15 @@ class _Search(CommitSearch):
         known: Mapping[int, BlockRead],
     ) -> None:
         """Add a block of one command, with what is known of the benchmarks that it measures."""
-        costs: list[tuple[float, float] | None] = []
-        for place in places:
-            if place not in known:
-                costs.append(None)
-                continue
-            block = known[place]
+        for place, block in known.items():
             if block.resolution is not None:
                 self.of_benchmarks[place].bisection.set_resolution(block.resolution)
-            earlier, later = sorted(block.costs)
-            costs.append((block.costs[earlier], block.costs[later]))
-        block = next(iter(known.values()))
-        earlier, later = sorted(block.costs)
-        taken = command.add((earlier, later), costs, block.order(earlier, later))
+        ran = next(iter(known.values())).places
+        costs = [known[place].costs if place in known else None for place in places]
+        taken = command.add(costs, min(ran, key=ran.__getitem__))
         for place, counts in zip(places, taken, strict=True):
             if counts:
-                self.of_benchmarks[place].course.append(SearchedBlock(number, earlier, later))
+                self.of_benchmarks[place].blocks.append(number)
 
     def withdraw(self, commit: int, benchmark: int) -> None:
         self.of_benchmarks[benchmark].bisection.withdraw(commit)
@@ -136,14 +125,17 @@ class _Search(CommitSearch):
         state = bisection.state()
         gap = state.gap
         left = sum(not excluded for excluded in state.excluded)
-        clause = f"{left} of {bisection.count} commits are left"
+        clause = f"{left} of {self._last} commits are left"
         if state.named:
             culprits = [self._name(benchmark, one.last) for one in state.named]
             clause = f"{joined(culprits)} made a difference"
         elif benchmark.name:
             clause = f"{benchmark.name}: {clause}"
+        merge = bisection.searched_merge
+        if merge is not None:
+            clause += f", and the branch of {self._name(benchmark, merge)} is searched"
         return ComparisonStatus(
-            self._name(benchmark, bisection.count),
+            self._name(benchmark, self._last),
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,

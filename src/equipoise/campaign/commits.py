@@ -69,15 +69,16 @@ def commits_of(plan: Plan) -> CommitsPlan:
 
 def indispensable(plan: Plan) -> tuple[int, ...]:
     """Return the commits whose failure ends the campaign: both ends of a bisection, a baseline."""
-    last = len(commits_of(plan).commits) - 1
-    return (FIRST, last) if plan.bisected is not None else (FIRST,)
+    return (FIRST,) if plan.bisected is None else (FIRST, plan.bisected.last)
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     """Return what was left out, in the order of the blocks before which it was."""
     plan, terms = record.plan, commits_of(record.plan)
     names = {
-        commit.hash: place for place, commit in enumerate(terms.commits) if not commit.uncommitted
+        commit.hash: place
+        for place, commit in enumerate(terms.every_commit)
+        if not commit.uncommitted
     }
     found: dict[tuple[int, int], int] = {}
     for notice in record.notices:
@@ -339,7 +340,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
     ) -> None:
         assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
-        name = commits_of(self.plan).commits[commit].hash
+        name = commits_of(self.plan).every_commit[commit].hash
         summary = _WITHDRAWN.format(name, block) + reason
         hint = f"to see why, run it by hand after: git checkout {name}"
         self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))

@@ -57,14 +57,16 @@ def gallery(
 
     if document.searches:
         # A chart of each of very many commits would hide the search.
-        from equipoise.figures.bisection import HOW_TO_READ, bisection
+        from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
 
-        if document.bisect is not None:
-            yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
-        for number, search in enumerate(document.bisects, start=1):
-            # Without a gap there was no search.
-            if search.margin is not None:
-                yield Figure(f"bisection_{number}", HOW_TO_READ, bisection(search))
+        for number, search in enumerate(document.searches, start=1):
+            name = f"bisection_{number}" if search.benchmark else "bisection"
+            # Without a gap of a benchmark among several there was no search.
+            if search.margin is not None or not search.benchmark:
+                yield Figure(name, HOW_TO_READ, bisection(search))
+            for branch_number, one in enumerate(search.branches, start=1):
+                if one.course:
+                    yield Figure(f"{name}_branch_{branch_number}", HOW_TO_READ, branch(one))
         return
     if not document.conditions:
         return

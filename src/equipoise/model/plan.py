@@ -330,7 +330,7 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         if self.bisected is not None:
-            return (Contrast(0, len(self.conditions) - 1),)
+            return (Contrast(0, self.bisected.last),)
         if self.history is not None:
             return ()
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
@@ -540,6 +540,16 @@ class CommitBenchmark(Struct, frozen=True):
     """Number of the command that measures it, from 0; one command may measure several."""
 
 
+class MergedBranch(Struct, frozen=True):
+    """The branch that a merge brought in: it is searched once the merge is named."""
+
+    merge: int
+    """Condition of the merge."""
+    commits: tuple[int, ...]
+    """Conditions: from the commit where the branch left its first parents, to the merge's other
+    parent. Each but the first is the first parent's next commit."""
+
+
 class CommitsPlan(Struct, frozen=True, kw_only=True):
     """A stretch of commits, and how each is built: what a bisection and a history share."""
 
@@ -549,7 +559,7 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     """What a hint advises where the campaign cannot go on."""
     commits: tuple[Commit, ...]
     """Along first parents, the earliest first. Each command of a plan has one condition for each
-    commit, in this order; the conditions of the commands follow each other."""
+    commit, in this order and followed by those of branches; the commands follow each other."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     repository: str = ""
@@ -565,19 +575,20 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
 
     def condition_of(self, process: int, commit: int) -> int:
         """Return the condition that runs a command in a commit."""
-        return process * len(self.commits) + commit
+        return process * len(self.every_commit) + commit
 
     def process_of(self, condition: int) -> int:
         """Return the number of the command that a condition runs, from 0."""
-        return condition // len(self.commits)
+        return condition // len(self.every_commit)
 
     def commit_of(self, condition: int) -> int:
         """Return the place of the commit in which a condition runs."""
-        return condition % len(self.commits)
+        return condition % len(self.every_commit)
 
-    def is_end(self, condition: int) -> bool:
-        """Return whether a condition runs in the first or in the last commit."""
-        return self.commit_of(condition) in (0, len(self.commits) - 1)
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return self.commits
 
 
 class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
@@ -595,6 +606,23 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     prior: tuple[float, ...] = ()
     """Weight of each commit after the good one before the first block; empty for equal weights.
     Weights only choose which commits run, and never make a commit a culprit."""
+    branch_commits: tuple[Commit, ...] = ()
+    """Further commits, those of branches: the conditions after those of ``commits``."""
+    branches: tuple[MergedBranch, ...] = ()
+    """Branches of the merges among all commits."""
+    why: Literal["observe", "test"] | None = None
+    """Whether the culprit is explained once it is named: by what is observed, or by interventions
+    that test the causes, too."""
+
+    @property
+    def last(self) -> int:
+        """Condition of the bad revision; the good one has condition 0."""
+        return len(self.commits) - 1
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.branch_commits)
 
 
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):

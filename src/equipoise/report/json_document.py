@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
@@ -27,6 +27,7 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.model.series import SERIES_SCHEMA, SeriesResult
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
@@ -35,7 +36,7 @@ _MOST_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument | PooledCampaigns | ObservationResult) -> bytes:
+def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -120,6 +121,11 @@ def pooled_schema() -> dict[str, Any]:
 def observed_schema() -> dict[str, Any]:
     """Make the JSON Schema of what was found in a log, likewise."""
     return _schema_of(ObservationResult, OBSERVED_SCHEMA)
+
+
+def series_schema() -> dict[str, Any]:
+    """Make the JSON Schema of imported series, likewise."""
+    return _schema_of(SeriesResult, SERIES_SCHEMA)
 
 
 def _schema_of(kind: type, name: str) -> dict[str, Any]:
@@ -245,13 +251,17 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
     if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    if (one.verdict == "culprit") > len(one.culprits):
-        yield "a bisection with a culprit names none"
-    if any(not 0 <= at.earlier < at.later <= len(one.candidates) for at in one.course):
-        yield "a block of a bisection has a commit that it does not search"
-    if min(one.trials, one.builds, *(commit.trials for commit in one.candidates)) < 0:
-        yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit] = [one.gap, *one.left_over, *one.culprits]
+    lines: tuple[BisectResult | BisectBranch, ...] = (one, *one.branches)
+    for line in lines:
+        if (line.verdict == "culprit") > len(line.culprits):
+            yield "a bisection with a culprit names none"
+        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+            yield "a block of a bisection has a commit that it does not search"
+        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has fewer than no trials"
+    parts: list[BisectGap | Culprit] = []
+    for line in lines:
+        parts += (line.gap, *line.left_over, *line.culprits)
     for part in parts:
         is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
         if not (is_ratio and _is_interval_of_ratios(part.ratio_ci) and 0.0 < part.level < 1.0):

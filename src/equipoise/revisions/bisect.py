@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
-from equipoise.model.plan import BISECT_STUDY, REVISION, BisectPlan, Contrast, Plan, Revision
+from equipoise.model.plan import (
+    BISECT_STUDY,
+    REVISION,
+    BisectPlan,
+    Commit,
+    Contrast,
+    Plan,
+    Revision,
+)
 from equipoise.model.record import CampaignWarning
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
@@ -17,6 +26,7 @@ from equipoise.revisions.commit_builds import (
     plan_of_commits,
     terms_of,
 )
+from equipoise.revisions.commits import MergedCommits
 
 
 class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
@@ -26,6 +36,13 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     bad: Revision
     likely: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
+    merged: MergedCommits = MergedCommits()
+    why: Literal["observe", "test"] | None = None
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.merged.commits)
 
     @property
     def ends(self) -> tuple[NeededCommit, NeededCommit]:
@@ -54,11 +71,15 @@ def bisect_plan(
         bad=request.bad,
         likely=request.likely,
         prior=request.prior,
+        branch_commits=request.merged.commits,
+        branches=request.merged.branches,
+        why=request.why,
     )
-    last = len(request.commits) - 1
+    processes = range(len(plan.conditions) // len(request.every_commit))
+    firsts = [terms.condition_of(process, 0) for process in processes]
     gaps = [
-        Contrast(place, place + last, REVISION, _stratum(plan.conditions[place].levels))
-        for place in range(0, len(plan.conditions), last + 1)
+        Contrast(first, first + terms.last, REVISION, _stratum(plan.conditions[first].levels))
+        for first in firsts
     ]
     return replace(plan, chosen_contrasts=tuple(gaps), bisected=terms), warnings
 

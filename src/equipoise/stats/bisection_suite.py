@@ -8,9 +8,11 @@ a function of the blocks before.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from equipoise.stats.bisection import Bisection, Pair
+from equipoise.stats.bisection import Pair
+from equipoise.stats.bisection_branches import BranchingBisection
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 
 
 class SharedBlocks:
@@ -26,7 +28,7 @@ class SharedBlocks:
         One for each benchmark, with one counter of own pairs.
     """
 
-    def __init__(self, bisections: Sequence[Bisection]) -> None:
+    def __init__(self, bisections: Sequence[BranchingBisection]) -> None:
         self.bisections = tuple(bisections)
         self._blocks = 0
 
@@ -38,31 +40,31 @@ class SharedBlocks:
         chooser = self._chooser()
         return None if chooser is None else chooser.next_pair(built, build_trials)
 
-    def add(
-        self, pair: Pair, costs: Sequence[tuple[float, float] | None], order: int
-    ) -> tuple[bool, ...]:
+    def add(self, costs: Sequence[Mapping[int, float] | None], first: int) -> tuple[bool, ...]:
         """Add one block; return for each bisection whether it counts there.
 
         Parameters
         ----------
         costs
             Costs of the two commits for each bisection; ``None`` where one was not measured.
-        order
-            1 if the earlier commit ran first, -1 if the later one did.
+        first
+            The commit that ran first.
         """
         chooser = self._chooser()
         taken: list[bool] = []
         for bisection, cost in zip(self.bisections, costs, strict=True):
-            counts = cost is not None and (bisection is chooser or bisection.takes(pair))
+            counts = cost is not None and (bisection is chooser or bisection.takes(cost.keys()))
             if counts and cost is not None:
-                bisection.add(pair, cost, order)
+                earlier, later = bisection.in_order(cost.keys())
+                order = BASELINE_FIRST if earlier == first else CANDIDATE_FIRST
+                bisection.add((earlier, later), (cost[earlier], cost[later]), order)
             taken.append(counts)
         self._blocks += 1
         return tuple(taken)
 
-    def _chooser(self) -> Bisection | None:
+    def _chooser(self) -> BranchingBisection | None:
         """Return the bisection whose turn it is; ``None`` if all have ended."""
-        turns: dict[Pair | int, Bisection] = {}
+        turns: dict[Pair | int, BranchingBisection] = {}
         for place, bisection in enumerate(self.bisections):
             if bisection.is_open:
                 turns.setdefault(bisection.fixed_pair or place, bisection)

@@ -80,9 +80,11 @@ def _with_explained(
     assert terms is not None, "only a bisection has searches"
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(plan.commit_benchmarks):
-        names = {one.commit for one in searches[place].culprits}
+        search = searches[place]
+        in_branches = [one for branch in search.branches for one in branch.culprits]
+        names = {one.commit for one in (*search.culprits, *in_branches)}
         if benchmark.process == process and explained.commit in names:
-            searches[place] = replace(searches[place], explained=explained)
+            searches[place] = replace(search, explained=explained)
             break
     return replace(document, bisects=tuple(searches))
 

@@ -11,11 +11,12 @@ from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted, joined
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.bisection import (
+    branch_sections,
     commit_parts,
-    culprit_claim,
+    culprit_claims,
     every_commit,
     gap_text,
-    left_over_text,
+    left_over_facts,
 )
 from equipoise.report.builders.claims import failures_of
 from equipoise.report.document import (
@@ -49,11 +50,7 @@ _COLUMNS = (
 def suite_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first: the culprits of all benchmarks."""
     failures = failures_of(document)
-    claims = [
-        culprit_claim(document, search, culprit)
-        for search in document.bisects
-        for culprit in search.culprits
-    ]
+    claims = [one for search in document.bisects for one in culprit_claims(document, search)]
     title, lines = suite_sentence(document.bisects), tuple[str, ...]()
     if failures:
         hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
@@ -104,9 +101,9 @@ def suite_parts(document: ResultDocument) -> Iterator[Part]:
     for search in searches:
         # Without a gap, nothing is known of any commit between.
         if search.margin is not None:
-            parts = [*commit_parts(search)]
-            if search.left_over:
-                parts.append(Facts((("Left over", left_over_text(document, search)),)))
+            parts: list[Part] = [*commit_parts(search, search.alpha), *branch_sections(search)]
+            if facts := tuple(left_over_facts(document, search)):
+                parts.append(Facts(facts))
             parts.append(every_commit(search))
             yield Section(search.benchmark, tuple(parts), folded=True, forms=WRITTEN)
 

@@ -207,11 +207,13 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
     document = report.document
     first, others = _figures(report, EVERY_TRIAL)
     if document.bisect is not None:
-        answer, figures = bisection_answer(document, document.bisect), (first,)
-        parts = bisection_parts(document, document.bisect)
+        answer, parts = (
+            bisection_answer(document, document.bisect),
+            bisection_parts(document, document.bisect),
+        )
     else:
-        answer, figures = suite_answer(document), (others,)
-        parts = suite_parts(document)
+        answer, parts = suite_answer(document), suite_parts(document)
+    only_first = len(searches) == 1 and not searches[0].branches
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     return Document(
@@ -219,7 +221,8 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
         title=answer.title or answer.claims[0].text,
         parts=(
             answer,
-            *figures,
+            first,
+            *(() if only_first else (others,)),
             *(part for search in searches for part in explained_parts(search)),
             *why_parts(document, report.flame_graph),
             *parts,
