@@ -47,6 +47,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.gate.again
     if document.bisect is not None:
         return document.bisect.again
+    if document.history is not None:
+        return document.history.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

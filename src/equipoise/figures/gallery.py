@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
-from equipoise.model.metrics import as_values, inverse_interval
+from equipoise.model.history import HistoryResult
+from equipoise.model.metrics import as_values, history_of_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence import SequencePoint
@@ -61,6 +62,9 @@ def gallery(
 
         yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
         return
+    if document.history is not None:
+        yield from history_figures(document, document.history)
+        return
     if not document.conditions:
         return
     document, sequences = _of_values(document, sequences)
@@ -102,6 +106,19 @@ def gallery(
         normalised = scaling.size_normalised(document, factor)
         if normalised is not None:
             yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+
+
+def history_figures(document: ResultDocument, result: HistoryResult) -> Iterator[Figure]:
+    """Draw the curve of a history, and each series of another tool."""
+    from equipoise.figures import history, series
+
+    if result.revisions:
+        of_values = result.metric in document.more_is_better
+        shown = history_of_values(result) if of_values else result
+        yield Figure("curve", history.HOW_TO_READ, history.history(shown))
+    for one in result.series:
+        if one.points:
+            yield Figure("series", series.HOW_TO_READ, series.series(one))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import Revision
+from equipoise.model.series import ImportedSeries
 
 PairStatus = Literal["changed", "equivalent", "open"]
 """``changed``: named as a change. ``equivalent``: within the smallest effect that matters.
@@ -172,3 +173,5 @@ class HistoryResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that adds what is new, to run in the repository."""
+    series: tuple[ImportedSeries, ...] = ()
+    """Series of other tools, shown beside: no claim of ours rests on them."""
