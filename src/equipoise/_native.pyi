@@ -80,6 +80,9 @@ class BettingSequence:
     def ln_e_value(self) -> float:
         """Return ln of ½(E⁺(0) + E⁻(0)) after the last block."""
 
+    def ln_e_value_beyond(self, margin: float) -> float:
+        """Return ln of ½(E⁺(margin) + E⁻(-margin)): against a difference within ±``margin``."""
+
     def blocks_to_exclude(self, theta: float, level: float) -> int | None:
         """Return after how many blocks the running interval first excluded ``theta``."""
 

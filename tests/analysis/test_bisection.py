@@ -10,7 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.bisection import BisectionJudge, BisectionSegment
+from equipoise.campaign.bisection import BisectionJudge
+from equipoise.campaign.commits import CommitsSegment
 from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.model.bisection import BisectResult
@@ -91,7 +92,7 @@ def record_of(
         stage.ledger,
         ProgressListener(),
         judge_of=partial(BisectionJudge, builds=builds),
-        segment_of=partial(BisectionSegment, builds=builds),
+        segment_of=partial(CommitsSegment, builds=builds),
         runner_factory=stage.hire,
         clock=stage.clock,
         now=stage.now,

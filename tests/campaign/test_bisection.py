@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.bisection import (
+from equipoise.campaign.bisection import BisectionJudge, read_search
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.commits import (
     NOT_BUILT,
     NOT_RUN,
-    BisectionJudge,
-    BisectionSegment,
+    CommitsSegment,
     Withdrawal,
-    read_search,
     withdrawals_of,
 )
-from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.conduct import Interrupted, resume, start
-from equipoise.campaign.progress import CampaignProgress, ProgressListener
-from equipoise.campaign.segment import Runner
+from equipoise.campaign.conduct import Interrupted, start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import (
     BISECT_STUDY,
     BisectPlan,
-    Commit,
     Contrast,
     Measure,
     Plan,
     Revision,
     Stopping,
 )
-from equipoise.model.record import Draw, RunRecord
+from equipoise.model.record import RunRecord
+from tests.commits import Stage, commits_made, steps
 from tests.plans import plan_of
-from tests.scripted import ScriptedClock, ScriptedRunner
-
-BUILD_S = 2.0
-NOISE = 0.01
 
 
 def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None = None) -> Plan:
     """A search among this many commits after the good one."""
-    commits = tuple(
-        Commit(f"{number:040x}", f"change {number}", "Ada", "2026-11-23T00:00:00Z", ())
-        for number in range(count + 1)
-    )
+    commits = commits_made(count)
     plan = plan_of(
         *(commit.hash for commit in commits),
         stopping=stopping or Stopping(budget_s=1e6, min_seconds=0.0),
@@ -65,108 +51,6 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
         ranking=False,
         bisected=BisectPlan(good=good, bad=bad, commits=commits, build="make"),
     )
-
-
-@dataclass
-class ScriptedBuilds:
-    """Builds that take their time on the scripted clock."""
-
-    clock: ScriptedClock
-    broken: frozenset[int] = frozenset()
-    made: list[int] = field(default_factory=list)
-    before: Callable[[], None] = lambda: None
-
-    def built(self) -> Collection[int]:
-        return set(self.made)
-
-    def seconds(self) -> float:
-        return BUILD_S if self.made else 0.0
-
-    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
-        missing = [one for one in commits if one not in self.made]
-        for commit in missing:
-            self.before()
-            self.clock.seconds += BUILD_S
-            if commit not in self.broken:
-                self.made.append(commit)
-        return {one: "make: *** no such file" for one in missing if one in self.broken}
-
-
-@dataclass
-class Runs(ScriptedRunner):
-    """Trials of which those of some conditions always fail."""
-
-    failing: frozenset[int] = frozenset()
-    fails_from: int = 0
-    """Number of trials of a failing condition that succeed."""
-    ran: dict[int, int] = field(default_factory=dict)
-
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
-        condition = draw.order[place]
-        self.ran[condition] = self.ran.get(condition, 0) + 1
-        if condition in self.failing and self.ran[condition] > self.fails_from:
-            self.fails_at = (draw.phase, draw.block, condition)
-        return super().run_place(draw, place)
-
-
-class Stage(ProgressListener):
-    """A ledger, a clock, builds and trials that follow a script."""
-
-    def __init__(self, folder: Path, medians: tuple[float, ...], **script: object) -> None:
-        folder.mkdir(exist_ok=True)
-        self.clock = ScriptedClock()
-        broken = script.pop("broken", frozenset())
-        self.builds = ScriptedBuilds(self.clock, broken)  # type: ignore[arg-type]
-        self.runner = Runs(self.clock, medians, NOISE, **script)  # type: ignore[arg-type]
-        self.ledger: Ledger = open_for_writing(folder / "ledger.db", durable=False)
-        self.heard: list[CampaignProgress] = []
-        self.names_built: list[tuple[str, ...]] = []
-
-    def block_ended(self, progress: CampaignProgress) -> None:
-        self.heard.append(progress)
-
-    def building(self, names: tuple[str, ...]) -> None:
-        self.names_built.append(names)
-
-    @contextmanager
-    def hire(self, plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
-        yield self.runner
-
-    def now(self) -> float:
-        return 1.7e9 + self.clock.seconds
-
-    def start(self, plan: Plan) -> RunRecord:
-        run_id = start(
-            plan,
-            self.ledger,
-            self,
-            judge_of=partial(BisectionJudge, builds=self.builds),
-            segment_of=partial(BisectionSegment, builds=self.builds),
-            runner_factory=self.hire,
-            clock=self.clock,
-            now=self.now,
-        )
-        return self.ledger.read_run(run_id)
-
-    def resume(self, limits: CampaignLimits | None = None) -> RunRecord:
-        withdrawals = withdrawals_of(self.ledger.read_run())
-        resume(
-            "last",
-            limits or CampaignLimits(),
-            self.ledger,
-            ProgressListener(),
-            judge_of=partial(BisectionJudge, builds=self.builds, withdrawals=withdrawals),
-            segment_of=partial(BisectionSegment, builds=self.builds),
-            runner_factory=self.hire,
-            clock=self.clock,
-            now=self.now,
-        )
-        return self.ledger.read_run()
-
-
-def steps(count: int, *at: int, by: float = 1.1) -> tuple[float, ...]:
-    """Medians of a good commit and of those after it, which rise at some of them."""
-    return tuple(0.010 * by ** sum(step <= one for step in at) for one in range(count + 1))
 
 
 def named(record: RunRecord) -> list[tuple[int, int]]:
@@ -337,7 +221,7 @@ def test_what_is_read_back_is_the_search_that_ran(tmp_path: Path) -> None:
         stage.ledger,
         ProgressListener(),
         judge_of=partial(Remembered, builds=stage.builds),
-        segment_of=partial(BisectionSegment, builds=stage.builds),
+        segment_of=partial(CommitsSegment, builds=stage.builds),
         runner_factory=stage.hire,
         clock=stage.clock,
         now=stage.now,

@@ -103,6 +103,10 @@ impl BettingSequence {
         self.inner.ln_e_value()
     }
 
+    fn ln_e_value_beyond(&self, margin: f64) -> PyResult<f64> {
+        Ok(self.inner.ln_e_value_beyond(checked_margin(margin)?))
+    }
+
     fn blocks_to_exclude(&self, theta: f64, level: f64) -> PyResult<Option<usize>> {
         Ok(self.inner.blocks_to_exclude(theta, checked_level(level)?))
     }

@@ -149,7 +149,14 @@ impl BettingSequence {
     /// ln of ½(E⁺(0) + E⁻(0)) after the last block: the evidence against "no difference".
     #[must_use]
     pub fn ln_e_value(&self) -> f64 {
-        let both = [Side::Slower, Side::Faster].map(|side| self.ln_wealth(side, 0.0));
+        self.ln_e_value_beyond(0.0)
+    }
+
+    /// ln of ½(E⁺(margin) + E⁻(−margin)) after the last block: the evidence against a difference
+    /// of at most `margin` either way.
+    #[must_use]
+    pub fn ln_e_value_beyond(&self, margin: f64) -> f64 {
+        let both = [Side::Slower, Side::Faster].map(|s| self.ln_wealth(s, s.sign() * margin));
         ln_sum_exp(&both) - std::f64::consts::LN_2
     }
 
@@ -440,6 +447,20 @@ pub(crate) mod tests {
         let (low, high) = blocks.running_interval(0.05);
         let (stop_low, stop_high) = blocks.interval_at_stop(0.05);
         assert!(stop_low <= low && low < high && high <= stop_high);
+    }
+
+    #[test]
+    fn evidence_beyond_a_margin_is_less_than_against_none_and_blind_to_the_side() {
+        let slower: Vec<f64> = (0..40)
+            .map(|i| 0.05 + f64::from((i * 37) % 11) / 1e3)
+            .collect();
+        let faster: Vec<f64> = slower.iter().map(|difference| -difference).collect();
+        let blocks = sequence(&alternating(&slower), 0.0);
+        let evidence = blocks.ln_e_value_beyond(0.053);
+        assert!(blocks.ln_e_value_beyond(0.08) < 0.0);
+        assert!(0.0 < evidence && evidence < blocks.ln_e_value());
+        let mirrored = sequence(&alternating(&faster), 0.0).ln_e_value_beyond(0.053);
+        assert!((evidence - mirrored).abs() < 1e-9);
     }
 
     #[test]

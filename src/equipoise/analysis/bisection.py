@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.analysis.comparisons import Blocks, is_more_better
-from equipoise.campaign.bisection import read_search, withdrawals_of
+from equipoise.campaign.bisection import read_search
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
+from equipoise.campaign.commits import withdrawals_of
 from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,

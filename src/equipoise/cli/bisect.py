@@ -6,48 +6,34 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import (
-    BisectionJudge,
-    BisectionSegment,
-    read_search,
-    withdrawals_of,
-)
+from equipoise.campaign.bisection import BisectionJudge, read_search
+from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli import options
+from equipoise.cli import commits, options
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import CampaignLimits, metric_names
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.errors import ConditionFailed
 from equipoise.model.record import DIFF, CampaignWarning, Observation, RunRecord
-from equipoise.revisions.benchmarks import TOOLS
-from equipoise.revisions.bisect import (
-    BUDGET_S,
-    BisectRequest,
-    CommitBuilds,
-    bisect_plan,
-    builds_of_plan,
-    repository_of,
-    tool_of,
-)
+from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
-    repository_at,
     revision_named,
     revision_of_working_tree,
     warnings_of_working_tree,
 )
+from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
 from equipoise.revisions.commits import commits_between, weights_by_path
 from equipoise.revisions.diff import diff_between
 from equipoise.revisions.git import Repository
@@ -67,47 +53,21 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     show_default="HEAD with what tracked files have changed since",
     help="A later revision, after the change.",
 )
-@click.option("--build", metavar="LINE", help="Run this in each commit first, untimed.")
-@click.option(
-    "--kind",
-    type=click.Choice([name for name, tool in TOOLS.items() if tool.listing is None]),
-    metavar="TOOL",
-    help="CMD runs benchmarks of cargo, go or pytest; --metrics says which of them.",
-)
+@commits.build_options
 @click.option(
     "--likely",
     multiple=True,
     metavar="PATH",
     help="Suspect the commits that touch this file or folder: they are asked first.",
 )
-@click.option(
-    "--metrics",
-    metavar="NAME",
-    show_default="wall_s; with --kind, the one benchmark",
-    help="What has become slower; one metric.",
-)
-@options.warmup_option("Trials of each commit before its first block, never analysed.", default=1)
-@options.timeout_option
-@options.number_option("--blocks", metavar="N", show_default="no limit", help="At most so many.")
-@options.number_option(
-    "--budget",
-    metavar="SECONDS",
-    show_default=f"{BUDGET_S:g}",
-    help="Stop after about so many seconds, builds of commits between included.",
-)
-@options.judging_options()
+@commits.measuring_options("What has become slower")
 @click.option(
     "--why",
     is_flag=True,
     help="Say why the culprit differs from its parent, and show what it changed.",
 )
 @options.no_test_option
-@options.ledger_option
-@options.durable_option
-@options.report_option
-@options.show_env_option
-@options.concurrent_option
-@options.output_options
+@commits.output_options
 def command(**arguments: Any) -> int:
     """Which commit made it slower? Between a good revision and a bad one.
 
@@ -120,14 +80,14 @@ def command(**arguments: Any) -> int:
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
             builds = CommitBuilds(cache, request.commits)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
-            builds.make_ends()
+            builds.make_needed(request.ends)
             run_id = conduct.start(
                 bisect_plan(request, builds, scratch),
                 ledger,
                 listener,
                 warnings=_warnings(request.repository) if arguments["bad"] is None else (),
                 judge_of=partial(BisectionJudge, builds=builds),
-                segment_of=partial(BisectionSegment, builds=builds),
+                segment_of=partial(CommitsSegment, builds=builds),
             )
             if output.why:
                 _prepare_largest_gap(ledger.read_run(run_id), builds, ledger)
@@ -149,26 +109,16 @@ def resume_bisection(
     """
     if read_search(record).next_pair((), 0.0) is None:
         return record.id
-    with _kept_builds(record) as builds:
-        builds.make_ends()
+    with commits.kept_builds(record) as builds:
+        builds.make_needed(needed_of(commits_of(record.plan)))
         return conduct.resume(
             record.id,
             limits,
             ledger,
             listener,
             judge_of=partial(BisectionJudge, builds=builds, withdrawals=withdrawals_of(record)),
-            segment_of=partial(BisectionSegment, builds=builds),
+            segment_of=partial(CommitsSegment, builds=builds),
         )
-
-
-@contextmanager
-def _kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
-    """Yield the builds of the commits of a recorded bisection."""
-    terms = record.plan.bisected
-    assert terms is not None, "only a bisection has builds of commits"
-    repository, tool = repository_of(terms), tool_of(terms)
-    with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
-        yield builds_of_plan(record.plan, cache)
 
 
 @contextmanager
@@ -182,7 +132,7 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
     ConditionFailed
         One of the two no longer builds.
     """
-    with _kept_builds(record) as builds:
+    with commits.kept_builds(record) as builds:
         _prepare(record, gap, builds, ledger)
         yield
 
@@ -212,36 +162,23 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 
 
 def _request(arguments: dict[str, Any]) -> BisectRequest:
-    tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
-    words = arguments["words"] or (() if tool is None else tool.command)
-    if not words or not words[0] or any("\0" in word for word in words):
-        raise UnusableInput("a bisection needs a command behind --", hint=f"as in: {EXAMPLE}")
-    metrics = None if arguments["metrics"] is None else metric_names(arguments["metrics"])
-    if metrics is not None and len(metrics) > 1:
-        raise UnusableInput(
-            f"a bisection searches by one metric, and --metrics names {len(metrics)}",
-            hint=f"bisect once for each: --metrics {metrics[0]}",
-        )
-    repository = repository_at(Path.cwd())
+    fields = commits.requested(arguments, "bisection", EXAMPLE)
+    repository = fields["repository"]
     good = revision_named(repository, arguments["good"], "--good")
     if arguments["bad"] is None:
         bad = revision_of_working_tree(repository)
     else:
         bad = revision_named(repository, arguments["bad"], "--bad")
-    commits = commits_between(repository, good, bad)
+    between = commits_between(repository, good, bad)
     likely = tuple(arguments["likely"])
-    limits = options.limits_of(arguments)
+    limits = fields.pop("limits")
     request = BisectRequest(
-        repository=repository,
+        **fields,
         good=good,
         bad=bad,
-        commits=commits,
-        command=tuple(words),
-        build=arguments["build"] or (None if tool is None else tool.build),
-        tool=tool,
-        metric=None if metrics is None else metrics[0],
+        commits=between,
         likely=likely,
-        prior=weights_by_path(repository, commits, likely) if likely else (),
+        prior=weights_by_path(repository, between, likely) if likely else (),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
     )
     return replace(request, command_line=shell_line(_command_line(request)))
@@ -252,20 +189,10 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     yield from ("equipoise", "bisect", "--good", request.good.commit)
     if not request.bad.uncommitted:
         yield from ("--bad", request.bad.commit)
-    numbers = asdict(request.limits)
-    seed = numbers.pop("seed")
-    settings = {
-        "build": request.build,
-        "kind": None if request.tool is None else request.tool.name,
-        "metrics": request.metric,
-        **{name: None if number is None else f"{number:.12g}" for name, number in numbers.items()},
-    }
-    for name, value in settings.items():
-        if value is not None:
-            yield from (f"--{name.replace('_', '-')}", value)
+    yield from request.options()
     for path in request.likely:
         yield from ("--likely", path)
-    yield from ("--seed", str(seed), "--", *request.command)
+    yield from ("--", *request.command)
 
 
 def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:

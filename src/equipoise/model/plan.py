@@ -6,7 +6,7 @@ is all that a verdict is computed from (rule 6).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -321,7 +321,7 @@ class Plan(Struct, frozen=True):
         if self.functions is not None:
             return "all functions of a block share one process"
         if self.over_commits is not None:
-            return f"a {self.study} is never adjusted"
+            return f"a {self.over_commits.called} is never adjusted"
         return "a gate is never adjusted" if self.gated is not None else None
 
     @property
@@ -525,6 +525,10 @@ class Commit(Struct, frozen=True):
 class CommitsPlan(Struct, frozen=True, kw_only=True):
     """A stretch of commits, and how each is built: what a bisection and a history share."""
 
+    called: ClassVar[str] = "campaign"
+    """What messages call the campaign."""
+    anew: ClassVar[str] = "measure anew"
+    """What a hint advises where the campaign cannot go on."""
     commits: tuple[Commit, ...]
     """Along first parents, the earliest first, one for each condition of the plan."""
     build: str | None = None
@@ -545,6 +549,8 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     Its commits begin with the good revision and end with the bad one.
     """
 
+    called: ClassVar[str] = "bisection"
+    anew: ClassVar[str] = "bisect anew"
     good: Revision
     bad: Revision
     likely: tuple[str, ...] = ()
@@ -561,6 +567,8 @@ class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):
     claim is a function of the blocks of all of them, in the order in which they began.
     """
 
+    called: ClassVar[str] = "history"
+    anew: ClassVar[str] = "begin another campaign of the history"
     baseline: Revision
     latest: Revision
     """The last of the commits, as the user asked for it."""

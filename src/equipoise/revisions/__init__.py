@@ -8,5 +8,7 @@ build_key    all that decides what a build makes
 diff         what a commit changed
 build_cache  builds that are kept for the next gate or bisection
 plan         from a request to two built revisions, and to the plan of a gate
-bisect       the builds of the commits of a bisection, and its plan
+commit_builds the builds of commits that are the conditions of a campaign
+bisect       the plan of a bisection
+history      the commits that a history measures, and the plan of its campaigns
 """

@@ -8,6 +8,8 @@ Verdicts, in reading order:
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``gate``: which comparisons are too slow, valid however often one asks.
 - ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it.
+- ``history``: the curve over many commits and the changes between them, over many campaigns;
+  ``history_course``: which commits run next.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``sensitivity``: the smallest effect that a host can see in a given time.
 - ``carry_over``: what a trial owes to the condition that ran before it.

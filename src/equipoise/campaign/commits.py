@@ -1,0 +1,268 @@
+"""What campaigns over commits share: builds before a block, warm-ups, and commits left out.
+
+A block runs some of the commits. Before it they are built, while nothing is measured, and a commit
+that has just been built is warmed up. A commit that does not build, or whose command fails, takes
+part in no later block: its name, its reason and the number of the first block without it are in the
+ledger. All of a search is a function of the recorded blocks and of these commits.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct, field
+
+from equipoise.campaign.blocks import BlockRead, complete_blocks, read_block
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.campaign.segment import Runner, SegmentInProgress, fails
+from equipoise.measure.untimed import stderr_suffix
+from equipoise.model.plan import CommitsPlan, Plan
+from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
+from equipoise.stats.verdict import earliest_block
+
+NOT_BUILT = "not_built"
+"""Code of the warning that a commit does not build."""
+NOT_RUN = "not_run"
+"""Code of the warning that the command fails in a commit."""
+FIRST = 0
+"""The commit that the others are compared with: the good one, or the baseline."""
+_WITHDRAWN = "commit {} is left out from block {} on: "
+_READ_WITHDRAWN = re.compile(_WITHDRAWN.format(r"([0-9a-f]{40,64})", r"([0-9]{1,9})"))
+
+
+class Withdrawal(Struct, frozen=True):
+    """A commit that takes part in no block from one on."""
+
+    commit: int
+    """Its condition."""
+    block: int
+    """Number of the first measured block without it."""
+
+
+class Builds(Protocol):
+    """The builds of the commits of a campaign."""
+
+    def built(self) -> Collection[int]:
+        """Return the commits that are built."""
+
+    def seconds(self) -> float:
+        """Return the seconds that a build takes, as far as is known; else 0."""
+
+    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+        """Build commits that are not built; return the reason for each that does not build."""
+
+
+def commits_of(plan: Plan) -> CommitsPlan:
+    """Return the commits that are the conditions of a plan."""
+    assert plan.over_commits is not None, "only a bisection or a history runs commits"
+    return plan.over_commits
+
+
+def indispensable(plan: Plan) -> tuple[int, ...]:
+    """Return the commits whose failure ends the campaign: both ends of a bisection, a baseline."""
+    return (FIRST, len(plan.conditions) - 1) if plan.bisected is not None else (FIRST,)
+
+
+def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
+    """Return the commits that were left out, in the order of the blocks before which they were."""
+    plan = record.plan
+    names = {
+        commit.hash: index
+        for index, commit in enumerate(commits_of(plan).commits)
+        if not commit.uncommitted
+    }
+    found: dict[int, int] = {}
+    for notice in record.notices:
+        read = _READ_WITHDRAWN.match(notice.summary) if notice.code == NOT_BUILT else None
+        if read is not None and read[1] in names:
+            found.setdefault(names[read[1]], int(read[2]))
+    # A failed trial tells by itself: a campaign may be killed before it has recorded a warning.
+    latest, needed = 0, indispensable(plan)
+    for trial in record.trials:
+        if trial.phase == "measured":
+            latest = max(latest, trial.block)
+        # One that failed in an end has ended the campaign.
+        if trial.condition not in needed and fails(plan, trial):
+            found[trial.condition] = min(latest + 1, found.get(trial.condition, latest + 1))
+    in_order = sorted(found.items(), key=lambda one: (one[1], one[0]))
+    return tuple(Withdrawal(commit, block) for commit, block in in_order)
+
+
+class CommitSearch(ABC):
+    """What a campaign asks about its commits: a function of its blocks and of those left out.
+
+    Parameters
+    ----------
+    withdrawals
+        Commits that earlier segments left out.
+    """
+
+    def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
+        self.plan = plan
+        self._waiting = list(withdrawals)
+
+    def replay(self, record: RunRecord) -> None:
+        """Add the complete blocks of the recorded campaign, and leave out what it left out."""
+        latest = 0
+        for number, block in complete_blocks(record.draws, record.trials).items():
+            self.add(block)
+            latest = number
+        self.withdraw_before(latest + 1)
+
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Add one complete block; one in which a commit failed says nothing (bisect.md §11)."""
+        self.withdraw_before(block[0].block)
+        if not any(fails(self.plan, trial) for trial in block):
+            self.add_costs(read_block(block, self.plan))
+
+    def withdraw_before(self, block: int) -> None:
+        """Leave out the commits that a block, and all after it, did without."""
+        while self._waiting and self._waiting[0].block <= block:
+            self.withdraw(self._waiting.pop(0).commit)
+
+    @abstractmethod
+    def add_costs(self, block: BlockRead) -> None:
+        """Add the costs of one block, in which no commit failed."""
+
+    @abstractmethod
+    def withdraw(self, commit: int) -> None:
+        """Leave a commit out of all later blocks."""
+
+    @abstractmethod
+    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        """Return the commits that the next block runs; none if nothing is left to ask.
+
+        Parameters
+        ----------
+        built
+            Commits that can be run without a build.
+        build_trials
+            Seconds of a build over those of a trial, as measured.
+        """
+
+    @abstractmethod
+    def status(self) -> ComparisonStatus:
+        """Return how far the search is."""
+
+
+class CommitsJudge:
+    """The judge of a campaign over commits: what its search asks next, until nothing is left."""
+
+    def __init__(self, search: CommitSearch, builds: Builds) -> None:
+        self._search = search
+        self._builds = builds
+        self._trial_s: list[float] = []
+
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Add one complete block."""
+        self._search.add(block)
+        self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
+
+    def withdraw(self, commit: int) -> None:
+        """Leave a commit out of all later blocks."""
+        self._search.withdraw(commit)
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return how far the search is."""
+        return (self._search.status(),)
+
+    def stop_reason(self) -> Literal["verdict", "precision"] | None:
+        """Return ``verdict`` once nothing is left to ask."""
+        return None if self._next_block() else "verdict"
+
+    def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """Return the commits that the next block runs; none if nothing is left to ask.
+
+        The choice depends on earlier blocks, and on times of builds and trials that exchanging two
+        commits would not change. So the coin of the block stays fair given the past.
+        """
+        self._search.withdraw_before(block)
+        return self._next_block()
+
+    def tolerates(self, trial: Trial) -> bool:
+        """Return whether the search goes on without the commit of a failed trial."""
+        return trial.condition not in indispensable(self._search.plan)
+
+    def earliest_block(self) -> int:
+        """Return the number of the first block after which a difference can be confirmed."""
+        return earliest_block(self._search.plan.judgement.alpha, 1)
+
+    def blocks_to_verdict(self) -> tuple[int, ...]:
+        """Return no forecast: a search is never prolonged."""
+        return ()
+
+    def _next_block(self) -> tuple[int, ...]:
+        trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0
+        build_s = self._builds.seconds()
+        trials = build_s / trial_s if trial_s > 0.0 else 0.0
+        return self._search.next_block(self._builds.built(), trials)
+
+
+class CommitsSegment(SegmentInProgress, kw_only=True):
+    """A segment that builds the commits of each block before it, and warms up new ones.
+
+    ``judge`` is a `CommitsJudge`.
+    """
+
+    builds: Builds
+    _warm: set[int] = field(default_factory=set)
+    """Commits that ran in this segment."""
+
+    def _warm_up(self, runner: Runner) -> None:
+        """Do nothing: each commit is warmed up before its first block."""
+
+    def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
+        while True:
+            commits = self.judge.needed_conditions("measured", block)
+            if not commits:
+                return ()
+            unbuilt = tuple(one for one in commits if one not in self.builds.built())
+            if unbuilt:
+                self.listener.building(tuple(self.plan.conditions[one].name for one in unbuilt))
+            failed = self.builds.make(commits)
+            for commit, reason in failed.items():
+                self._withdraw(commit, block, NOT_BUILT, reason)
+            if not failed and self._are_warm(runner, commits, block):
+                return commits
+            is_over = self._elapsed() >= self.stopping.budget_s
+            if is_over and not self.stopping.min_blocks_explicit:
+                return ()
+
+    def _are_warm(self, runner: Runner, commits: tuple[int, ...], block: int) -> bool:
+        """Warm up the commits that have not run in this segment; return whether none failed."""
+        new = tuple(one for one in commits if one not in self._warm)
+        self._warm.update(new)
+        warmups: list[Trial] = []
+        for _ in range(self.plan.measure.warmup if new else 0):
+            warmups += self._run_block(runner, "warmup", self.next_warmup, new)
+            self.next_warmup += 1
+            if self._withdraw_failed(warmups, block):
+                return False
+        if len(self._warm) == len(new):
+            self._check_warm_ups(warmups)
+        return True
+
+    def _run_measured(self, runner: Runner, block: int, conditions: tuple[int, ...]) -> None:
+        trials = self._run_block(runner, "measured", block, conditions)
+        self.judge.add(trials)
+        self._withdraw_failed(trials, block + 1)
+
+    def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
+        """Leave out the commits whose trials failed; return whether there are any."""
+        failed = {trial.condition: trial for trial in trials if fails(self.plan, trial)}
+        for commit, trial in failed.items():
+            reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
+            self._withdraw(commit, block, NOT_RUN, reason)
+        return bool(failed)
+
+    def _withdraw(self, commit: int, block: int, code: str, reason: str) -> None:
+        assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
+        name = commits_of(self.plan).commits[commit].hash
+        summary = _WITHDRAWN.format(name, block) + reason
+        hint = f"to see why, run it by hand after: git checkout {name}"
+        self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))
+        self.judge.withdraw(commit)

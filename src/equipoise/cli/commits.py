@@ -1,0 +1,117 @@
+"""What `bisect` and `history` share on the command line: options, requests, and builds kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.options import Option
+from equipoise.design.limits import metric_names
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import RunRecord
+from equipoise.revisions.benchmarks import TOOLS
+from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.checkout import repository_at
+from equipoise.revisions.commit_builds import (
+    BUDGET_S,
+    CommitBuilds,
+    builds_of_plan,
+    repository_of,
+    tool_of,
+)
+
+build_options = options.options_of(
+    click.option("--build", metavar="LINE", help="Run this in each commit first, untimed."),
+    click.option(
+        "--kind",
+        type=click.Choice([name for name, tool in TOOLS.items() if tool.listing is None]),
+        metavar="TOOL",
+        help="CMD runs benchmarks of cargo, go or pytest; --metrics says which of them.",
+    ),
+)
+
+
+def measuring_options(what_counts: str) -> Option:
+    """Return the options on what is measured and how long; ``what_counts`` explains the metric."""
+    return options.options_of(
+        click.option(
+            "--metrics",
+            metavar="NAME",
+            show_default="wall_s; with --kind, the one benchmark",
+            help=f"{what_counts}; one metric.",
+        ),
+        options.warmup_option(
+            "Trials of each commit before its first block, never analysed.", default=1
+        ),
+        options.timeout_option,
+        options.number_option(
+            "--blocks", metavar="N", show_default="no limit", help="At most so many."
+        ),
+        options.number_option(
+            "--budget",
+            metavar="SECONDS",
+            show_default=f"{BUDGET_S:g}",
+            help="Stop after about so many seconds, builds of commits between included.",
+        ),
+        options.judging_options(),
+    )
+
+
+output_options = options.options_of(
+    options.ledger_option,
+    options.durable_option,
+    options.report_option,
+    options.show_env_option,
+    options.concurrent_option,
+    options.output_options,
+)
+
+
+def requested(arguments: dict[str, Any], called: str, example: str) -> dict[str, Any]:
+    """Return the fields of a request that options and the command behind ``--`` fill.
+
+    Raises
+    ------
+    UnusableInput
+        There is no command, or several metrics are named.
+    """
+    tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
+    words = arguments["words"] or (() if tool is None else tool.command)
+    if not words or not words[0] or any("\0" in word for word in words):
+        raise UnusableInput(f"a {called} needs a command behind --", hint=f"as in: {example}")
+    metrics = None if arguments["metrics"] is None else metric_names(arguments["metrics"])
+    if metrics is not None and len(metrics) > 1:
+        raise UnusableInput(
+            f"a {called} searches by one metric, and --metrics names {len(metrics)}",
+            hint=f"run it once for each: --metrics {metrics[0]}",
+        )
+    return {
+        "repository": repository_at(Path.cwd()),
+        "command": tuple(words),
+        "build": arguments["build"] or (None if tool is None else tool.build),
+        "tool": tool,
+        "metric": None if metrics is None else metrics[0],
+        "limits": options.limits_of(arguments),
+    }
+
+
+@contextmanager
+def kept_builds(record: RunRecord) -> Iterator[CommitBuilds]:
+    """Yield the builds of the commits of a recorded campaign.
+
+    Raises
+    ------
+    UnusableInput
+        The repository, a commit or the toolchain is no longer what it was.
+    """
+    terms = record.plan.over_commits
+    assert terms is not None, "only a bisection or a history has builds of commits"
+    repository, tool = repository_of(terms), tool_of(terms)
+    with scratch_folder() as scratch, open_cache(repository, terms.build, tool, scratch) as cache:
+        yield builds_of_plan(record.plan, cache)

@@ -1,0 +1,390 @@
+"""Commits that are the conditions of a campaign: their request, their builds, their conditions."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from equipoise.campaign.commits import commits_of
+from equipoise.design.coin import fresh_seed
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.counters import counters_among
+from equipoise.measure.installation import native_programs
+from equipoise.measure.trials import own_environment
+from equipoise.measure.workload_metrics import metrics_reported
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.plan import (
+    BENCHMARK_SUFFIX,
+    PRIMARY_METRIC,
+    REVISION,
+    BisectPlan,
+    Commit,
+    CommitsPlan,
+    Condition,
+    HistoryPlan,
+    Judgement,
+    Measure,
+    Plan,
+    Process,
+    Revision,
+    Stopping,
+)
+from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
+from equipoise.revisions.build_cache import BuildCache, NoFolder
+from equipoise.revisions.build_key import source_of
+from equipoise.revisions.commits import trees_of
+from equipoise.revisions.git import Repository
+from equipoise.revisions.plan import TIMEOUT_S, CheckedOut, program_in
+
+_POLL_S = 0.05
+BUDGET_S = 900.0
+"""Default budget: a search runs some hundred trials, and builds about ten commits."""
+
+
+class NeededCommit(Struct, frozen=True):
+    """A commit without which a campaign has no question: it has to build and to run."""
+
+    place: int
+    role: str
+    """``good revision``, ``baseline``."""
+    revision: Revision
+    option: str
+    """Option that names it."""
+
+
+def ends_of(good: Revision, bad: Revision, count: int) -> tuple[NeededCommit, NeededCommit]:
+    """Return what a bisection of so many commits needs."""
+    return (
+        NeededCommit(0, "good revision", good, "--good"),
+        NeededCommit(count - 1, "bad revision", bad, "--bad"),
+    )
+
+
+def baseline_of(revision: Revision) -> NeededCommit:
+    """Return what a history needs."""
+    return NeededCommit(0, "baseline", revision, "--from")
+
+
+def needed_of(terms: CommitsPlan) -> tuple[NeededCommit, ...]:
+    """Return what a recorded campaign needs."""
+    if isinstance(terms, BisectPlan):
+        return ends_of(terms.good, terms.bad, len(terms.commits))
+    assert isinstance(terms, HistoryPlan), "commits belong to a bisection or a history"
+    return (baseline_of(terms.baseline),)
+
+
+class CommitsRequest(Struct, frozen=True, kw_only=True):
+    """What the user wants to run in each of several commits, and how."""
+
+    repository: Repository
+    commits: tuple[Commit, ...]
+    command: tuple[str, ...]
+    """A program with a slash in its name is looked for in each commit."""
+    build: str | None = None
+    """Line for a shell that builds a commit."""
+    tool: BenchmarkTool | None = None
+    """Tool that reads the results of the command, if that reports them in its form."""
+    metric: str | None = None
+    """By default the wall time, or the one benchmark that the needed commits report to the tool."""
+    limits: CampaignLimits = CampaignLimits()
+    command_line: str = ""
+    """Line for a shell that runs the campaign again."""
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds after which a trial is ended."""
+        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
+
+    def options(self) -> Iterator[str]:
+        """Yield the options of a command line that asks for the same."""
+        settings = {
+            "build": self.build,
+            "kind": None if self.tool is None else self.tool.name,
+            "metrics": self.metric,
+        }
+        for name, number in asdict(self.limits).items():
+            # Digits of a seed must not be lost.
+            exact = isinstance(number, int)
+            settings[name] = None if number is None else str(number) if exact else f"{number:.12g}"
+        for name, value in settings.items():
+            if value is not None:
+                yield from (f"--{name.replace('_', '-')}", value)
+
+
+class CommitBuilds:
+    """The builds of the commits of a campaign, in the cache (`equipoise.campaign.commits`).
+
+    Parameters
+    ----------
+    cache
+        Open while the campaign runs.
+    """
+
+    def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
+        self._cache = cache
+        self._commits = tuple(commits)
+        repository = cache.recipe.repository
+        trees = trees_of(repository, [commit.hash for commit in commits])
+        self._sources = tuple(
+            source_of(repository, revision_of(commit), trees) for commit in commits
+        )
+        self.trees = tuple(map(cache.tree_of, self._sources))
+        """Root of the working tree of each commit, built or not."""
+        self._seconds = self._read_seconds()
+
+    def built(self) -> Collection[int]:
+        """Return the commits that are built."""
+        return self._seconds.keys()
+
+    def seconds(self) -> float:
+        """Return the median of the seconds that builds took; 0 before the first."""
+        return statistics.median(self._seconds.values()) if self._seconds else 0.0
+
+    def make(self, commits: tuple[int, ...]) -> Mapping[int, str]:
+        """Build commits, side by side; return the reason for each that does not build.
+
+        Raises
+        ------
+        UnusableInput
+            git cannot check one out, or the working tree has changed.
+        """
+        needed = [self._sources[commit] for commit in commits]
+        # Commits of one tree are one build.
+        first = {self.trees[commit]: commit for commit in reversed(commits)}
+        with ThreadPoolExecutor(max_workers=len(first)) as threads:
+            builds: dict[Future[object], int] = {
+                threads.submit(self._cache.get, self._sources[one], self._label(one), needed): one
+                for one in first.values()
+            }
+            try:
+                wait(builds)
+            except BaseException:
+                self._cache.stop()
+                while wait(builds, _POLL_S).not_done:
+                    self._cache.stop()
+                raise
+        reasons: dict[Path, str] = {}
+        for build, commit in builds.items():
+            error = build.exception()
+            if isinstance(error, ConditionFailed | NoFolder):
+                reasons[self.trees[commit]] = error.what
+            elif error is not None:
+                raise error
+        failed = {
+            commit: reasons[self.trees[commit]]
+            for commit in commits
+            if self.trees[commit] in reasons
+        }
+        if any(commit not in self._seconds for commit in commits):
+            self._seconds = self._read_seconds()
+        return failed
+
+    def make_needed(self, needed: Sequence[NeededCommit]) -> None:
+        """Build the commits that a campaign cannot do without.
+
+        Raises
+        ------
+        ConditionFailed
+            One does not build, so there is nothing to compare.
+        """
+        by_place = {one.place: one for one in needed}
+        for commit, reason in self.make(tuple(by_place)).items():
+            one = by_place[commit]
+            raise ConditionFailed(
+                f"the {one.role}: {reason}",
+                hint=f"name another one as {one.option}, or correct --build: it runs in a fresh "
+                "clone",
+            )
+
+    def _read_seconds(self) -> dict[int, float]:
+        """Return the seconds of each commit that is built."""
+        taken = map(self._cache.seconds_of, self._sources)
+        return {commit: seconds for commit, seconds in enumerate(taken) if seconds is not None}
+
+    def _label(self, commit: int) -> str:
+        return f"commit {self._commits[commit].short}"
+
+
+def plan_of_commits(
+    study: str,
+    request: CommitsRequest,
+    builds: CommitBuilds,
+    needed: Sequence[NeededCommit],
+    scratch: Path,
+) -> Plan:
+    """Return a plan with one condition for each commit, without the terms of its study.
+
+    The needed commits are built.
+
+    Raises
+    ------
+    UnusableInput
+        The program does not exist in a needed commit, or it is not known which benchmark is meant.
+    ConditionFailed
+        The benchmarks of the tool failed when they were run to see what they report.
+    """
+    limits = request.limits
+    conditions = _conditions(request, builds, needed)
+    metric = _metric(request, [(one, conditions[one.place]) for one in needed], scratch)
+    last = conditions[max(one.place for one in needed)]
+    return Plan(
+        study=study,
+        conditions=conditions,
+        measure=Measure(
+            working_folder=str(last.process.working_folder),
+            timeout_s=request.timeout_s,
+            warmup=1 if limits.warmup is None else limits.warmup,
+            counters=counters_among((metric,)),
+        ),
+        stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
+        judgement=limits.judgement((metric,), Judgement()),
+        seed=fresh_seed() if limits.seed is None else limits.seed,
+        ranking=False,
+    )
+
+
+def terms_of(request: CommitsRequest) -> dict[str, Any]:
+    """Return the fields of `CommitsPlan`."""
+    return asdict(
+        CommitsPlan(
+            commits=request.commits,
+            build=request.build,
+            repository=str(request.repository.top),
+            folder=request.repository.inside,
+            tool=None if request.tool is None else request.tool.name,
+            again=request.command_line,
+        )
+    )
+
+
+def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
+    """Return the builds of a recorded campaign, to go on with it.
+
+    Raises
+    ------
+    UnusableInput
+        A commit is gone, or the same commits would now be built in another way: by another
+        toolchain, in another environment, or from a working tree that has changed.
+    """
+    terms = commits_of(plan)
+    builds = CommitBuilds(cache, terms.commits)
+    for commit, condition, tree in zip(terms.commits, plan.conditions, builds.trees, strict=True):
+        if condition.process.working_folder != str(_folder(tree, terms.folder)):
+            reason = (
+                "the working tree has changed"
+                if commit.uncommitted
+                else "the toolchain or the environment of builds has changed"
+            )
+            raise UnusableInput(
+                f"{reason} since the {terms.called} began: its builds and new ones cannot be "
+                "compared",
+                hint=f"{terms.anew}: {terms.again}",
+            )
+    return builds
+
+
+def repository_of(terms: CommitsPlan) -> Repository:
+    """Return the repository of a recorded campaign, to go on with it.
+
+    Raises
+    ------
+    UnusableInput
+        It is not there any more.
+    """
+    top = Path(terms.repository)
+    if not (top / ".git").exists():
+        raise UnusableInput(
+            f"the repository {top} of the {terms.called} is gone",
+            hint="put it back, then resume",
+        )
+    return Repository(top, terms.folder)
+
+
+def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
+    """Return the tool that reads the results of a recorded campaign."""
+    return None if terms.tool is None else TOOLS[terms.tool]
+
+
+def _conditions(
+    request: CommitsRequest, builds: CommitBuilds, needed: Sequence[NeededCommit]
+) -> tuple[Condition, ...]:
+    """Return one condition for each commit; the programs of the needed ones have to be there."""
+    repository, tool = request.repository, request.tool
+    names = [commit.short for commit in request.commits]
+    if len(set(names)) < len(names):
+        names = [commit.name for commit in request.commits]
+    environment = own_environment()
+    by_place = {one.place: one for one in needed}
+    conditions: list[Condition] = []
+    for place, (name, tree) in enumerate(zip(names, builds.trees, strict=True)):
+        one = by_place.get(place)
+        side = CheckedOut(
+            role="commit" if one is None else one.role,
+            revision=revision_of(request.commits[place]) if one is None else one.revision,
+            tree=str(tree),
+            folder=str(_folder(tree, repository.inside)),
+            instead_of=str(repository.top),
+        )
+        program = program_in(
+            side, request.command[0], native_programs(), environment, built=one is not None
+        )
+        command = (program, *request.command[1:])
+        conditions.append(
+            Condition(
+                name=name,
+                command=command if tool is None else tool.reading(command),
+                levels={REVISION: name},
+                environment=side.variables(tool),
+                process=Process(working_folder=side.folder),
+            )
+        )
+    return tuple(conditions)
+
+
+def _metric(
+    request: CommitsRequest, needed: Sequence[tuple[NeededCommit, Condition]], scratch: Path
+) -> str:
+    """Return the metric that is named, or the one benchmark that all needed commits report."""
+    tool = request.tool
+    if tool is None:
+        return request.metric or PRIMARY_METRIC
+    reported = [
+        [
+            one.metric
+            for one in metrics_reported(condition, own_environment(), scratch, request.timeout_s)
+        ]
+        for _, condition in needed
+    ]
+    common = [
+        metric for metric in dict.fromkeys(reported[0]) if all(metric in one for one in reported)
+    ]
+    benchmarks = [one.removesuffix(BENCHMARK_SUFFIX) for one in common]
+    if request.metric in common:
+        return str(request.metric)
+    if request.metric in benchmarks:
+        return f"{request.metric}{BENCHMARK_SUFFIX}"
+    if request.metric is None and len(common) == 1:
+        return common[0]
+    where = "both ends" if len(needed) > 1 else f"the {needed[0][0].role}"
+    wanted = "" if request.metric is None else f", and none is called {request.metric}"
+    raise UnusableInput(
+        f"{tool.name} reports {len(common)} benchmarks in {where}{wanted}: "
+        f"{', '.join(benchmarks[:20])}",
+        hint="name the one to be searched by: --metrics NAME",
+    )
+
+
+def revision_of(commit: Commit) -> Revision:
+    """Return a commit as a revision that nobody named."""
+    return Revision(commit.short, commit.hash, commit.uncommitted)
+
+
+def _folder(tree: Path, inside: str) -> Path:
+    return Path(os.path.join(tree, inside)) if inside else tree

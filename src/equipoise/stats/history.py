@@ -1,0 +1,517 @@
+"""The history of a program: a curve over its commits, and the changes (bisect.md §12).
+
+A history is a series of campaigns, one after the other. Everything here is a function of their
+blocks: a series that is read back goes on with the very same state.
+
+A block runs two or three commits in random order, chosen from the blocks before it. A pair of
+commits is opened when it first runs with nothing measured in between, and bets on its blocks from
+then on. It is named as a change at an e-value that makes the false-discovery rate at most alpha at
+every look, for ever.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
+from equipoise.model.plan import LATEST_ENGINE
+from equipoise.stats.bisection_segment import NARROW
+from equipoise.stats.bisection_segment import Pair as Places
+from equipoise.stats.history_course import BASELINE, Course, Link
+from equipoise.stats.resolution import Resolution
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    check_alpha,
+    e_value_of,
+    earliest_block,
+    judge_alone,
+    margin_of,
+)
+
+PairStatus = Literal["changed", "equivalent", "open"]
+
+
+class RevisionPoint(Struct, frozen=True):
+    """One commit of the curve."""
+
+    name: str
+    ratio: float | None
+    """Its cost over the baseline's; ``None`` where it is unknown or not finite."""
+    ratio_ci: Interval
+    level: float | None
+    """1 minus the coverage of ``ratio_ci``: alpha/(j(j + 1)) of the j-th commit that was measured
+    against the baseline, so that all intervals hold together; ``None`` without a block."""
+    blocks: int
+    """Blocks with the baseline, of the latest era in which it has any."""
+    era: int | None
+    """Number of that era, from 1; ``None`` without a block."""
+
+
+class PairState(Struct, frozen=True):
+    """How a pair of commits stands."""
+
+    rank: int
+    """t: the number of the pair in the series, from 1."""
+    after: str
+    until: str
+    status: PairStatus
+    """``equivalent``: its own interval at 1 - alpha lies within the smallest effect that matters.
+    No claim is made of it: it says why nothing more is asked."""
+    ratio: float | None
+    """Cost of ``until`` over that of ``after``; ``None`` where it is not finite."""
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``: alpha/(t(t + 1)), so that all hold together."""
+    e_value: float
+    """Against "the difference is at most the smallest effect that matters"; of a named pair when it
+    was named."""
+    threshold: float | None
+    """E-value from which on it was named; ``None`` for a pair that is not named."""
+    blocks: int
+    """Blocks in which both ran since the pair was opened."""
+    era: int
+    """Number of the era, from 1."""
+
+
+class Change(Struct, frozen=True):
+    """A pair that is named as a change, and has no narrower one inside it."""
+
+    pair: PairState
+    is_confirmed: bool
+    """Whether no commit between the two can run: it is one commit against its parent, or against
+    the latest ancestor that builds."""
+    not_built: tuple[str, ...]
+    """Commits between the two that do not build or run, in order."""
+
+
+class HistoryState(Struct, frozen=True):
+    """How a history stands, after all campaigns so far."""
+
+    revisions: tuple[RevisionPoint, ...]
+    """Commits of the present campaign that ran, and the baseline; in the order of the commits."""
+    changes: tuple[Change, ...]
+    """In the order of the commits."""
+    pairs: tuple[PairState, ...]
+    """All pairs ever opened, in that order."""
+    withdrawn: tuple[str, ...]
+    """Commits of the present campaign that do not build or run, in the order of the commits."""
+    eras: int
+    """Number of eras so far."""
+    blocks: int
+    """Complete blocks of all campaigns."""
+
+
+class History:
+    """The curve and the changes of a series of campaigns; a function of the blocks added.
+
+    The false-discovery rate of the changes is at most alpha at every look, and all intervals of the
+    curve hold together with chance 1 - alpha, if ratios are constant within an era.
+
+    Parameters
+    ----------
+    alpha
+        Between 0 and 1.
+    min_effect
+        Percent, above 0: a change between two commits counts if it is larger.
+    quantum, more_is_better, engine
+        As for ``PairedBlocks``.
+
+    Raises
+    ------
+    UnusableInput
+        Alpha or the smallest effect is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float,
+        min_effect: float,
+        quantum: float | None = 0.0,
+        more_is_better: bool = False,
+        engine: int = LATEST_ENGINE,
+    ) -> None:
+        check_alpha(alpha)
+        self.margin = margin_of(min_effect)
+        if self.margin == 0.0:
+            raise UnusableInput(
+                "a history needs a smallest effect that matters: without one no pair of commits "
+                "is ever alike enough to be left",
+                hint="add --min-effect 1",
+            )
+        self._alpha, self._engine = alpha, engine
+        self._resolution = Resolution(quantum, more_is_better)
+        self._names: tuple[str, ...] = ()
+        self._selected: frozenset[int] = frozenset()
+        self._first = BASELINE
+        self._places: dict[str, int] = {}
+        self._parents: dict[str, str] = {}
+        self._eras: dict[str, int] = {}
+        self._era = 0
+        self._withdrawn: dict[int, set[str]] = {}
+        self._measured: set[str] = set()
+        self._points: dict[tuple[str, int], _Sequence] = {}
+        self._pairs: list[_Pair] = []
+        self._opened: dict[tuple[str, str, int], _Pair] = {}
+        self._blocks = self._baseline_blocks = 0
+
+    def begin_campaign(
+        self, names: Sequence[str], selected: Collection[int], era: str, *, only_new: bool = False
+    ) -> None:
+        """Begin the next campaign: what is known of its commits goes on.
+
+        Parameters
+        ----------
+        names
+            Whole names of its conditions: the commits along first parents from the baseline on.
+        selected
+            Conditions that the curve wants; the first and the last are always among them.
+        era
+            What must be the same for numbers of two campaigns to be comparable. Pairs go on only
+            in the era in which they were opened.
+        only_new
+            Whether the curve asks only about commits after the latest one that ran before.
+
+        Raises
+        ------
+        UnusableInput
+            There is no commit after the baseline, or the baseline is another one.
+        """
+        if len(names) < 2:
+            raise UnusableInput(
+                "there is no commit after the baseline", hint="give an earlier one with --from"
+            )
+        if self._names and names[BASELINE] != self._names[BASELINE]:
+            raise UnusableInput(
+                "the campaigns of one history have one baseline",
+                hint="begin a history of its own for another --from",
+            )
+        known = [place for place, name in enumerate(names) if name in self._measured]
+        self._first = max(known, default=BASELINE) if only_new else BASELINE
+        self._names, self._selected = tuple(names), frozenset(selected)
+        self._places.update({name: place for place, name in enumerate(names)})
+        self._parents.update(zip(names[1:], names, strict=False))
+        self._era = self._eras.setdefault(era, len(self._eras) + 1)
+        self._withdrawn.setdefault(self._era, set())
+
+    def set_resolution(self, resolution: Resolution) -> None:
+        """Set the resolution of the metric, before the first block; later, do nothing."""
+        if not self._blocks:
+            self._resolution = resolution
+
+    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        """Return the conditions of the next block, in their order; none if nothing is left to ask.
+
+        Parameters
+        ----------
+        built
+            Conditions that can be run without a build.
+        build_trials
+            Seconds of a build over those of a trial, as measured.
+        """
+        course = self._course()
+        return course.next_block(built, build_trials) if len(course.wanted) > 1 else ()
+
+    def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
+        """Add one complete block.
+
+        Parameters
+        ----------
+        costs
+            Cost of each condition that ran; +inf for a trial that timed out.
+        order
+            The conditions in the order in which they ran.
+
+        Raises
+        ------
+        UnusableInput
+            A cost is negative or no number.
+        ValueError
+            The order has other conditions than the costs, there are fewer than two, or one that the
+            campaign does not have.
+        """
+        ran = sorted(costs)
+        if len(ran) < 2 or sorted(order) != ran or not 0 <= ran[0] < ran[-1] < len(self._names):
+            raise ValueError(f"a block cannot have the conditions {ran} in the order {order}")
+        self._open_pairs(ran)
+        names = {self._names[condition]: condition for condition in ran}
+        pairs = [one for one in self._of_era() if one.after in names and one.until in names]
+        for one in (*pairs, *self._points_of(ran)):
+            first, second = names[one.after], names[one.until]
+            is_first = order.index(first) < order.index(second)
+            one.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
+        self._measured.update(names)
+        self._blocks += 1
+        self._baseline_blocks += BASELINE in costs
+        self._name()
+
+    def withdraw(self, commit: int) -> None:
+        """Take out a commit that does not build or run, while the era lasts.
+
+        A second time it does nothing. What was named before stays named.
+
+        Raises
+        ------
+        UnusableInput
+            The commit is the baseline.
+        """
+        if commit == BASELINE:
+            raise UnusableInput(
+                "the baseline does not build or run", hint="give another one with --from"
+            )
+        self._withdrawn[self._era].add(self._names[commit])
+
+    def state(self) -> HistoryState:
+        """Return how the history stands."""
+        gone = self._withdrawn.get(self._era, set())
+        return HistoryState(
+            revisions=tuple(self._revisions()),
+            changes=tuple(self._changes()),
+            pairs=tuple(self._state_of(pair) for pair in self._pairs),
+            withdrawn=tuple(name for name in self._names if name in gone),
+            eras=len(self._eras),
+            blocks=self._blocks,
+        )
+
+    def _course(self) -> Course:
+        gone = self._withdrawn.get(self._era, set())
+        runnable = tuple(place for place, name in enumerate(self._names) if name not in gone)
+        wanted = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
+        measured = (place for place in runnable if self._names[place] in self._measured)
+        links: dict[Places, _Pair] = {}
+        # Of the same two commits the pair of the latest era counts, but a name stays for good.
+        for pair in sorted(self._pairs, key=lambda one: (one.is_named, one.era == self._era)):
+            ends = [place for place in runnable if self._names[place] in (pair.after, pair.until)]
+            if len(ends) == 2:
+                links[ends[0], ends[1]] = pair
+        return Course(
+            runnable=runnable,
+            wanted=tuple(sorted(wanted)),
+            measured=tuple(measured),
+            links={ends: pair.link(self._era) for ends, pair in links.items()},
+            first=max(place for place in runnable if place <= self._first),
+        )
+
+    def _open_pairs(self, ran: Sequence[int]) -> None:
+        """Open each pair of the block between which nothing has run so far."""
+        gone = self._withdrawn[self._era]
+        for first, second in zip(ran, ran[1:], strict=False):
+            after, until = self._names[first], self._names[second]
+            between = self._names[first + 1 : second]
+            is_close = not any(name in self._measured and name not in gone for name in between)
+            if is_close and (after, until, self._era) not in self._opened:
+                pair = _Pair(
+                    after, until, self._era, len(self._pairs) + 1, self._alpha, self._no_blocks()
+                )
+                pair.margin = self.margin
+                self._pairs.append(pair)
+                self._opened[after, until, self._era] = pair
+
+    def _points_of(self, ran: Sequence[int]) -> Iterator[_Sequence]:
+        """Yield the sequence over the baseline of each commit that ran beside it."""
+        if ran[0] != BASELINE:
+            return
+        for condition in ran[1:]:
+            key = (self._names[condition], self._era)
+            if key not in self._points:
+                rank, baseline = len(self._points) + 1, self._names[BASELINE]
+                self._points[key] = _Sequence(
+                    baseline, key[0], self._era, rank, self._alpha, self._no_blocks()
+                )
+            yield self._points[key]
+
+    def _of_era(self) -> Iterator[_Pair]:
+        gone = self._withdrawn[self._era]
+        for pair in self._pairs:
+            if pair.era == self._era and pair.after not in gone and pair.until not in gone:
+                yield pair
+
+    def _name(self) -> None:
+        """Name every pair whose evidence is enough by now."""
+        while True:
+            named = [self._span(pair) for pair in self._pairs if pair.is_named]
+            for pair in self._of_era():
+                if pair.is_named:
+                    continue
+                changes = _most_disjoint([*named, self._span(pair)])
+                bar = math.log(pair.rank * (pair.rank + 1) / (self._alpha * changes))
+                if pair.ln_e_value >= bar:
+                    pair.name(bar)
+                    break
+            else:
+                return
+
+    def _span(self, pair: _Pair) -> Places:
+        return self._places[pair.after], self._places[pair.until]
+
+    def _changes(self) -> Iterator[Change]:
+        named = sorted((pair for pair in self._pairs if pair.is_named), key=self._span)
+        for pair in named:
+            if any(self._holds(pair, other) for other in named if other is not pair):
+                continue
+            between = self._between(pair)
+            gone = self._withdrawn.get(pair.era, set())
+            yield Change(
+                self._state_of(pair),
+                is_confirmed=all(name in gone for name in between),
+                not_built=tuple(name for name in between if name in gone),
+            )
+
+    def _holds(self, pair: _Pair, other: _Pair) -> bool:
+        """Return whether another pair lies within a pair; of the same two, the earlier one."""
+        line = (pair.after, *self._between(pair), pair.until)
+        if other.after not in line or other.until not in line:
+            return False
+        return self._span(pair) != self._span(other) or other.rank < pair.rank
+
+    def _between(self, pair: _Pair) -> tuple[str, ...]:
+        """Return the commits between the two of a pair, in order."""
+        line: list[str] = []
+        name = self._parents[pair.until]
+        while name != pair.after:
+            line.append(name)
+            name = self._parents[name]
+        return tuple(reversed(line))
+
+    def _revisions(self) -> Iterator[RevisionPoint]:
+        yield RevisionPoint(
+            self._names[BASELINE], 1.0, (1.0, 1.0), None, self._baseline_blocks, None
+        )
+        for name in self._names[BASELINE + 1 :]:
+            points = [point for (one, _), point in self._points.items() if one == name]
+            if points:
+                point = max(points, key=lambda one: one.era)
+                judged = point.judge()
+                yield RevisionPoint(
+                    name, judged.ratio, judged.ratio_ci, point.level, len(point.blocks), point.era
+                )
+            elif name in self._measured:
+                yield RevisionPoint(name, None, (None, None), None, 0, None)
+
+    def _state_of(self, pair: _Pair) -> PairState:
+        judged = pair.judge()
+        return PairState(
+            rank=pair.rank,
+            after=pair.after,
+            until=pair.until,
+            status=pair.status,
+            ratio=judged.ratio,
+            ratio_ci=judged.ratio_ci,
+            level=pair.level,
+            e_value=e_value_of(pair.ln_e_value),
+            threshold=None if pair.ln_bar is None else e_value_of(pair.ln_bar),
+            blocks=len(pair.blocks),
+            era=pair.era,
+        )
+
+    def _no_blocks(self) -> PairedBlocks:
+        resolution = self._resolution
+        return PairedBlocks(
+            quantum=resolution.quantum,
+            more_is_better=resolution.more_is_better,
+            engine=self._engine,
+        )
+
+
+class _Sequence:
+    """Blocks of two commits of one era, and what their bets say at a level of their own.
+
+    The levels alpha/(k(k + 1)) of the first, second, … k-th sequence add up to alpha.
+    """
+
+    def __init__(
+        self, after: str, until: str, era: int, rank: int, alpha: float, blocks: PairedBlocks
+    ) -> None:
+        self.after, self.until, self.era, self.rank = after, until, era, rank
+        self.level = alpha / (rank * (rank + 1))
+        self.blocks = blocks
+        self._judged: ComparisonVerdict | None = None
+
+    def add(self, before: float, after: float, order: int) -> None:
+        """Add the costs of the two in one block."""
+        self.blocks.append(before, after, order)
+
+    def judge(self) -> ComparisonVerdict:
+        """Return the estimate and its interval."""
+        if self._judged is None or self._judged.blocks != len(self.blocks):
+            self._judged = judge_alone(self.blocks, 0.0, self.level)
+        return self._judged
+
+
+class _Pair(_Sequence):
+    """Two commits between which something may have changed."""
+
+    margin: float
+    ln_bar: float | None = None
+    """Logarithm of the e-value from which on it was named."""
+    ln_e_value = 0.0
+    """Evidence for a difference of more than the margin; of a named pair when it was named."""
+
+    def __init__(
+        self, after: str, until: str, era: int, rank: int, alpha: float, blocks: PairedBlocks
+    ) -> None:
+        super().__init__(after, until, era, rank, alpha, blocks)
+        self._alpha = alpha
+        self._blocks_to_name = 0
+        self._alone: ComparisonVerdict | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the pair is named as a change, for good."""
+        return self.ln_bar is not None
+
+    def name(self, ln_bar: float) -> None:
+        """Name it."""
+        self.ln_bar, self._blocks_to_name = ln_bar, len(self.blocks)
+
+    def add(self, before: float, after: float, order: int) -> None:
+        """Add the costs of the two in one block, and bet again unless the pair is named."""
+        super().add(before, after, order)
+        if not self.is_named:
+            self.ln_e_value = self.blocks.engine.ln_e_value_beyond(self.margin)
+
+    @property
+    def status(self) -> PairStatus:
+        """How the pair stands; ``equivalent`` as it would be judged alone."""
+        if self.is_named:
+            return "changed"
+        return "equivalent" if self._judge_alone().verdict == "equivalent" else "open"
+
+    def link(self, era: int) -> Link:
+        """Return what the order of work has to know in an era."""
+        blocks = len(self.blocks) if self.era == era else 0
+        if self.is_named:
+            return Link("named", blocks, is_narrow=self.era != era or self._is_narrow())
+        verdict = self._judge_alone().verdict
+        if verdict in ("equivalent", "undecided"):
+            return Link("equivalent" if verdict == "equivalent" else "open", blocks)
+        return Link("suspect", blocks)
+
+    def _judge_alone(self) -> ComparisonVerdict:
+        if self._alone is None or self._alone.blocks != len(self.blocks):
+            self._alone = judge_alone(self.blocks, self.margin, self._alpha)
+        return self._alone
+
+    def _is_narrow(self) -> bool:
+        """Return whether both ends lie within half of the step, or that takes too many blocks."""
+        blocks, least = len(self.blocks), earliest_block(self.level)
+        if blocks >= max(least, 2 * self._blocks_to_name):
+            return True
+        judged = self.judge()
+        step = judged.typical or 0.0
+        return blocks >= least and max(judged.high - step, step - judged.low) <= NARROW * abs(step)
+
+
+def _most_disjoint(spans: Sequence[Places]) -> int:
+    """Return the largest number of stretches of which no two have a commit's step in common."""
+    count, end = 0, 0
+    for first, last in sorted(spans, key=lambda span: span[1]):
+        if first >= end:
+            count, end = count + 1, last
+    return count
