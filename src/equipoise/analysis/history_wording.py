@@ -26,7 +26,7 @@ def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool 
     if change.confirmed:
         what, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
     else:
-        what, other = f"The {change.commits} commits after {after}, to {until},", after
+        what, other = f"The {change.commits} commits after {after}, up to {until},", after
     if change.ratio is None:
         return f"{what} made a difference whose size is not known."
     made = change_clause(

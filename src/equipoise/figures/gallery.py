@@ -114,8 +114,8 @@ def history_figures(document: ResultDocument, result: HistoryResult) -> Iterator
 
     if result.revisions:
         of_values = result.metric in document.more_is_better
-        shown = history_of_values(result) if of_values else result
-        yield Figure("curve", history.HOW_TO_READ, history.history(shown))
+        drawn = history_of_values(result) if of_values else result
+        yield Figure("curve", history.HOW_TO_READ, history.history(drawn))
     for one in result.series:
         if one.points:
             yield Figure("series", series.HOW_TO_READ, series.series(one))

@@ -33,6 +33,7 @@ from equipoise.report.document import (
     UNKNOWN,
     WRITTEN,
     Answer,
+    Bullets,
     Claim,
     Column,
     Command,
@@ -44,6 +45,7 @@ from equipoise.report.document import (
     Section,
     Styled,
     Table,
+    text_of,
 )
 from equipoise.report.units import (
     estimate_and_interval,
@@ -57,8 +59,6 @@ MOST_ROWS = 20
 """Number of commits of the curve that a terminal and a text show."""
 _WIDTH = 27
 """Letters of the picture of an interval."""
-_PICTURE_AT = 4
-"""Column of the picture."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
 _CHANGES = (
     Column("commit"),
@@ -71,13 +71,18 @@ _CHANGES = (
     Column("blocks", "number"),
     Column("which"),
 )
-_STATUS = {"measured": "", "waiting": "not measured yet", "not built": "not built"}
+_LABEL = "Commits over the baseline, the oldest first"
+_STATUS = {
+    "measured": "not beside the baseline",
+    "waiting": "not measured yet",
+    "not built": "not built",
+}
 
 
 def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
     failures = failures_of(document)
-    result = _shown(document, result)
+    result = _of_values(document, result)
     claims = tuple(_claim(result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
     if failures:
@@ -99,15 +104,15 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
 
 def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
-    result = _shown(document, result)
+    result = _of_values(document, result)
     if result.changes:
-        yield Section("Changes", tuple(_changes(result)))
+        yield from _changes(result)
     yield from _curve(result)
     yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
     facts = tuple(_facts(result))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
-    if result.blocks_to_go != 0:
+    if not result.complete:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
@@ -122,8 +127,8 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         where = f" on {one.host}" if one.host else ""
         parts.append(Paragraph(f"{one.benchmark}, by {one.tool}{where}: {one.summary}"))
         parts += (Paragraph(note, "dim") for note in one.notes)
-        shown = one.suspicions[:ALIKE_SHOWN]
-        parts += (Command(each.confirm, each.summary) for each in shown)
+        first = one.suspicions[:ALIKE_SHOWN]
+        parts += (Command(each.confirm, each.summary) for each in first)
         rest = one.suspicions[ALIKE_SHOWN:]
         if rest:
             parts.append(Paragraph(f"And {len(rest)} more like these.", "dim", EVERYWHERE - PAGE))
@@ -165,7 +170,7 @@ def history_numbers(document: ResultDocument, result: HistoryResult) -> Iterator
         }
 
 
-def _shown(document: ResultDocument, result: HistoryResult) -> HistoryResult:
+def _of_values(document: ResultDocument, result: HistoryResult) -> HistoryResult:
     """Return a result as a reader sees it: of values, where more of the metric is better."""
     of_values = result.metric in document.more_is_better
     return history_of_values(result) if of_values else result
@@ -188,9 +193,9 @@ def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
     estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
     after, until = short_name(change.after), short_name(change.until)
     when = ", ".join(filter(None, (change.author, change.date[:10])))
-    evidence = (
-        f"e-value {significant(change.e_value)}, where {significant(change.threshold)} was needed"
-    )
+    needed = change.threshold
+    evidence = f"e-value {significant(change.e_value)}"
+    evidence += "" if needed is None else f", where {significant(needed)} was needed"
     facts = [("Evidence", evidence), ("Blocks", str(change.blocks))]
     certainty = [f"{evidence}; {counted(change.blocks, 'block')}"]
     if change.confirmed:
@@ -219,17 +224,19 @@ def _remarks(change: HistoryChange) -> Iterator[str]:
 
 
 def _changes(result: HistoryResult) -> Iterator[Part]:
-    yield Table(
-        _CHANGES,
-        tuple(map(_change_row, result.changes)),
-        label="Changes, the oldest first",
-        most_rows=MOST_ROWS,
-        notes=tuple(_promises(result)),
-    )
+    rows = tuple(map(_change_row, result.changes))
+    table = Table(_CHANGES, rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
+    below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
     ranges = [one for one in result.changes if one.confirm]
     for one in itertools.islice(ranges, ALIKE_SHOWN):
         after, until = short_name(one.after), short_name(one.until)
-        yield Command(one.confirm or "", f"To find the commit after {after}, up to {until}:")
+        below.append(
+            Command(one.confirm or "", f"To find the commit after {after}, up to {until}:")
+        )
+    yield Section("Changes", (table, *below), forms=WRITTEN)
+    # On a screen, few changes stand in the answer already.
+    few = len(result.changes) <= MOST_CLAIMS
+    yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
 def _change_row(one: HistoryChange) -> Row:
@@ -265,12 +272,12 @@ def _curve(result: HistoryResult) -> Iterator[Part]:
     """Build the commits over the baseline: the telling ones, and all of them on a page."""
     if len(result.revisions) < 2:
         return
-    shown = _telling(result)
-    left_out = len(result.revisions) - len(shown)
+    telling = _telling(result)
+    left_out = len(result.revisions) - len(telling)
     more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
-    table = _table(shown, (*_curve_notes(result), *more))
-    yield Section("Curve", (_with_pictures(table, shown, result),), forms=SCREEN)
-    yield Section("Curve", (table,), forms=TEXT)
+    notes = (*_curve_notes(result), *more)
+    yield Section("Curve", (_screen_table(telling, result, notes),), forms=SCREEN)
+    yield Section("Curve", (_table(telling, notes),), forms=TEXT)
     everything = _table(result.revisions, tuple(_curve_notes(result)))
     title = f"Every commit of the curve ({len(result.revisions)})"
     yield Section(title, (everything,), folded=True, forms=PAGE)
@@ -301,7 +308,7 @@ def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Tabl
             Column("status"),
         ),
         tuple(map(_revision_row, revisions)),
-        label="Commits over the baseline, the oldest first",
+        label=_LABEL,
         notes=notes,
     )
 
@@ -313,7 +320,7 @@ def _revision_row(one: HistoryRevision) -> Row:
     if one.ratio is None:
         return (*name, UNKNOWN, "", str(one.blocks), Styled(_STATUS[one.status], "dim"))
     estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci)
-    return (*name, estimate, interval, str(one.blocks), _STATUS[one.status])
+    return (*name, estimate, interval, str(one.blocks), "")
 
 
 def _curve_notes(result: HistoryResult) -> Iterator[str]:
@@ -323,35 +330,36 @@ def _curve_notes(result: HistoryResult) -> Iterator[str]:
     )
 
 
-def _with_pictures(
-    table: Table, revisions: Sequence[HistoryRevision], result: HistoryResult
+def _screen_table(
+    revisions: Sequence[HistoryRevision], result: HistoryResult, notes: tuple[str, ...]
 ) -> Table:
-    """Return a table with each interval as a picture; without one where no interval is known."""
+    """Build the terminal's table: each commit with a picture of its interval."""
     ends = [end for one in revisions for end in (one.ratio, *one.ratio_ci) if end]
     margin = 1.0 + result.min_effect / 100.0
     low, high = math.log(min([1.0 / margin, *ends])), math.log(max([margin, *ends]))
-    heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
 
     def place(ratio: float) -> int:
         return round((_WIDTH - 1) * (math.log(ratio) - low) / (high - low))
 
     def picture(one: HistoryRevision) -> str:
         letters = [" "] * _WIDTH
-        if one.ratio is not None and one.place:
+        if one.ratio and one.place:
             first, last = one.ratio_ci
             begin, end = place(first) if first else 0, place(last) if last else _WIDTH - 1
             letters[begin : end + 1] = _BAR * (end + 1 - begin)
         letters[place(1.0)] = _ZERO
-        if one.ratio is not None:
+        if one.ratio:
             letters[place(one.ratio)] = _MARK
         return "".join(letters)
 
-    before, after = table.columns[:_PICTURE_AT], table.columns[_PICTURE_AT:]
-    rows = (
-        (*row[:_PICTURE_AT], picture(one), *row[_PICTURE_AT:])
-        for row, one in zip(table.rows, revisions, strict=True)
-    )
-    return replace(table, columns=(*before, Column(heading), *after), rows=tuple(rows))
+    heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
+    columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
+    rows: list[Row] = []
+    for one in revisions:
+        commit, subject, *_, estimate, interval, _, status = _revision_row(one)
+        known = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
+        rows.append((commit, subject, picture(one), known))
+    return Table(columns, tuple(rows), label=_LABEL, notes=notes)
 
 
 def _campaigns(result: HistoryResult) -> Iterator[Part]:
@@ -396,7 +404,5 @@ def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     nights = counted(len(result.campaigns), "campaign")
     cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
     yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {nights}"
-    if result.blocks_to_go:
-        yield "Expected rest", f"about {result.blocks_to_go} more blocks"
-    elif result.blocks_to_go == 0:
-        yield "Expected rest", "nothing, until there are new commits"
+    if result.complete:
+        yield "Left to ask", "nothing, until there are new commits"
