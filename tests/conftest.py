@@ -26,11 +26,12 @@ import psutil
 import pytest
 
 import equipoise
+from equipoise.measure.abandoned import environment_of
 
 SESSION_VARIABLE = "EQUIPOISE_TEST_SESSION"
 SUMMARY_VARIABLE = "EQUIPOISE_TEST_SUMMARY"
-GRACE_S = 2.0
-"""A process that was just told to end may take so long."""
+GRACE_S = 20.0
+"""A process that was just told to end may take so long on a busy host."""
 
 NATIVE_FOLDER = Path(equipoise.__file__).parent / "_bin"
 
@@ -123,10 +124,8 @@ def no_process_is_left_behind() -> Iterator[None]:
     deadline = time.monotonic() + GRACE_S
     while (left := left_behind(session)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    if not left:
-        # A process in the midst of its exec has no environment: a second look finds it.
-        time.sleep(0.05)
-        left = left_behind(session)
+    # A second look: a process that was started while we looked was not among the processes.
+    left = left or left_behind(session)
     described = ", ".join(f"{process.pid} {command}" for process, command in left)
     for process, _ in left:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -148,13 +147,14 @@ def state_of_the_user_is_left_alone(
 def left_behind(session: str) -> list[tuple[psutil.Process, str]]:
     """Living processes of this session besides our own, each with its command."""
     own = psutil.Process()
+    variable = f"{SESSION_VARIABLE}={session}".encode()
     children = {child.pid for child in own.children(recursive=True)}
     left = []
     for process in psutil.process_iter():
         if process.pid == own.pid:
             continue
         try:
-            ours = process.pid in children or process.environ().get(SESSION_VARIABLE) == session
+            ours = process.pid in children or variable in environment_of(process.pid).split(b"\0")
             command = " ".join(process.cmdline())
             # The standard library starts it for spawned processes; it ends with our interpreter.
             tracker = process.ppid() == own.pid and "multiprocessing.resource_tracker" in command

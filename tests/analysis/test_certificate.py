@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from equipoise.analysis import certificate
 from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign.segment import Runner
 from equipoise.ledger import open_for_writing
@@ -14,6 +18,12 @@ from equipoise.model.plan import Plan
 from tests.scripted import ScriptedClock, ScriptedRunner
 
 FEW = CertifyOptions(campaigns=12, blocks=30, injected_campaigns=6, injected_blocks=100)
+
+
+@pytest.fixture(autouse=True)
+def seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seeds of the campaigns, from which their times are drawn too, are the same each time."""
+    monkeypatch.setattr(certificate, "fresh_seed", itertools.count(1).__next__)
 
 
 def certified(folder: Path, noise: float, injected: float) -> Certificate:

@@ -30,7 +30,7 @@ class LongCommand:
     """Files to which each trial adds one line when it starts."""
     repeated: frozenset[int] = DONE
     """Exit statuses that are right when the same command is run again."""
-    longest_s: float = 180.0
+    longest_s: float = 900.0
     """Seconds after which the command counts as hanging."""
     latest_s: float = 30.0
     """Seconds after which no fault comes any more."""
@@ -167,7 +167,7 @@ COMMANDS: dict[str, LongCommand] = {
             "doctor --certify",
             ("doctor", "--certify", "--quiet"),
             then=("doctor", "--quiet"),
-            longest_s=400,
+            longest_s=900,
             latest_s=8.0,
         ),
         LongCommand(

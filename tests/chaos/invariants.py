@@ -34,7 +34,7 @@ def read_ledger(file: Path) -> Kept:
     """Read every row that a fault must not take away."""
     if not file.exists():
         return Kept(frozenset())
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as ledger:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=300)) as ledger:
         tables = [
             name
             for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -52,7 +52,7 @@ def ledger_is_intact(file: Path) -> list[str]:
     """Check the file of the ledger by SQLite's own means."""
     if not file.exists():
         return []
-    with closing(sqlite3.connect(file, timeout=10)) as ledger:
+    with closing(sqlite3.connect(file, timeout=300)) as ledger:
         said = [row[0] for row in ledger.execute("PRAGMA integrity_check")]
     return [] if said == ["ok"] else [f"the ledger is damaged: {said[:2]}"]
 

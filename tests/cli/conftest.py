@@ -95,7 +95,7 @@ def equipoise_process(tmp_path: Path) -> Equipoise:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr

@@ -156,7 +156,7 @@ def test_the_live_line_shows_what_the_result_will_show(tmp_path: Path) -> None:
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
         dimensions=(40, 120),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
     )
     terminal.expect(r"new: -[\d.]+ % to -[\d.]+ %")

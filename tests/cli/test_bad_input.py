@@ -214,7 +214,7 @@ def test_a_full_disk_in_mid_campaign_ends_it_with_a_clear_line(tmp_path: Path) -
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert "Traceback" not in done.stderr
@@ -277,7 +277,7 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) ->
         assert campaign.poll() is None
         time.sleep(0.02)
     campaign.send_signal(signal.SIGINT)
-    out, err = campaign.communicate(timeout=120)
+    out, err = campaign.communicate(timeout=600)
     assert campaign.returncode == 130
     assert out == ""
     assert "equipoise resume" in err

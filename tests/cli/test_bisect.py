@@ -177,7 +177,7 @@ def test_a_search_that_is_killed_goes_on_where_it_was(
         assert started.poll() is None
         time.sleep(0.02)
     started.send_signal(signal.SIGKILL)
-    started.wait(60)
+    started.wait(600)
     killed, built = recorded(made), builds(made)
     assert everything_in(made.path) == before
     answer = bisect("last", "--quiet", "--ledger", "../ledger.db", command="resume")
@@ -211,7 +211,7 @@ def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) ->
         assert started.poll() is None
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
-    assert started.wait(60) == 130
+    assert started.wait(600) == 130
     assert list((made.path.parent / "builds").glob("*/tree")) == []
 
 

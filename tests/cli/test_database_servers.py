@@ -22,7 +22,7 @@ from tests.cli.conftest import ENTRY, Equipoise
 ROOT = Path(__file__).resolve().parents[2]
 REDIS = ROOT / "docs" / "examples" / "redis" / "study.toml"
 ONE_BLOCK = ("--blocks", "1", "--min-blocks", "1", "--budget", "1", "--json", "-")
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 MARIADB = pytest.mark.live("mariadbd", package="mariadb-server-core mariadb-client-core")
 SYSBENCH = pytest.mark.live("sysbench")
 

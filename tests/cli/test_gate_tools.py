@@ -19,6 +19,8 @@ func BenchmarkSum(b *testing.B) {
 	for i := 0; i < b.N; i++ {
 		for n := 0; n < WORK; n++ { total += n ^ total }
 	}
+	// Said, not measured: a fifth of a millisecond has no time of its own on a busy host.
+	b.ReportMetric(WORK, "ns/op")
 }
 """
 CARGO = """#!/bin/sh
@@ -97,7 +99,7 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate:
     (row,) = result["gate"]["rows"]
     assert row["benchmark"].startswith("m.BenchmarkSum")
     assert row["outcome"] == "slower"
-    assert 2.0 < row["ratio"] < 10.0
+    assert row["ratio"] == pytest.approx(5.0)
 
 
 @pytest.fixture
@@ -215,7 +217,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
             "parsing.py": "def parse():\n    return sum(range(1000))\n",
             "test_other.py": "def test_other():\n    raise AssertionError('not a benchmark')\n",
         },
-        {"parsing.py": "def parse():\n    return sum(range(3000))\n"},
+        {"parsing.py": "def parse():\n    return sum(range(100_000))\n"},
     )
     words = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     options = ("--kind", "pytest", "--blocks", "1", "--json", "-")
@@ -227,6 +229,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: G
     result = document(gate(made, "--baseline", "before", *options, "--", *words, **alone))
     (row,) = result["gate"]["rows"]
     assert row["benchmark"] == "test_parse.py::test_parse"
+    # So much more work that no other work of the host hides it, in one block.
     assert row["ratio"] > 1.5
     assert result["trials"][0]["iterations"].keys() == {"test_parse.py::test_parse time_s"}
 

@@ -188,7 +188,7 @@ def endless(tmp_path: Path) -> Any:
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
         dimensions=(40, 120),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
     )
     yield terminal

@@ -124,7 +124,7 @@ def test_every_example_runs_and_says_what_it_does_otherwise(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         otherwise = said(answer)

@@ -36,7 +36,7 @@ def test_a_process_of_its_own_says_what_this_one_says(
 ) -> None:
     arguments = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
     own = subprocess.run(
-        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
     )
     assert Answer(own.returncode, own.stdout, own.stderr) == equipoise(*arguments)
 
@@ -175,7 +175,7 @@ def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_t
         cwd=str(tmp_path),
         env={**os.environ, "TERM": "xterm"},
         dimensions=(40, 100),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
     )
     terminal.expect(r"matching[\s\S]*%[\s\S]*\d:\d\d[\s\S]*left")
@@ -198,7 +198,7 @@ def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
     while running.poll() is None and process.cpu_times().user < 3.0:
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=120)
+    out, err = running.communicate(timeout=600)
     assert (running.returncode, out, err.strip()) == (130, "", "")
 
 

@@ -19,6 +19,7 @@ from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import ENTRY, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]
+PATIENCE_S = 300.0
 
 
 @pytest.mark.parametrize("moment", range(5))
@@ -100,19 +101,17 @@ def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
 
 def wait_until_empty(folder: Path) -> None:
     """The launcher outlives its tool for as long as it takes to tidy up."""
-    for _ in range(500):
-        if not any(folder.iterdir()):
-            return
+    deadline = time.monotonic() + PATIENCE_S
+    while left := list(folder.iterdir()):
+        assert time.monotonic() < deadline, f"left behind: {left}"
         time.sleep(0.01)
-    raise AssertionError(f"left behind: {list(folder.iterdir())}")
 
 
 def wait_for_trials(log: Path) -> None:
-    for _ in range(1000):
-        if log.exists() and log.stat().st_size > 4:
-            return
+    deadline = time.monotonic() + PATIENCE_S
+    while not log.exists() or log.stat().st_size <= 4:
+        assert time.monotonic() < deadline, "the campaign did not begin"
         time.sleep(0.01)
-    raise AssertionError("the campaign did not begin")
 
 
 def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
@@ -131,7 +130,7 @@ def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
         second = equipoise("resume", "last", environment={"EQUIPOISE_ALLOW_CONCURRENT": "1"})
     finally:
         (tmp_path / "go").touch()
-        assert first.wait(60) == 0
+        assert first.wait(600) == 0
     assert second.status == 2
     assert f"process {first.pid} of user {os.getuid()} is measuring run" in second.err
     assert "defect" not in second.err
@@ -140,7 +139,8 @@ def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
 
 
 def wait_for_a_draw(ledger: Path) -> None:
-    for _ in range(3000):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         if ledger.exists():
             with contextlib.suppress(UnusableInput), open_for_reading(ledger) as opened:
                 if opened.read_run("last").draws:

@@ -22,7 +22,7 @@ def test_compare_shows_its_progress_and_its_screen_on_a_terminal(
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm"},
         dimensions=(40, columns),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
     )
     terminal.expect(r"earliest possible[\s\S]{1,20}verdict: block 7")
@@ -64,7 +64,7 @@ def test_a_study_says_how_long_it_takes_and_shows_where_each_comparison_stands(
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
         dimensions=(30, 120),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
     )
     terminal.expect(r"6 conditions, \d+ ms a block: first verdicts after about \d")

@@ -30,7 +30,7 @@ def in_shell(line: str, folder: Path, **environment: str) -> subprocess.Complete
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -209,12 +209,12 @@ def test_csv_needs_no_pyarrow(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     whole = subprocess.run(
-        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+        [*ENTRY, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True
     )
     assert done.stdout == whole.stdout
     assert done.stdout

@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     warned = [line for line in done.stderr.splitlines() if line.startswith("WARNING")]
@@ -131,6 +131,6 @@ def test_the_page_of_commands_is_what_the_program_says() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     assert (DOCS / "commands.md").read_text(encoding="utf-8") == done.stdout, "run make docs"

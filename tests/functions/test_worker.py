@@ -22,12 +22,12 @@ SETUP = "x = [3, 1, 2]"
 
 def examined(sides: Sequence[Side]) -> tuple[Examined, ...]:
     """What the trial runs show of functions."""
-    with examining_processes(sides, 60.0) as processes:
-        return examine(sides, processes, timeout_s=60.0)
+    with examining_processes(sides, 600.0) as processes:
+        return examine(sides, processes, timeout_s=600.0)
 
 
 def measured(
-    sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False, timeout_s: float = 60.0
+    sides: Sequence[Side], calls: int = 1, *, fresh_calls: bool = False, timeout_s: float = 600.0
 ) -> Answer:
     """The answer of one process that runs all functions in two rounds."""
     everybody = list(range(len(sides)))
@@ -181,7 +181,7 @@ def test_the_function_that_ends_its_process_is_known(place: int) -> None:
 
 def test_the_function_that_hangs_is_known() -> None:
     sides = code_sides(["1 + 1", "time.sleep(60)"], "import time", {})
-    answer = measured(sides, timeout_s=0.5)
+    answer = measured(sides, timeout_s=3.0)
     assert (answer.content, answer.report.timed_out, answer.running) == (None, True, 1)
 
 

@@ -47,7 +47,7 @@ def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProce
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 

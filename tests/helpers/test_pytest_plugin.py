@@ -51,7 +51,7 @@ def session(folder: Path, *words: str, **variables: str) -> subprocess.Completed
         env={**own, **ALONE, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 

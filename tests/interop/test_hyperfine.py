@@ -237,7 +237,7 @@ def test_the_real_hyperfine_writes_the_same_of_the_same_times(
         [tool, "--shell=none", "--style=none", "--runs=3", *exports, *commands],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=600,
     )
     theirs = json.loads(files["json"].read_text())["results"]
     document = _document({})

@@ -88,7 +88,7 @@ def run_script() -> RunScript:
             [*before, sys.executable, "-c", source, *arguments],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
 

@@ -142,7 +142,7 @@ def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path)
         )
         for _ in range(4)
     ]
-    complaints = [writer.communicate(timeout=120)[1] for writer in writers]
+    complaints = [writer.communicate(timeout=600)[1] for writer in writers]
     assert complaints == [""] * 4
     with open_for_reading(path) as ledger:
         runs = ledger.runs()

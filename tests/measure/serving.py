@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec.structs
@@ -39,11 +41,16 @@ class Stage:
 
     def nothing_is_left(self) -> bool:
         """Whether no server and no folder of one is there."""
-        return not list(self.scratch.glob("server-*")) and not [
-            process
-            for process in psutil.Process().children(recursive=True)
-            if str(self.scratch) in " ".join(process.cmdline())
-        ]
+        return not list(self.scratch.glob("server-*")) and not any(
+            str(self.scratch) in " ".join(words) for words in commands_of_descendants()
+        )
+
+
+def commands_of_descendants() -> Iterator[list[str]]:
+    """The command of each process that this one, or one of its descendants, has started."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            yield process.cmdline()
 
 
 def python(*words: str) -> tuple[str, ...]:

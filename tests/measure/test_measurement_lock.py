@@ -106,14 +106,14 @@ def test_of_many_that_wait_each_gets_its_turn_alone(name: str, campaign: Campaig
         assert says(process) == f"waits for {first.pid}"
     assert first.stdin is not None
     first.stdin.close()
-    assert first.wait(30) == 0
+    assert first.wait(600) == 0
     while waiting:
         owner = owner_of(name)
         (process,) = [process for process in waiting if process.pid == owner.process]
         waiting.remove(process)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(600) == 0
         assert process.stdout is not None
         assert process.stdout.read().splitlines()[-2:] == ["has it", "gave it back"]
     with lock_host(nobody_waits, name=name):
@@ -163,7 +163,7 @@ def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=600,
         )
     assert "inside another one" in done.stdout
     assert "--allow-concurrent" in done.stdout
@@ -180,7 +180,7 @@ def test_two_threads_of_one_process_take_turns(name: str) -> None:
 
     thread = threading.Thread(target=second)
     thread.start()
-    assert called.wait(30)
+    assert called.wait(600)
     assert not had_it.is_set()
     lock.release()
     thread.join(30)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
-from equipoise.measure.servers import Servers, place
+from equipoise.measure.servers import Servers, life, place
 from equipoise.measure.servers.place import LOOPBACK
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
@@ -35,6 +35,8 @@ while True:
 """
 FALSE, TRUE = "/bin/false", "/bin/true"
 FOLDER = "{folder}"
+HAS_PID = ("/usr/bin/test", "-s", "{folder}/pid")
+"""The file of the server's number is there, and it is not empty any more."""
 TALK = """
 import socket, sys
 line = socket.socket(socket.AF_UNIX)
@@ -210,6 +212,24 @@ def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
     assert ports == []
 
 
+def test_a_server_is_asked_only_when_its_process_exists(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent: list[tuple[int, ...]] = [(), ()]
+    processes, accepts = life.Life.processes, place.accepts
+
+    def found(one: life.Life) -> tuple[int, ...]:
+        return absent.pop() if absent else processes(one)
+
+    def asked(address: str | tuple[str, int]) -> bool:
+        assert absent == [], "nobody but another program can answer yet"
+        return accepts(address)
+
+    monkeypatch.setattr(life.Life, "processes", found)
+    monkeypatch.setattr(life, "accepts", asked)
+    assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
+
+
 def test_whoever_else_answers_on_the_port_is_not_measured(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,21 +288,15 @@ def test_a_server_that_dies_under_its_client_fails_the_trial(stage: Stage) -> No
     crash = "import os, sys; os.kill(int(open(sys.argv[1] + '/pid').read()), 9)"
     own = "import os, sys, time; print('ready for connections', file=sys.stderr); "
     own += "open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
-    wait = "import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/pid'))"
-    server = Server(python(own), ready=python(wait, "{folder}"))
-    # The client waits a little, so that the death is seen before the server is told to stop.
-    trial = stage.run(python(crash + "; import time; time.sleep(0.5)", "{folder}"), server).trial
+    trial = stage.run(python(crash, FOLDER), Server(python(own), ready=HAS_PID)).trial
     assert trial.failure == "its server ended: signal 9 (SIGKILL)"
     assert trial.error_tail == "ready for connections\n"
 
 
 def test_a_client_that_fails_with_its_server_is_not_what_failed(stage: Stage) -> None:
-    crash = "import os, time; os.kill(int(open('{folder}/pid').read()), 9)"
-    # The client waits a little, so that the death is seen before the server is told to stop.
-    client = python(crash + "; time.sleep(0.5); raise SystemExit(5)")
+    client = python("import os; os.kill(int(open('{folder}/pid').read()), 9); os._exit(5)")
     own = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
-    wait = "import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/pid'))"
-    trial = stage.run(client, Server(python(own), ready=python(wait, FOLDER))).trial
+    trial = stage.run(client, Server(python(own), ready=HAS_PID)).trial
     assert trial.failure == "its server ended: signal 9 (SIGKILL), and its client: exit status 5"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.model.safe_text import visible
@@ -20,6 +20,7 @@ def test_a_change_of_direction_is_shown() -> None:
     assert visible("abc\u202edef") == "abc\\u202edef"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_nothing_unprintable_is_left(text: str) -> None:
     shown = visible(text)

@@ -66,7 +66,7 @@ def gated(tmp_path: Path, **inputs: str) -> list[str]:
         env={**os.environ, **USUAL, **inputs, "PATH": path, "SAID": str(said)},
         cwd=tmp_path,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     return said.read_text().split("\0")[:-1]
 

@@ -50,7 +50,7 @@ def run(tree: Path, user: int) -> str:
         env={"PATH": path, "HOME": str(tree), "container": "podman"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
     )
     return done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,24 +21,28 @@ def test_alone(): pass
 LEAVES_A_PROCESS = """
 import subprocess
 def test_that_leaves_a_process():
-    subprocess.run(["sh", "-c", "setsid sleep 20 >/dev/null 2>&1 &"], check=True)
+    subprocess.run(["sh", "-c", "setsid sleep 900 >/dev/null 2>&1 &"], check=True)
 """
 
 
 def session(folder: Path, test: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A session over one planted file."""
-    shutil.copy(CONFTEST, folder)
+    conftest = CONFTEST.read_text()
+    assert "\nGRACE_S = 20.0\n" in conftest
+    # What is left on purpose is not waited for.
+    (folder / "conftest.py").write_text(conftest.replace("GRACE_S = 20.0", "GRACE_S = 0.0"))
     (folder / "test_planted.py").write_text(test)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = live\n")
     own = {name: value for name, value in os.environ.items() if name != "CI"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     return subprocess.run(
         command,
-        env=own | environment,
+        # None of what is installed here takes part.
+        env=own | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | environment,
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
@@ -71,4 +74,4 @@ def test_an_orphan_that_outlives_the_session_fails_it(tmp_path: Path) -> None:
     done = session(tmp_path, LEAVES_A_PROCESS)
     assert done.returncode == 1
     assert "processes left behind by tests" in done.stdout
-    assert "sleep 20" in done.stdout
+    assert "sleep 900" in done.stdout

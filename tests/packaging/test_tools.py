@@ -40,7 +40,7 @@ def check(tools: Path) -> tuple[int, list[str]]:
         env={"PATH": str(tools)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stderr.splitlines()

@@ -111,7 +111,7 @@ def test_two_commands_are_compared_where_there_is_no_rust(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -66,7 +66,7 @@ def preloaded(library: Path, *command: str) -> str:
         env=os.environ | {"LD_PRELOAD": str(library)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

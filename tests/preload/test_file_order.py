@@ -85,7 +85,7 @@ def held(library: Path, *command: str) -> list[str]:
         env=os.environ | {"LD_PRELOAD": str(library)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

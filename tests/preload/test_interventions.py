@@ -33,7 +33,7 @@ def said(library: Path, word: str, program: Path, *words: str) -> list[str]:
         env=under(library, word),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -75,7 +75,7 @@ def test_an_interpreter_does_not_sleep(library: Path) -> None:
         env=under(library, "no_sleep"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.stdout == "woke\n"
@@ -88,7 +88,7 @@ def writes_of(library: Path, word: str, program: Path, how: str) -> list[bytes]:
         with its:
             child = subprocess.Popen([program, how], stdout=its.fileno(), env=under(library, word))
         packets = list(iter(lambda: ours.recv(1 << 20), b""))
-        assert child.wait(60) == 0
+        assert child.wait(600) == 0
     return packets
 
 
@@ -129,7 +129,7 @@ def test_a_shell_that_forks_redirects_and_executes_prints_as_ever(library: Path,
         env=under(library, word),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.stdout.split() == ["one", "two", "three", "four", "five", "six", "seven"]
@@ -201,7 +201,7 @@ def test_an_interpreter_and_its_threads_go_on(library: Path, word: str) -> None:
         env=under(library, word),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")

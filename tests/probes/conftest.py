@@ -44,7 +44,7 @@ def run(program: Path) -> Run:
             env=environment | options.pop("env", {}),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             **options,
         )

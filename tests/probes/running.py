@@ -14,9 +14,11 @@ from typing import TypeVar
 
 import psutil
 
+from equipoise.measure.abandoned import environment_of
+
 FOR_EVER = ("--batches", "1000000")
 MARK = "EQUIPOISE_TEST_PROBE"
-GRACE_S = 20.0
+GRACE_S = 300.0
 """Far longer than anything that is waited for takes."""
 
 Answer = TypeVar("Answer")
@@ -49,9 +51,10 @@ class Running:
     def alive(self) -> list[int]:
         """All its processes that have not ended, orphans too: they carry its mark."""
         found = []
+        mark = f"{MARK}={self.mark}".encode()
         for process in psutil.process_iter():
             try:
-                ours = process.environ().get(MARK) == self.mark
+                ours = mark in environment_of(process.pid).split(b"\0")
                 if ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process.pid)
             except (psutil.Error, OSError):

@@ -73,7 +73,7 @@ def test_one_operation_is_the_calls_of_its_words(
     log = tmp_path / "calls"
     # One file for each process: no line is torn by another.
     command = ["strace", "-ff", "-q", "-o", str(log), str(program), probe, "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     lines = [
         line

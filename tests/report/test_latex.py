@@ -134,6 +134,6 @@ def compiled(tables: list[str], folder: Path) -> None:
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-2000:]

@@ -231,7 +231,7 @@ def test_who_comes_to_make_a_build_that_is_made_and_used_meanwhile_does_not_wait
         tree = early.get(second, "commit two").tree
         with ThreadPoolExecutor(1) as threads:
             try:
-                assert threads.submit(late.get, second, "commit two").result(20).tree == tree
+                assert threads.submit(late.get, second, "commit two").result(300).tree == tree
             finally:
                 late.stop()
     assert times_built(log) == 1

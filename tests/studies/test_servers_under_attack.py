@@ -39,7 +39,7 @@ STRANGER = 54321
 """Number of a user that has no account and no rights."""
 NAMES = ("root", "postgres", "pgbench", "sysbench", "nobody")
 """Names under which an attacker tries to log in."""
-PATIENCE_S = 30
+PATIENCE_S = 300
 MARIADB = pytest.mark.live("mariadbd", package="mariadb-server-core mariadb-client-core")
 SYSBENCH = pytest.mark.live("sysbench")
 POSTGRESQL = pytest.mark.live("pg_lsclusters", package="postgresql")

@@ -42,7 +42,7 @@ def measured(native_folder: Path, tmp_path: Path) -> Measured:
             env=os.environ | {"EQUIPOISE_METRICS": str(door)} | environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

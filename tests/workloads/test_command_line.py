@@ -25,7 +25,7 @@ def run(native_folder: Path) -> Run:
             env=own | environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
 

@@ -147,7 +147,7 @@ def test_data_that_cannot_be_used_get_one_line(
         [native_folder / "equipoise-workload", "genmatch2006", "--data", str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 2

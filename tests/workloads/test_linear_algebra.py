@@ -57,7 +57,7 @@ def test_a_library_that_is_missing_is_named_with_its_packages(
         [native_folder / "equipoise-workload", workload, "--library", "/nowhere/lib.so"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 1
@@ -71,7 +71,7 @@ def test_a_library_without_the_function_is_refused(native_folder: Path) -> None:
         [native_folder / "equipoise-workload", "dgemm", "--library", "libc.so.6"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 1

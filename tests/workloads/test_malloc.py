@@ -79,7 +79,7 @@ def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) ->
     program = native_folder / "equipoise-workload"
     command = f"ulimit -v 200000 && exec '{program}' malloc --size 1000000000"
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", command], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 1
     assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"

@@ -276,9 +276,26 @@ def _built_before(plan: Plan) -> Plan:
     return replace(plan, conditions=there, chosen_contrasts=None)
 
 
+def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+    """Return the lock that lets one campaign of a series at a time measure.
+
+    Each campaign is a function of all blocks of those before it.
+
+    Raises
+    ------
+    UnusableInput
+        Another process measures one.
+    """
+    return _lock("last", ledger.key_of(series))
+
+
 def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+    return _lock(run_id, ledger.key_of(run_id))
+
+
+def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
     try:
-        return lock_run(run_id, ledger.key_of(run_id))
+        return lock_run(run_id, key)
     except UnusableInput:
         raise
     except EquipoiseError:

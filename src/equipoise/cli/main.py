@@ -35,6 +35,7 @@ GROUPS = {
         "layouts": "Link one program in many memory layouts.",
         "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
         "bisect": "Find the commit between two revisions that made it slower.",
+        "history": "Measure revisions side by side, and name the commits that changed it.",
         "doctor": "Print what disturbs measurements here, and how to end it.",
     },
     "Explain": {

@@ -47,11 +47,15 @@ def command(**arguments: Any) -> int:
                 hint=f"compare them again: {plan.functions.again or 'eq.compare(f, g)'}",
             )
         require_data(plan, output.ledger)
-        if plan.bisected is None:
-            run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
-        else:
+        if plan.bisected is not None:
             from equipoise.cli.bisect import resume_bisection
 
             run_id = resume_bisection(record, limits, ledger, listener)
+        elif plan.history is not None:
+            from equipoise.cli.history import resume_history
+
+            run_id = resume_history(record, limits, ledger, listener)
+        else:
+            run_id = conduct.resume(run, limits, ledger, listener, judge_of=judge_of)
         result = analyse(run_id, ledger, output)
     return show_result(result, output)

@@ -31,6 +31,14 @@ def fresh_seed() -> int:
     return secrets.randbelow(LARGEST_SEED + 1)
 
 
+def seed_of_campaign(seed: int, earlier: int) -> int:
+    """Return the seed of a campaign that follows ``earlier`` ones with the same seed.
+
+    No two of them have the same orders, so that each order is a fair coin given all blocks before.
+    """
+    return seed if earlier == 0 else next(_random_integers(seed, "campaigns", earlier)) >> 1
+
+
 def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | None = None) -> Draw:
     """Draw the order of one block, and its environment size or its layout.
 

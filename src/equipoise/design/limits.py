@@ -81,6 +81,7 @@ RANGES = {
     "timeout": NumberRange(0, above_low=True),
     "warmup": NumberRange(0, 1000, whole=True),
     "seed": NumberRange(0, LARGEST_SEED, whole=True),
+    "every": NumberRange(1, MOST_BLOCKS, whole=True),
     "layouts": NumberRange(2, 1000, whole=True),
 }
 """Range of each number, by its Python name."""

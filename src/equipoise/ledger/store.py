@@ -27,7 +27,7 @@ from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.plan import Plan
+from equipoise.model.plan import HISTORY_STUDY, Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
 from equipoise.model.safe_text import as_unicode
 
@@ -260,6 +260,16 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading():
             cursor = self._connection.execute(
                 "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", (begins,)
+            )
+            return tuple(identifier for (identifier,) in cursor)
+
+    def of_series(self, series: str) -> tuple[str, ...]:
+        """Return the campaigns of a history, in the order in which they began."""
+        told = f'"series":{to_text(series)}'
+        with self._reading():
+            cursor = self._connection.execute(
+                "SELECT id FROM run WHERE study = ? AND instr(plan, ?) ORDER BY number",
+                (HISTORY_STUDY, told),
             )
             return tuple(identifier for (identifier,) in cursor)
 

@@ -144,11 +144,46 @@ def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
     return ancestors
 
 
+def environment_of(process: int) -> bytes:
+    """Return the environment of a process: ``NAME=value`` entries, each with a NUL at its end.
+
+    While a process executes a new program it has neither environment nor arguments for a moment.
+    This function waits until it has, ten seconds at most.
+
+    Raises
+    ------
+    OSError
+        The process has ended, or belongs to another user.
+    """
+    folder = _PROC / str(process)
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (environment := (folder / "environ").read_bytes()):
+        if not _has_program(folder) or time.monotonic() > deadline:
+            break
+        before, environment, after = (
+            (folder / name).read_bytes() for name in ("cmdline", "environ", "cmdline")
+        )
+        # One program with arguments and without an environment, not two of which one is beginning.
+        if environment or (before and before == after):
+            break
+        time.sleep(_PAUSE_S)
+    return environment
+
+
+def _has_program(folder: Path) -> bool:
+    """Return whether a process has one: a thread of the kernel and an ended process have none."""
+    try:
+        os.readlink(folder / "exe")
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _has_variable(process: int, belongs: Belongs) -> bool:
     if not _may_be_killed(process):
         return False
     try:
-        environment = (_PROC / str(process) / "environ").read_bytes()
+        environment = environment_of(process)
     except OSError:
         # It has ended.
         return False

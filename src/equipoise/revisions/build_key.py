@@ -106,9 +106,14 @@ def recipe_of(
         for name, value in without_git_variables(environment).items()
         if name not in _SESSION and not name.startswith(_SESSION_PREFIXES)
     }
-    tools = sorted(set(_toolchain(line, environment.get("PATH", os.defpath), repository)))
-    variables = _digest(sorted(kept.items()))
-    return Recipe(repository, line, tool, _digest(tools), variables, submodules)
+    tools = digest_of_toolchain(line, environment, repository)
+    return Recipe(repository, line, tool, tools, digest(sorted(kept.items())), submodules)
+
+
+def digest_of_toolchain(line: str, environment: Mapping[str, str], repository: Repository) -> str:
+    """Return the digest of the tools that a line for a shell may use, and of the processor."""
+    search_path = environment.get("PATH", os.defpath)
+    return digest(sorted(set(_toolchain(line, search_path, repository))))
 
 
 def source_of(repository: Repository, revision: Revision, trees: Mapping[str, str]) -> Source:
@@ -127,7 +132,7 @@ def digest_of_changes(changes: bytes) -> str:
 def key_of(recipe: Recipe, source: Source) -> str:
     """Return the key of a build."""
     repository = recipe.repository
-    return _digest(
+    return digest(
         [
             _FORM,
             str(repository.top),
@@ -153,7 +158,7 @@ def files_until(tree: Path, moment_ns: int) -> str:
                 status = os.lstat(path)
                 if status.st_mtime_ns <= moment_ns:
                     files.append((path, status.st_size, status.st_mtime_ns))
-    return _digest(sorted(files))
+    return digest(sorted(files))
 
 
 def _toolchain(line: str, search_path: str, repository: Repository) -> Iterator[str]:
@@ -195,6 +200,7 @@ def _printed(program: str, option: str, repository: Repository) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _digest(content: object) -> str:
+def digest(content: object) -> str:
+    """Return the digest of nested lists, numbers and texts."""
     # Paths and variables may hold bytes that are no text; `ascii` tells all of them apart.
     return hashlib.sha256(ascii(content).encode("ascii")).hexdigest()[:DIGITS]

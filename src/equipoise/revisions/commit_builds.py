@@ -129,6 +129,7 @@ class CommitBuilds:
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache
+        self.recipe = cache.recipe
         self._commits = tuple(commits)
         repository = cache.recipe.repository
         trees = trees_of(repository, [commit.hash for commit in commits])

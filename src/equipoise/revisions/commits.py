@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
@@ -19,58 +21,86 @@ LIKELY_WEIGHT = 10.0
 than a tenth of an equal weight (the floor of bisect.md §8), however many are likely."""
 
 
-def commits_between(repository: Repository, good: Revision, bad: Revision) -> tuple[Commit, ...]:
-    """Return the commits from a good revision to a bad one along first parents, both included.
+class EndNames(Struct, frozen=True):
+    """What the two ends of a stretch of commits are called."""
+
+    early: str
+    early_option: str
+    late: str
+    late_option: str
+    two_revisions: str
+    """Hint for one who named a single commit twice."""
+
+
+BISECTED = EndNames(
+    *("good", "--good", "bad", "--bad"),
+    "name two revisions: --good one that was fast, --bad one that is slow",
+)
+MEASURED = EndNames(
+    *("baseline", "--from", "last revision", "--to"), "name an earlier revision with --from"
+)
+
+
+def commits_between(
+    repository: Repository, good: Revision, bad: Revision, names: EndNames = BISECTED
+) -> tuple[Commit, ...]:
+    """Return the commits from one revision to a later one along first parents, both included.
 
     The working tree is a commit of its own after the one that it was changed from.
 
     Raises
     ------
     UnusableInput
-        There is nothing between them, or the good one is not on the line of the bad one; the hint
+        There is nothing between them, or the early one is not on the line of the late one; the hint
         then names the latest commit that is.
     """
     range_ = f"{good.commit}..{bad.commit}"
     later = _commits(repository, "--first-parent", "--reverse", range_)
     first = later[0].parents[:1] if later else (bad.commit,)
     if first != (good.commit,):
-        raise _not_on_its_line(repository, good, bad, first)
+        raise _not_on_its_line(repository, good, bad, first, names)
     commits = (*_commits(repository, "--no-walk", good.commit), *later)
     if bad.uncommitted:
         changed = Commit(bad.commit, f"{bad.asked}, with its changes", "", "", (bad.commit,), True)
         commits = (*commits, changed)
     if len(commits) == 1:
         raise UnusableInput(
-            f"good and bad are the same commit {good.commit}",
-            hint="name two revisions: --good one that was fast, --bad one that is slow",
+            f"{names.early} and {names.late} are the same commit {good.commit}",
+            hint=names.two_revisions,
         )
     return commits
 
 
 def _not_on_its_line(
-    repository: Repository, good: Revision, bad: Revision, fork: tuple[str, ...]
+    repository: Repository,
+    good: Revision,
+    bad: Revision,
+    fork: tuple[str, ...],
+    names: EndNames,
 ) -> UnusableInput:
-    """Return the error that the good revision does not lead to the bad one along first parents."""
+    """Return the error that the early revision does not lead to the late one on first parents."""
+    early, late = names.early, names.late
     if not fork:
         return UnusableInput(
-            f"good {good.label} and bad {bad.label} have no commit in common in "
+            f"{early} {good.label} and {late} {bad.label} have no commit in common in "
             f"{repository.top}{depth_of(repository)}",
-            hint=f"name an older commit of {bad.asked} as --good; {UNSHALLOW}",
+            hint=f"name an older commit of {bad.asked} as {names.early_option}; {UNSHALLOW}",
         )
     if fork == (bad.commit,):
         return UnusableInput(
-            f"bad {bad.label} is older than good {good.label}",
-            hint="exchange --good and --bad; that the later revision is faster makes no difference",
+            f"{late} {bad.label} is older than {early} {good.label}",
+            hint=f"exchange {names.early_option} and {names.late_option}; that the later revision "
+            "is faster makes no difference",
         )
     leads = run_git(repository.top, "merge-base", "--is-ancestor", good.commit, bad.commit)
     reason = (
-        "came to bad by a merge, not along first parents"
+        f"came to {late} by a merge, not along first parents"
         if leads.returncode == 0
-        else f"is no ancestor of bad {bad.label}"
+        else f"is no ancestor of {late} {bad.label}"
     )
     return UnusableInput(
-        f"good {good.label} {reason}",
-        hint=f"take the commit where the two parted: --good {fork[0]}",
+        f"{early} {good.label} {reason}",
+        hint=f"take the commit where the two parted: {names.early_option} {fork[0]}",
     )
 
 
@@ -87,8 +117,8 @@ def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:
     done = run_git(repository.top, *words, stdin=question)
     if done.returncode != 0:
         raise UnusableInput(
-            f"{repository.top} lacks a commit of the bisection{reason_of(done)}",
-            hint="fetch it again, or bisect anew between commits that the repository has",
+            f"{repository.top} lacks a commit of the campaign{reason_of(done)}",
+            hint="fetch it again, or begin anew with commits that the repository has",
         )
     lines = (line.partition(" ") for line in text_of(done).splitlines())
     return {commit: tree for commit, _, tree in lines}

@@ -86,7 +86,8 @@ def group() -> Iterator[Path]:
 
 def _remove(folder: Path) -> None:
     # A group stays busy for a moment after its last process has ended.
-    for _ in range(200):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             folder.rmdir()
             return

@@ -46,7 +46,7 @@ __attribute__((noinline)) void toucher(void) {
         munmap(block, 409600);
     }
 }
-__attribute__((noinline)) void waiter(void) { for (int at = 0; at < 20; at++) usleep(5000); }
+__attribute__((noinline)) void waiter(void) { for (int at = 0; at < 20; at++) usleep(20000); }
 int main(int count, char **words) {
     if (count < 2) return 3;
     if (words[1][0] == 't') { slow_function(); quick_function(); }

@@ -241,7 +241,7 @@ def pairs() -> tuple[Planted, ...]:
             "one thread instead of two", "35000000 2", "35000000 1", at_once=True
         ),
         _of_program("forks", "fork_of_large_process", "syscall", "clone")(
-            "forks of a large process", "40 little", "40 much"
+            "forks of a large process", "120 little", "120 much"
         ),
         _of_program("pages", "huge_pages_off", "function", "fill")(
             "huge pages off", "12 huge", "12 small"
@@ -261,6 +261,7 @@ def alike() -> tuple[Planted, ...]:
 
     return (
         twice("computing", "fifty", "17 50"),
-        twice("calling the kernel", "lines", "{folder}/lines.txt 60000 unbuffered"),
+        # Reads of what is in memory: other work on the disk does not reach them.
+        twice("calling the kernel", "pieces", "{folder}/large 200000 1"),
         twice("waiting", "sleeper", "40"),
     )

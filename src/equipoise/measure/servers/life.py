@@ -102,12 +102,25 @@ class Life(Struct, frozen=True):
             return ()
         return tuple(child.pid for child in children)
 
+    def has_ended(self) -> bool:
+        """Return whether the server has ended, also where its launcher has not reported that."""
+        return self.launcher.has_ended() or not self._lives()
+
+    def was_killed(self, report: Report) -> bool:
+        """Return whether the server died of a SIGKILL that Equipoise did not send.
+
+        A killed process lives on for a moment: it may die only while it is being stopped.
+        """
+        return report.signal == signal.SIGKILL and not (
+            report.timed_out or self.server.stop_signal.endswith("KILL")
+        )
+
     def stop(self) -> Report:
         """Stop the server, unless it has ended; return the report of its life.
 
         Raise `ConditionFailed` if it does not stop.
         """
-        if not self.launcher.has_ended():
+        if not self.has_ended():
             if self.server.stop is not None:
                 self.commands.run(self.command("stop", self.server.stop, self.base))
             else:
@@ -133,7 +146,8 @@ class Life(Struct, frozen=True):
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_PAUSE_S
-        while not self._is_ready(deadline):
+        # Before its process exists, whoever answers is another program, and no signal reaches it.
+        while not (self.processes() and self._is_ready(deadline)):
             if self.launcher.has_ended():
                 raise self._early_end(self.launcher.finish())
             if time.monotonic() > deadline:
@@ -184,6 +198,14 @@ class Life(Struct, frozen=True):
                 f"another program than the server of {self.name} answers on port {port}",
                 hint="try again: that program has just taken the port",
             )
+
+    def _lives(self) -> bool:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for child in psutil.Process(self.launcher.pid).children():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if child.status() != psutil.STATUS_ZOMBIE:
+                        return True
+        return False
 
     def _has_own_port(self) -> bool:
         return any("{port}" in argument for argument in self.server.start)

@@ -111,11 +111,11 @@ class Servers(AbstractContextManager["Servers"]):
             yield service
             # Read before the server stops: what stopping costs belongs to no client.
             after = consumption(life.processes())
-            ended_early = life.launcher.has_ended()
+            ended_early = life.has_ended()
             report = life.stop() if ended_early or not goes_on else None
             service.samples = samples_of(before, after, None if goes_on else report)
             if report is not None:
-                if ended_early:
+                if ended_early or life.was_killed(report):
                     service.failure, service.log_tail = describe_end(report), life.log_tail(report)
                 self._remove(life.place)
                 if goes_on:

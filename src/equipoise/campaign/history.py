@@ -1,0 +1,158 @@
+"""A campaign of a history: its judge, and the whole series read back.
+
+Each block runs two or three commits. All of a history is a function of the recorded blocks of the
+campaigns of its series, in the order in which they began, and of the commits that they left out
+(`read_history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from equipoise.campaign.blocks import BlockRead
+from equipoise.campaign.commits import (
+    FIRST,
+    Builds,
+    CommitSearch,
+    CommitsJudge,
+    Withdrawal,
+    withdrawals_of,
+)
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
+from equipoise.model.quantities import counted, joined
+from equipoise.model.record import RunRecord
+from equipoise.stats.history import History
+
+
+class SeriesStore(Protocol):
+    """The part of the ledger that reading a series needs."""
+
+    def read_run(self, reference: str) -> RunRecord:
+        """Return all that is known of one campaign."""
+
+
+def series_of(record: RunRecord, ledger: SeriesStore) -> tuple[RunRecord, ...]:
+    """Return the campaigns of a history until a recorded one, in the order in which they began.
+
+    Raises
+    ------
+    UnusableInput
+        The ledger lacks an earlier one.
+    """
+    return (*records_of(_terms(record.plan).earlier, ledger), record)
+
+
+def records_of(run_ids: Sequence[str], ledger: SeriesStore) -> tuple[RunRecord, ...]:
+    """Return the earlier campaigns of a history.
+
+    Raises
+    ------
+    UnusableInput
+        The ledger lacks one.
+    """
+    records = []
+    for run_id in run_ids:
+        try:
+            records.append(ledger.read_run(run_id))
+        except UnusableInput as error:
+            raise UnusableInput(
+                f"the ledger lacks campaign {run_id} of the history: {error.what}",
+                hint="add it from the ledger that has it: equipoise merge, or begin a new history",
+            ) from error
+    return tuple(records)
+
+
+def read_history(records: Sequence[RunRecord]) -> History:
+    """Return the history after all blocks of the campaigns of a series.
+
+    Parameters
+    ----------
+    records
+        At least one; in the order in which they began.
+    """
+    history = _history_of(records[0].plan)
+    for record in records:
+        _Course(record.plan, withdrawals_of(record), history).replay(record)
+    return history
+
+
+class HistoryJudge(CommitsJudge):
+    """The judge of a campaign of a history: what the history asks next.
+
+    Parameters
+    ----------
+    earlier
+        Earlier campaigns of the series, in the order in which they began.
+    withdrawals
+        Commits that earlier segments of this campaign left out.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        stopping: Stopping,
+        builds: Builds,
+        earlier: Sequence[RunRecord] = (),
+        withdrawals: Sequence[Withdrawal] = (),
+    ) -> None:
+        self.history = read_history(earlier) if earlier else _history_of(plan)
+        """The history after the blocks so far."""
+        super().__init__(_Course(plan, withdrawals, self.history), builds)
+
+
+class _Course(CommitSearch):
+    """One campaign of a history."""
+
+    def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal], history: History) -> None:
+        super().__init__(plan, withdrawals)
+        terms = _terms(plan)
+        self._history = history
+        history.begin_campaign(
+            [commit.hash for commit in terms.commits],
+            terms.selected,
+            terms.era,
+            only_new=terms.only_new,
+        )
+
+    def add_costs(self, block: BlockRead) -> None:
+        if block.resolution is not None:
+            self._history.set_resolution(block.resolution)
+        self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
+
+    def withdraw(self, commit: int) -> None:
+        self._history.withdraw(commit)
+
+    def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
+        return self._history.next_block(built, build_trials)
+
+    def status(self) -> ComparisonStatus:
+        """Return how many commits the curve has, and which changes are certain."""
+        state = self._history.state()
+        names = self.plan.conditions
+        measured = sum(one.blocks > 0 for one in state.revisions[1:])
+        course = f"{counted(measured, 'commit')} measured"
+        if state.changes:
+            until = joined([short_name(one.pair.until) for one in state.changes])
+            course += f", changes at {until}"
+        return ComparisonStatus(
+            names[-1].name,
+            "undecided",
+            None,
+            (None, None),
+            baseline=names[FIRST].name,
+            blocks=state.blocks,
+            search=course,
+        )
+
+
+def _history_of(plan: Plan) -> History:
+    judgement = plan.judgement
+    return History(alpha=judgement.alpha, min_effect=judgement.min_effect, engine=judgement.engine)
+
+
+def _terms(plan: Plan) -> HistoryPlan:
+    assert plan.history is not None, "only a campaign of a history belongs to a series"
+    return plan.history

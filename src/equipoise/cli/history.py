@@ -1,0 +1,239 @@
+"""``equipoise history``: revisions side by side, and what changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from equipoise.campaign import conduct
+from equipoise.campaign.commits import CommitsSegment, withdrawals_of
+from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.progress import ProgressListener
+from equipoise.cli import commits, options
+from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.streams import say
+from equipoise.design.command_line import shell_line
+from equipoise.design.limits import CampaignLimits
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
+from equipoise.model.record import RunRecord
+from equipoise.revisions.build_cache import open_cache
+from equipoise.revisions.checkout import revision_named
+from equipoise.revisions.commit_builds import CommitBuilds, baseline_of, needed_of
+from equipoise.revisions.commits import MEASURED, commits_between
+from equipoise.revisions.git import Repository
+from equipoise.revisions.history import (
+    HistoryRequest,
+    every_nth,
+    following,
+    history_plan,
+    last_before,
+    later_than,
+    tagged,
+)
+
+EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
+
+
+@click.command("history", epilog=f"Example: {EXAMPLE}")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.option(
+    "--from",
+    "first",
+    metavar="REV",
+    show_default="that of the latest history; with --since, the last commit before",
+    help="The baseline: every commit after it is measured, along first parents.",
+)
+@click.option(
+    "--to", "last", metavar="REV", default="HEAD", show_default=True, help="The last revision."
+)
+@options.number_option(
+    "--every",
+    metavar="N",
+    show_default="1",
+    help="Measure every N-th commit, and those between only where something changes.",
+)
+@click.option("--tags", is_flag=True, help="Measure the tagged commits in the same way.")
+@click.option("--since", metavar="DATE", help="Measure the commits since then in the same way.")
+@click.option(
+    "--new",
+    "only_new",
+    is_flag=True,
+    help="Ask only about commits after those that earlier campaigns measured.",
+)
+@commits.build_options
+@commits.measuring_options("What is compared")
+@click.option(
+    "--host",
+    metavar="NAME",
+    default=lambda: os.uname().nodename,
+    show_default="the name of this machine",
+    help="Hosts of one name share a history: give alike runners of a pool the same one.",
+)
+@commits.output_options
+def command(**arguments: Any) -> int:
+    """Measure revisions side by side, and name the commits that changed something.
+
+    Revisions run in random blocks with the baseline and with each other: first a few, then where
+    something changes down to a commit and its parent. Run it again to add what is new: all
+    campaigns of one command and one baseline on a host are one history.
+    """
+    output = OutputOptions.from_options(arguments)
+    request = _request(arguments, output)
+    with scratch_folder() as scratch, measuring(output) as (ledger, listener):
+        with open_cache(request.repository, request.build, request.tool, scratch) as cache:
+            builds = CommitBuilds(cache, request.commits)
+            listener.building((f"baseline {request.baseline.label}",))
+            builds.make_needed((baseline_of(request.baseline),))
+            plan = history_plan(request, builds, scratch)
+            assert plan.history is not None, "the plan of a history has its terms"
+            with conduct.series_lock(plan.history.series, ledger):
+                earlier = records_of(ledger.of_series(plan.history.series), ledger)
+                if earlier:
+                    engine = earlier[0].plan.judgement.engine
+                    plan = following(plan, [one.id for one in earlier], engine)
+                judge = HistoryJudge(plan, plan.stopping, builds, earlier)
+                if earlier and judge.stop_reason() is not None:
+                    run_id = earlier[-1].id
+                    say(f"nothing is left to ask: this is the history until campaign {run_id}")
+                else:
+                    run_id = conduct.start(
+                        plan,
+                        ledger,
+                        listener,
+                        judge_of=lambda _plan, _stopping: judge,
+                        segment_of=partial(CommitsSegment, builds=builds),
+                    )
+            result = analyse(run_id, ledger, output)
+    return show_result(result, output)
+
+
+def resume_history(
+    record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
+) -> str:
+    """Go on with the latest campaign of a history, unless nothing is left to ask; return its id.
+
+    Raises
+    ------
+    UnusableInput
+        A later campaign of the series rests on it, or the repository, a commit or the toolchain is
+        no longer what it was.
+    ConditionFailed
+        The baseline no longer builds or runs.
+    """
+    terms = record.plan.history
+    assert terms is not None, "only a campaign of a history is part of a series"
+    with conduct.series_lock(terms.series, ledger):
+        latest = ledger.of_series(terms.series)[-1]
+        if latest != record.id:
+            raise UnusableInput(
+                f"campaign {record.id} of the history is followed by {latest}, which rests on it",
+                hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
+            )
+        series = series_of(record, ledger)
+        if not read_history(series).next_block((), 0.0):
+            return record.id
+        with commits.kept_builds(record) as builds:
+            builds.make_needed(needed_of(terms))
+            return conduct.resume(
+                record.id,
+                limits,
+                ledger,
+                listener,
+                judge_of=partial(
+                    HistoryJudge,
+                    builds=builds,
+                    earlier=series[:-1],
+                    withdrawals=withdrawals_of(record),
+                ),
+                segment_of=partial(CommitsSegment, builds=builds),
+            )
+
+
+def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
+    fields = commits.requested(arguments, "history", EXAMPLE)
+    repository = fields["repository"]
+    latest = revision_named(repository, arguments["last"], "--to")
+    baseline = _baseline(arguments, repository, latest, output)
+    between = commits_between(repository, baseline, latest, MEASURED)
+    request = HistoryRequest(
+        **fields,
+        baseline=baseline,
+        latest=latest,
+        commits=between,
+        selected=_selected(arguments, repository, between),
+        only_new=arguments["only_new"],
+        host=arguments["host"],
+    )
+    return replace(request, command_line=shell_line(_command_line(request, arguments)))
+
+
+def _baseline(
+    arguments: dict[str, Any], repository: Repository, latest: Revision, output: OutputOptions
+) -> Revision:
+    """Return the baseline that is named, that of the latest history, or the last before a date."""
+    if arguments["first"] is not None:
+        return revision_named(repository, arguments["first"], "--from")
+    terms = _latest_history(output)
+    if terms is not None:
+        return revision_named(repository, terms.baseline.commit, "--from")
+    since = arguments["since"]
+    before = None if since is None else last_before(repository, latest, since)
+    if before is None:
+        raise UnusableInput(
+            "a history needs a baseline, and the ledger has no earlier campaign of one",
+            hint=f"name the first revision: --from REV, as in {EXAMPLE}",
+        )
+    return before
+
+
+def _latest_history(output: OutputOptions) -> HistoryPlan | None:
+    """Return the terms of the latest history in the ledger."""
+    if not output.ledger.exists():
+        return None
+    with open_for_reading(output.ledger) as ledger:
+        found = [run.id for run in ledger.runs() if run.study == HISTORY_STUDY]
+        return ledger.read_run(found[-1]).plan.history if found else None
+
+
+def _selected(
+    arguments: dict[str, Any], repository: Repository, between: tuple[Commit, ...]
+) -> tuple[int, ...]:
+    """Return the places of the commits that the curve shows."""
+    every, tags, since = (arguments[name] for name in ("every", "tags", "since"))
+    if (every is not None) + tags + (since is not None) > 1:
+        raise UnusableInput(
+            "--every, --tags and --since each select commits", hint="give one of them"
+        )
+    if tags:
+        return tagged(repository, between)
+    if since is not None:
+        return later_than(repository, between, since)
+    return every_nth(between, every or 1)
+
+
+def _command_line(request: HistoryRequest, arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield the words of the command line that adds what is new."""
+    yield from ("equipoise", "history", "--from", request.baseline.commit)
+    if request.latest.asked != "HEAD":
+        yield from ("--to", request.latest.asked)
+    if arguments["every"] is not None:
+        yield from ("--every", str(arguments["every"]))
+    if arguments["tags"]:
+        yield "--tags"
+    if arguments["since"] is not None:
+        yield from ("--since", arguments["since"])
+    if request.only_new:
+        yield "--new"
+    if request.host != os.uname().nodename:
+        yield from ("--host", request.host)
+    yield from request.options()
+    yield from ("--", *request.command)
