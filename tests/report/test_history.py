@@ -150,8 +150,9 @@ def test_an_era_says_what_differs_from_the_one_before() -> None:
 def test_how_to_go_on_depends_on_what_is_left_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
     text = screen(history_document(), capsys)
     assert "To go on from here: equipoise resume 20260301-101500-ab12" in text
+    assert "Left to ask: about 40 more blocks" in text
     assert "To add the commits that are new: equipoise history --from v1.0 --build make" in text
-    done = screen(history_document(result=told(complete=True)), capsys)
+    done = screen(history_document(result=told(blocks_to_go=0)), capsys)
     assert "equipoise resume" not in done
     assert "Left to ask: nothing, until there are new commits" in done
 

@@ -22,6 +22,7 @@ from equipoise.analysis.comparisons import (
     primary_comparisons,
 )
 from equipoise.analysis.gate import gate_result
+from equipoise.analysis.history import history_result
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.analysis.iterations import (
     Classed,
@@ -126,6 +127,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         functions=plan.functions,
         typical=typical,
         bisect=bisect,
+        history=history_result(record),
     )
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.campaign.commits import CommitsSegment, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.history import HistoryJudge, read_history, series_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
 from equipoise.cli.conducting import analyse, measuring, show_result
@@ -96,7 +96,7 @@ def command(**arguments: Any) -> int:
             plan = history_plan(request, builds, scratch)
             assert plan.history is not None, "the plan of a history has its terms"
             with conduct.series_lock(plan.history.series, ledger):
-                earlier = records_of(ledger.of_series(plan.history.series), ledger)
+                earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
                 if earlier:
                     engine = earlier[0].plan.judgement.engine
                     plan = following(plan, [one.id for one in earlier], engine)
@@ -138,7 +138,7 @@ def resume_history(
                 f"campaign {record.id} of the history is followed by {latest}, which rests on it",
                 hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
             )
-        series = series_of(record, ledger)
+        series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
         with commits.kept_builds(record) as builds:

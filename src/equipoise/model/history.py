@@ -166,8 +166,9 @@ class HistoryResult(Struct, frozen=True):
     """Builds over all campaigns."""
     seconds: float
     """Time that all campaigns took, builds included."""
-    complete: bool
-    """Whether nothing is left to ask until there are new commits."""
+    blocks_to_go: int
+    """Blocks that are probably left, by a rule of thumb; 0 if nothing is left to ask until there
+    are new commits."""
     build: str | None
     """Line for a shell that built each commit."""
     summary: str

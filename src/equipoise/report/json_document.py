@@ -266,8 +266,10 @@ def _impossible_history(one: HistoryResult) -> Iterator[str]:
     places = [revision.place for revision in one.revisions]
     if places and (places[0] != 0 or places != sorted(set(places))):
         yield "the commits of a history do not begin with the baseline, or are not in order"
-    points = [revision for revision in one.revisions if revision.level is not None]
-    if not all(map(_is_step, [*one.changes, *one.pairs, *points])):
+    points = (revision for revision in one.revisions if revision.level is not None)
+    parts: list[HistoryChange | HistoryPair | HistoryRevision]
+    parts = [*one.changes, *one.pairs, *points]
+    if not all(map(_is_step, parts)):
         yield "a commit, a pair or a change of a history has no ratio with an interval"
     if any(change.commits < 1 or change.blocks < 0 for change in one.changes):
         yield "a change of a history has no commit, or fewer than no blocks"

@@ -112,7 +112,7 @@ def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[P
     facts = tuple(_facts(result))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost", (Facts(facts),), forms=WRITTEN)
-    if not result.complete:
+    if result.blocks_to_go:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
@@ -404,5 +404,7 @@ def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
     nights = counted(len(result.campaigns), "campaign")
     cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
     yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {nights}"
-    if result.complete:
-        yield "Left to ask", "nothing, until there are new commits"
+    rest = "nothing, until there are new commits"
+    if result.blocks_to_go:
+        rest = f"about {counted(result.blocks_to_go, 'more block')}"
+    yield "Left to ask", rest
