@@ -102,9 +102,9 @@ class Result(Struct, frozen=True):
 
             return bisection(self.document.bisect)
         if self.document.history is not None:
-            from equipoise.figures.gallery import history_figures
+            from equipoise.figures.gallery import history_figure
 
-            return next(history_figures(self.document, self.document.history)).chart
+            return history_figure(self.document, self.document.history).chart
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)

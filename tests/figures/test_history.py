@@ -10,10 +10,8 @@ from msgspec.structs import replace
 from equipoise.figures.gallery import gallery
 from equipoise.figures.history import history
 from equipoise.figures.lanes import lanes_of
-from equipoise.figures.series import series
 from tests.figures.charts import notes, tables
 from tests.histories import (
-    COUNT,
     FASTER,
     MEASURED,
     NOT_BUILT,
@@ -62,10 +60,6 @@ def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
     curve = next(one["mark"] for one in chart["layer"] if one["mark"]["type"] == "area")
     assert [one["shape"] for one in hollow] == ["diamond"]
     assert hollow[0]["color"] != curve["color"]
-    alone = series(series_of())
-    assert [row["place"] for row in tables(alone, "point")[0]] == list(range(COUNT + 1))
-    (suspected,) = tables(alone, "point")[1:]
-    assert [row["confirm"] for row in suspected] == [series_of().suspicions[0].confirm]
 
 
 @pytest.mark.parametrize(

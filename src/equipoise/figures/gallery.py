@@ -63,7 +63,7 @@ def gallery(
         yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
         return
     if document.history is not None:
-        yield from history_figures(document, document.history)
+        yield history_figure(document, document.history)
         return
     if not document.conditions:
         return
@@ -108,17 +108,12 @@ def gallery(
             yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
-def history_figures(document: ResultDocument, result: HistoryResult) -> Iterator[Figure]:
-    """Draw the curve of a history, and each series of another tool."""
-    from equipoise.figures import history, series
+def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
+    """Draw the curve of a history; its builder draws the series of other tools."""
+    from equipoise.figures.history import HOW_TO_READ, history
 
-    if result.revisions:
-        of_values = result.metric in document.more_is_better
-        drawn = history_of_values(result) if of_values else result
-        yield Figure("curve", history.HOW_TO_READ, history.history(drawn))
-    for one in result.series:
-        if one.points:
-            yield Figure("series", series.HOW_TO_READ, series.series(one))
+    of_values = result.metric in document.more_is_better
+    return Figure("curve", HOW_TO_READ, history(history_of_values(result) if of_values else result))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:

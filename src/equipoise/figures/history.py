@@ -32,7 +32,6 @@ from equipoise.figures.lanes import (
 )
 from equipoise.figures.quantity import metric_name, rounded
 from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, extent, ratio_axis
-from equipoise.figures.series import HOLLOW, SUSPICION
 from equipoise.figures.theme import color_of
 from equipoise.model.history import HistoryResult, HistoryRevision
 from equipoise.model.metrics import is_time
@@ -48,7 +47,7 @@ HOW_TO_READ = (
 )
 _MANY = 80
 """Number of commits from which on bars and marks are small."""
-_CURVE, _CHANGE = 0, 1
+_CURVE, _CHANGE, _SERIES = 0, 1, 2
 """Places in the palette."""
 _UP, _DOWN = 3, 5
 """Places among the shapes."""
@@ -109,7 +108,15 @@ def history(result: HistoryResult) -> alt.LayerChart:
             y=alt.value(HEIGHT - _NOT_BUILT_AT),
             tooltip=tooltips(("commit:N", "not built"), *_COMMIT[1:]),
         ),
-        layer(suspicions, HOLLOW, x=x, y=alt.value(HEIGHT - _SUSPICIONS_AT), tooltip=SUSPICION),
+        layer(
+            suspicions,
+            point(90, shape="diamond", color=color_of(_SERIES), filled=False, strokeWidth=2),
+            x=x,
+            y=alt.value(HEIGHT - _SUSPICIONS_AT),
+            tooltip=tooltips(
+                ("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it")
+            ),
+        ),
         *names(
             marks,
             x,

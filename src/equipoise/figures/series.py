@@ -1,102 +1,99 @@
-"""Chart of a series of another tool over its commits, with suspicions as hollow marks."""
+"""Chart of an imported series: its values, the levels, and where the level may have changed."""
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Iterator
+from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import (
-    Rows,
-    count_axis,
-    frame,
-    layer,
-    linear,
-    point,
-    rule,
-    tooltips,
-)
-from equipoise.figures.lanes import (
-    END,
-    HEIGHT,
-    LETTERS,
-    end_of_axis,
-    lanes_of,
-    lines,
-    names,
-    stretch_for,
-)
-from equipoise.figures.quantity import metric_name, rounded, unit_of
+from equipoise.figures.building import count_axis, frame, layer, plain_scale, point, rule, tooltips
+from equipoise.figures.quantity import rounded
 from equipoise.figures.theme import color_of
-from equipoise.model.plan import short_name
-from equipoise.model.quantities import counted
-from equipoise.model.series import ImportedSeries
+from equipoise.model.series import ImportedSeries, shown_commit
 
 HOW_TO_READ = (
-    "Values that another tool measured at different times: they may differ because the machine "
-    "did. A hollow mark is a suspicion. Nothing is certain until both commits run side by side."
+    "Each point is a commit, as another tool measured it on some day; the lines are levels. A "
+    "hollow diamond is a suspicion: the level may have changed within the grey band, by the "
+    "program or by the machine. Only a measurement side by side tells which."
 )
-COLOR = color_of(2)
-"""Colour of what was not measured side by side."""
-_MANY = 80
-"""Number of commits from which on marks are small."""
+VALUE_COLOR = color_of(2)
+SUSPICION_COLOR = color_of(1)
+"""Neither is the colour of what was measured side by side."""
 _MARGIN = 0.08
-HOLLOW = point(90, shape="diamond", color=COLOR, filled=False, strokeWidth=2)
-"""Mark of a suspicion."""
-SUSPICION = tooltips(("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it"))
-"""What a reader sees at a suspicion."""
+"""Part of the range of values that is left free above and below."""
+_HEIGHT = 260
 
 
-def series(one: ImportedSeries) -> alt.LayerChart:
-    """Draw the values of a series in the order of its commits; at least one."""
-    values = [each.value for each in one.points]
-    divisor, known_unit = unit_of(one.metric, statistics.median(values))
-    unit, name = known_unit or one.unit or "", metric_name(one.metric)
-    rows: Rows = [
+def imported_series(series: ImportedSeries) -> alt.LayerChart:
+    """Draw the values of a series in the order of its commits."""
+    values = [one.value for one in series.points]
+    low, high = min(values), max(values)
+    room = _MARGIN * (high - low or high)
+    unit = f", in {series.unit}" if series.unit else ""
+    scale = plain_scale(rounded(low - room), rounded(high + room))
+    axis = alt.Axis(format="~s")
+    title = f"{series.metric}{unit}"
+    x = count_axis("place", 0.5, len(values) + 0.5, "commit, in the order of the series")
+    y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
+    points = [
         {
             "place": place,
-            "value": rounded(each.value / divisor),
-            "commit": short_name(each.commit),
-            "date": each.date or "unknown",
+            "value": rounded(one.value),
+            "commit": shown_commit(one.commit),
+            "date": (one.date or "")[:10],
         }
-        for place, each in enumerate(one.points)
+        for place, one in enumerate(series.points, start=1)
     ]
-    lanes = lanes_of([suspicion.place for suspicion in one.suspicions], len(rows))
-    marks: Rows = [
-        {
-            "place": suspicion.place,
-            "lane": lane,
-            "label": suspicion.until[:LETTERS],
-            "what": short_name(suspicion.until),
-            "summary": suspicion.summary,
-            "confirm": suspicion.confirm,
-        }
-        for suspicion, lane in zip(one.suspicions, lanes, strict=True)
-    ]
-    low, high = min(values) / divisor, max(values) / divisor
-    margin = _MARGIN * (high - low) or _MARGIN * abs(high) or 1.0
-    low, high = low - margin, high + margin
-    title = f"{name}, in {unit}" if unit else name
-    high = low + stretch_for(marks) * (high - low)
-    y = linear(alt.Y, "value", low, high, title=title, tickCount=6)
-    x = count_axis("place", -0.5, end_of_axis(marks, len(rows) - 0.5), "commits, in order")
-    line = alt.MarkDef("line", color=COLOR, strokeWidth=1, opacity=0.6, aria=False)
-    tooltip = tooltips(("commit:N",), ("date:N",), ("value:Q", title, ".5~r"))
-    down = rule(1, strokeDash=[3, 3], color=COLOR, aria=False)
+    suspicions = list(_suspicions(series))
     layers = [
-        layer(rows, line, x=x, y=y),
-        layer(rows, point(16 if len(rows) > _MANY else 36, color=COLOR), x=x, y=y, tooltip=tooltip),
-        *lines(marks, lambda here, top: layer(here, down, x=x, y=top, y2=END)),
-        *names(marks, x, lambda here, at: layer(here, HOLLOW, x=x, y=at, tooltip=SUSPICION)),
+        layer(suspicions, alt.MarkDef("rect", style="negligible"), x=x, x2="last:Q"),
+        layer(list(_levels(series)), rule(1.5, color=VALUE_COLOR), x=x, x2="until:Q", y=y),
+        layer(
+            points,
+            point(30, color=VALUE_COLOR),
+            x=x,
+            y=y,
+            tooltip=tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s")),
+        ),
+        layer(
+            suspicions,
+            point(110, shape="diamond", filled=False, color=SUSPICION_COLOR, strokeWidth=2),
+            x=alt.X("at:Q"),
+            y=y,
+            tooltip=tooltips(("summary:N", "suspicion"), ("confirm:N", "to confirm")),
+        ),
     ]
-    where = f" on {one.host}" if one.host else ""
+    setting = f" ({series.setting})" if series.setting else ""
     return frame(
         layers,
-        title=f"{one.benchmark}, as another tool measured it",
-        notes=[*filter(None, (f"{one.tool}{where}: {one.source}.", one.summary)), *one.notes],
-        description=(
-            f"The {name} of {one.benchmark} over {counted(len(rows), 'commit')}, not measured "
-            f"side by side, with {counted(len(marks), 'suspicion')}."
-        ),
-        height=HEIGHT,
+        title=f"{series.benchmark}{setting}",
+        notes=[f"From {series.tool}: {series.source}. Not measured side by side."],
+        description=f"Imported series. {series.summary}",
+        height=_HEIGHT,
     )
+
+
+def _suspicions(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+    """Yield each suspicion: its band, from the first place to the last, and its best place."""
+    for one in series.suspicions:
+        yield {
+            "place": one.first + 1,
+            "last": one.last + 1,
+            "at": one.place + 1,
+            "value": rounded(one.before * one.ratio),
+            "summary": one.summary,
+            "confirm": one.confirm,
+        }
+
+
+def _levels(series: ImportedSeries) -> Iterator[dict[str, Any]]:
+    """Yield a line for each level; a series without suspicions has none."""
+    begin = 0.5
+    for one in series.suspicions:
+        yield {"place": begin, "until": one.place + 0.5, "value": rounded(one.before)}
+        begin = one.place + 0.5
+    if series.suspicions:
+        last = series.suspicions[-1]
+        level = rounded(last.before * last.ratio)
+        yield {"place": begin, "until": len(series.points) + 0.5, "value": level}

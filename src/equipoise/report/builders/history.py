@@ -1,4 +1,4 @@
-"""A history: what changed, the curve over the commits, its campaigns, and series of other tools."""
+"""A history: what changed over the commits, the curve, its campaigns, and how to go on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from equipoise.model.metrics import history_of_values
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
 from equipoise.model.result import ResultDocument
-from equipoise.model.series import ImportedSeries
 from equipoise.report.builders.claims import failures_of, strip_of
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
-    EVERYWHERE,
     MOST_CLAIMS,
     PAGE,
     SCREEN,
@@ -39,7 +37,6 @@ from equipoise.report.document import (
     Command,
     Facts,
     Number,
-    Paragraph,
     Part,
     Row,
     Section,
@@ -116,24 +113,6 @@ def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[P
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
     yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
-
-
-def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions of series of other tools, each with the line that confirms it."""
-    if not series:
-        return
-    parts: list[Part] = []
-    for one in series:
-        where = f" on {one.host}" if one.host else ""
-        parts.append(Paragraph(f"{one.benchmark}, by {one.tool}{where}: {one.summary}"))
-        parts += (Paragraph(note, "dim") for note in one.notes)
-        first = one.suspicions[:ALIKE_SHOWN]
-        parts += (Command(each.confirm, each.summary) for each in first)
-        rest = one.suspicions[ALIKE_SHOWN:]
-        if rest:
-            parts.append(Paragraph(f"And {len(rest)} more like these.", "dim", EVERYWHERE - PAGE))
-            parts += (Command(each.confirm, each.summary, PAGE) for each in rest)
-    yield Section("Suspicions: series that were not measured side by side", tuple(parts))
 
 
 def history_numbers(document: ResultDocument, result: HistoryResult) -> Iterator[dict[str, Number]]:

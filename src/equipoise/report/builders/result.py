@@ -53,12 +53,12 @@ from equipoise.report.builders.history import (
     history_answer,
     history_numbers,
     history_parts,
-    series_parts,
 )
 from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
 from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
+from equipoise.report.builders.series import series_parts
 from equipoise.report.builders.shape import (
     level_parts,
     levels_of,
@@ -244,15 +244,14 @@ def _history(report: CampaignReport, history: HistoryResult) -> Document:
     """Build the document of a history."""
     document = report.document
     answer = history_answer(document, history)
-    curve, series = _figures(report, EVERY_TRIAL)
+    curve, _ = _figures(report, EVERY_TRIAL)
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     parts: tuple[Part, ...] = (
         answer,
         replace(curve, forms=WITH_PICTURES),
         *history_parts(document, history),
-        *series_parts(history.series),
-        replace(series, title="Series of other tools", forms=WITH_PICTURES),
+        *(series_parts(history.series) if history.series else ()),
         *_how_it_ran(report),
         Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
         *_repetition(report),
