@@ -146,7 +146,7 @@ def test_a_campaign_without_a_block_is_a_history_without_a_change(
 ) -> None:
     empty = replace(nights[0], draws=(), trials=(), segments=(), notices=())
     document, result = found(empty)
-    assert result.changes == result.pairs == ()
+    assert (result.changes, result.pairs) == ((), ())
     assert result.summary.startswith("No change above 1 % is certain in 8 commits since v1")
     assert document.conditions == ()
 
