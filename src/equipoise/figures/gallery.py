@@ -58,9 +58,12 @@ def gallery(
 
     if document.bisect is not None:
         # A chart of each of very many commits would hide the search.
-        from equipoise.figures.bisection import HOW_TO_READ, bisection
+        from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
 
         yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        for number, one in enumerate(document.bisect.branches, start=1):
+            if one.course:
+                yield Figure(f"bisection_branch_{number}", HOW_TO_READ, branch(one))
         return
     if document.history is not None:
         yield history_figure(document, document.history)

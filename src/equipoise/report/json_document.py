@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
 from equipoise.model.interval import Interval
@@ -255,13 +255,17 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
     if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    if (one.verdict == "culprit") > len(one.culprits):
-        yield "a bisection with a culprit names none"
-    if any(not 0 <= at.earlier < at.later <= len(one.candidates) for at in one.course):
-        yield "a block of a bisection has a commit that it does not search"
-    if min(one.trials, one.builds, *(commit.trials for commit in one.candidates)) < 0:
-        yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit] = [one.gap, *one.left_over, *one.culprits]
+    lines: tuple[BisectResult | BisectBranch, ...] = (one, *one.branches)
+    for line in lines:
+        if (line.verdict == "culprit") > len(line.culprits):
+            yield "a bisection with a culprit names none"
+        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+            yield "a block of a bisection has a commit that it does not search"
+        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has fewer than no trials"
+    parts: list[BisectGap | Culprit] = []
+    for line in lines:
+        parts += (line.gap, *line.left_over, *line.culprits)
     if not all(map(_is_step, parts)):
         yield "a step of a bisection has no ratio with an interval"
 
