@@ -181,9 +181,9 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     terms = record.plan.history
     assert terms is not None
     gone = replace(terms, earlier=("20260101-000000-abcd",))
-    stage.start(replace(record.plan, history=gone), partial(HistoryJudge, builds=stage.builds))
+    judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
-        stage.ledger.read_run()
+        stage.start(replace(record.plan, history=gone), judge)
     assert "equipoise merge" in str(error.value.hint)
 
 
