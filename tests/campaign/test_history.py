@@ -82,7 +82,7 @@ def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> No
 
 def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(10, 3, 9))
-    short = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
+    short = Stopping(blocks=4, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(8, stopping=short))
     assert changes([first]) == []
     second = night(stage, plan_of_history(8, [first]))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.analysis.wording import change_clause, signed_percent
-from equipoise.model.bisection import BisectCommit, BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import (
+    BisectBranch,
+    BisectCommit,
+    BisectGap,
+    BisectResult,
+    Culprit,
+)
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted, joined, names_of
@@ -32,16 +38,63 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
     return f"{named} made {change}."
 
 
+def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
+    """Return what the search of a merge's branch found.
+
+    Parameters
+    ----------
+    branch
+        Its numbers, and the sentences of its culprits; its own summary is not read.
+    """
+    merge, culprits = short_name(branch.merge), branch.culprits
+    left = [one for one in branch.candidates if one.status == "left"]
+    if branch.missing:
+        them = joined(list(map(short_name, branch.missing)))
+        verb = "does" if len(branch.missing) == 1 else "do"
+        return f"The branch of {merge} cannot be searched: {them} {verb} not build or run."
+    match branch.verdict:
+        case "culprit":
+            return f"In the branch of {merge}, {_uncapitalized(culprits[0])}"
+        case "several" if culprits:
+            return f"In the branch of {merge}, {_parts(culprits)}."
+        case "several":
+            return f"No single commit of the branch of {merge} made the whole difference."
+        case "set":
+            found = f"; {_parts(culprits)}" if culprits else ""
+            return (
+                f"If one commit of the branch of {merge} made the whole difference, it is "
+                f"{_among(left)}{found}."
+            )
+        case "no difference":
+            excluded = _excluded(branch.gap, more_is_better=more_is_better)
+            return (
+                f"The branch of {merge} alone makes no difference{excluded}: the merge itself made "
+                "it."
+            )
+        case "undecided":
+            blocks = counted(len(branch.course), "block")
+            return (
+                f"Whether the branch of {merge} alone makes a difference is not known after "
+                f"{blocks}."
+            )
+
+
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a search.
+    """Return the answer of a search, with what the branches of merges made of it.
 
     Parameters
     ----------
     result
-        A result with its numbers and the sentences of its culprits; its own summary is not read.
+        A result with its numbers and the sentences of its culprits and branches; its own summary
+        is not read.
     more_is_better
         Whether the cost is the inverse of the metric.
     """
+    answer = _answer(result, more_is_better=more_is_better)
+    return " ".join((answer, *(one.summary for one in result.branches)))
+
+
+def _answer(result: BisectResult, *, more_is_better: bool) -> str:
     certainty = f"{100.0 * (1.0 - result.alpha):g} %"
     culprits = result.culprits
     left = [one for one in result.candidates if one.status == "left"]
@@ -76,6 +129,12 @@ def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> st
                 f"Whether {_names(result)} differ is not known after {blocks}"
                 f"{_excluded(result.gap, more_is_better=more_is_better)}."
             )
+
+
+def _uncapitalized(culprit: Culprit) -> str:
+    """Return the sentence of a culprit inside another one: ``either 1a2b3c4d5e or …``."""
+    sentence = culprit.summary
+    return sentence[0].lower() + sentence[1:] if culprit.not_built else sentence
 
 
 def _names(result: BisectResult) -> str:

@@ -20,6 +20,7 @@ from equipoise.campaign.commits import (
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
 from equipoise.model.quantities import counted, joined
@@ -79,6 +80,18 @@ def read_history(records: Sequence[RunRecord]) -> History:
     return history
 
 
+def check_judgement(limits: CampaignLimits) -> None:
+    """Refuse what no history can be judged by.
+
+    Raises
+    ------
+    UnusableInput
+        There is no smallest effect that matters.
+    """
+    judgement = limits.judgement()
+    History(alpha=judgement.alpha, min_effect=judgement.min_effect)
+
+
 class HistoryJudge(CommitsJudge):
     """The judge of a campaign of a history: what the history asks next.
 
@@ -109,6 +122,9 @@ class _Course(CommitSearch):
     def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal], history: History) -> None:
         super().__init__(plan, withdrawals)
         terms = _terms(plan)
+        self._next: tuple[object, tuple[int, ...]] = (None, ())
+        self._changed = 0
+        self._blocks = 0
         self._history = history
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
@@ -118,24 +134,30 @@ class _Course(CommitSearch):
         )
 
     def add_costs(self, block: BlockRead) -> None:
+        self._changed += 1
+        self._blocks += 1
         if block.resolution is not None:
             self._history.set_resolution(block.resolution)
         self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
 
     def withdraw(self, commit: int) -> None:
+        self._changed += 1
         self._history.withdraw(commit)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        return self._history.next_block(built, build_trials)
+        # Whether anything is left to ask, and what it is, are two questions in a row.
+        question = (self._changed, frozenset(built), build_trials)
+        if self._next[0] != question:
+            self._next = (question, self._history.next_block(built, build_trials))
+        return self._next[1]
 
     def status(self) -> ComparisonStatus:
         """Return how many commits the curve has, and which changes are certain."""
-        state = self._history.state()
+        measured, changes = self._history.progress()
         names = self.plan.conditions
-        measured = sum(one.blocks > 0 for one in state.revisions[1:])
         course = f"{counted(measured, 'commit')} measured"
-        if state.changes:
-            until = joined([short_name(one.pair.until) for one in state.changes])
+        if changes:
+            until = joined([short_name(one.pair.until) for one in changes])
             course += f", changes at {until}"
         return ComparisonStatus(
             names[-1].name,
@@ -143,7 +165,7 @@ class _Course(CommitSearch):
             None,
             (None, None),
             baseline=names[FIRST].name,
-            blocks=state.blocks,
+            blocks=self._blocks,
             search=course,
         )
 

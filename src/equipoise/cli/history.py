@@ -12,7 +12,13 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.campaign.commits import CommitsSegment, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.history import (
+    HistoryJudge,
+    check_judgement,
+    read_history,
+    records_of,
+    series_of,
+)
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
 from equipoise.cli.conducting import analyse, measuring, show_result
@@ -161,6 +167,7 @@ def resume_history(
 def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
     fields = commits.requested(arguments, "history", EXAMPLE)
     repository = fields["repository"]
+    check_judgement(fields["limits"])
     latest = revision_named(repository, arguments["last"], "--to")
     baseline = _baseline(arguments, repository, latest, output)
     between = commits_between(repository, baseline, latest, MEASURED)

@@ -57,9 +57,12 @@ def gallery(
 
     if document.bisect is not None:
         # A chart of each of very many commits would hide the search.
-        from equipoise.figures.bisection import HOW_TO_READ, bisection
+        from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
 
         yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        for number, one in enumerate(document.bisect.branches, start=1):
+            if one.course:
+                yield Figure(f"bisection_branch_{number}", HOW_TO_READ, branch(one))
         return
     if not document.conditions:
         return

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
@@ -252,13 +252,17 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
     if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    if (one.verdict == "culprit") > len(one.culprits):
-        yield "a bisection with a culprit names none"
-    if any(not 0 <= at.earlier < at.later <= len(one.candidates) for at in one.course):
-        yield "a block of a bisection has a commit that it does not search"
-    if min(one.trials, one.builds, *(commit.trials for commit in one.candidates)) < 0:
-        yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit] = [one.gap, *one.left_over, *one.culprits]
+    lines: tuple[BisectResult | BisectBranch, ...] = (one, *one.branches)
+    for line in lines:
+        if (line.verdict == "culprit") > len(line.culprits):
+            yield "a bisection with a culprit names none"
+        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+            yield "a block of a bisection has a commit that it does not search"
+        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has fewer than no trials"
+    parts: list[BisectGap | Culprit] = []
+    for line in lines:
+        parts += (line.gap, *line.left_over, *line.culprits)
     for part in parts:
         is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
         if not (is_ratio and _is_interval_of_ratios(part.ratio_ci) and 0.0 < part.level < 1.0):

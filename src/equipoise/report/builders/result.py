@@ -205,12 +205,13 @@ def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
     """Build the document of a bisection."""
     document = report.document
     answer = bisection_answer(document, bisect)
-    first, _ = _figures(report, EVERY_TRIAL)
+    first, others = _figures(report, EVERY_TRIAL)
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     parts: tuple[Part, ...] = (
         answer,
         first,
+        *((others,) if bisect.branches else ()),
         *explained_parts(bisect),
         *why_parts(document, report.flame_graph),
         *bisection_parts(document, bisect),
