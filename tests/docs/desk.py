@@ -19,6 +19,7 @@ from tests.plans import plan_of, trial_of
 from tests.repositories import repository
 
 SAMPLES = ROOT / "tests/interop/samples"
+SERIES = ROOT / "tests/interop/series/samples"
 LIMITED = Path(__file__).with_name("limited.py")
 LEDGER = ".equipoise/ledger.db"
 
