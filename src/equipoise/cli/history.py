@@ -16,7 +16,6 @@ from equipoise.campaign.history import (
     HistoryJudge,
     check_judgement,
     read_history,
-    records_of,
     series_of,
 )
 from equipoise.campaign.progress import ProgressListener
@@ -128,7 +127,7 @@ def command(**arguments: Any) -> int:
             plan = history_plan(request, builds, scratch)
             assert plan.history is not None, "the plan of a history has its terms"
             with conduct.series_lock(plan.history.series, ledger):
-                earlier = records_of(ledger.of_series(plan.history.series), ledger)
+                earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
                 if earlier:
                     engine = earlier[0].plan.judgement.engine
                     plan = following(plan, [one.id for one in earlier], engine)
@@ -170,7 +169,7 @@ def resume_history(
                 f"campaign {record.id} of the history is followed by {latest}, which rests on it",
                 hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
             )
-        series = series_of(record, ledger)
+        series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
         with commits.kept_builds(record) as builds:
