@@ -69,7 +69,7 @@ def builds(made: MadeRepository) -> int:
 def series(made: MadeRepository) -> tuple[RunRecord, ...]:
     """Return the campaigns of the latest history."""
     with open_for_reading(made.path.parent / "ledger.db") as ledger:
-        return series_of(ledger.read_run(), ledger)
+        return series_of(ledger.read_run())
 
 
 def terms(record: RunRecord) -> HistoryPlan:
@@ -169,7 +169,7 @@ def test_another_toolchain_begins_an_era(
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("--from", "v1"), 2, "a history needs a command behind --"),
+        (("--from", "v1"), 2, "a history needs one thing to run"),
         (("--", "true"), 2, "a history needs a baseline"),
         (("--from", "nowhere", "--", "true"), 2, "--from nowhere: there is no such commit"),
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),

@@ -62,16 +62,17 @@ def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_pat
 
 
 def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) -> dict[str, str]:
-    """The lines of a gate of two benchmarks."""
+    """The lines of a gate of two benchmarks, which a tool reports of one command."""
+    commands = (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render")))
     request = GateRequest(
         Repository(Path("/repository"), ""),
         Revision("old", "1" * 40),
         Revision("new", "2" * 40, uncommitted),
-        (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render"))),
+        commands if tool is None else commands[:1],
         build="make all",
         tool=None if tool is None else TOOLS[tool],
     )
-    return dict(bisect_lines(request, request.benchmarks, metrics))
+    return dict(bisect_lines(request, commands, metrics))
 
 
 def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
@@ -101,11 +102,11 @@ def test_a_gate_that_no_bisection_can_follow_has_no_line() -> None:
     assert lines_of("cpu_time_s", tool="google-benchmark") == {}
 
 
-def test_benchmarks_that_a_program_lists_are_named_with_their_programs() -> None:
+def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
     line = lines_of("time_s", tool="google-benchmark")["render"]
     options = command.make_context("bisect", shlex.split(line)[2:]).params
     assert (options["kind"], options["metrics"]) == ("google-benchmark", "render")
-    assert options["benches"] == ("parse=./bench 'a b'", "render=./bench render")
+    assert options["words"] == ("./bench", "a b")
 
 
 def test_slower_benchmarks_are_bisected_by_one_line() -> None:

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
-from equipoise.analysis.result import iso_time
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -22,6 +21,7 @@ from equipoise.model.pooled import (
     PooledCampaigns,
     PooledComparison,
 )
+from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
 from equipoise.stats.common_ratio import common_ratio
 from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts

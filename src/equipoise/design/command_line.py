@@ -13,6 +13,7 @@ from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
+    PRIMARY_METRIC,
     WHY_STUDY,
     Condition,
     Judgement,
@@ -72,6 +73,32 @@ def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> 
     return joined
 
 
+def bisect_line(
+    good: str,
+    bad: str | None,
+    command: Sequence[str],
+    *,
+    build: str | None = None,
+    kind: str | None = None,
+    metric: str = PRIMARY_METRIC,
+) -> str:
+    """Return the line that finds which commit between two made a difference.
+
+    Parameters
+    ----------
+    bad
+        By default the working tree.
+    kind
+        Tool that reads the results of benchmarks, of which ``metric`` is one then.
+    """
+    words = ["equipoise", "bisect", "--good", good]
+    words += [] if bad is None else ["--bad", bad]
+    words += [] if build is None else ["--build", build]
+    words += [] if kind is None else ["--kind", kind]
+    words += [] if metric == PRIMARY_METRIC else ["--metrics", metric]
+    return shell_line([*words, "--", *command])
+
+
 def command_of_plan(plan: Plan) -> str | None:
     """Return the line that runs a plan again; ``None`` where its result document knows better.
 
@@ -92,6 +119,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.gate.again
     if document.searches:
         return document.searches[0].again
+    if document.history is not None:
+        return document.history.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from equipoise.design.coin import fresh_seed
-from equipoise.design.command_line import shell_line
+from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.counters import counters_among
@@ -197,28 +197,21 @@ def bisect_lines(
 
     A bisection searches by one metric of commands, and by the times that a tool reports.
     """
-    words = ["equipoise", "bisect", "--good", request.baseline.commit]
-    if not request.candidate.uncommitted:
-        words += ["--bad", request.candidate.commit]
-    if request.build is not None:
-        words += ["--build", request.build]
+    good, candidate = request.baseline.commit, request.candidate
+    line = partial(
+        bisect_line, good, None if candidate.uncommitted else candidate.commit, build=request.build
+    )
     tool = request.tool
     if tool is None and len(metrics) == 1:
-        words += [] if metrics[0] == PRIMARY_METRIC else ["--metrics", metrics[0]]
         for one in benchmarks:
-            yield one.name, shell_line([*words, "--", *one.command])
-    elif tool is not None:
-        words += ["--kind", tool.name]
+            yield one.name, line(one.command, metric=metrics[0])
+    elif tool is not None and len(request.benchmarks) == 1:
         names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
         if tool.listing is not None:
             is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
             names = [one.name for one in benchmarks] if is_time else []
-        programs = ["--", *request.benchmarks[0].command]
-        if len(request.benchmarks) > 1:
-            lines = [f"{one.name}={shlex.join(one.command)}" for one in request.benchmarks]
-            programs = [word for line in lines for word in ("--bench", line)]
         for name in names:
-            yield name, shell_line([*words, "--metrics", name, *programs])
+            yield name, line(request.benchmarks[0].command, kind=tool.name, metric=name)
 
 
 def benchmarks_in_all(
