@@ -91,6 +91,7 @@ def prepare(desk: Path) -> None:
     for number in range(3):
         made.write("source/notes", f"{number}\n")
         made.commit()
+    made.git("tag", "v1.5")
     _tables(desk)
     _commands(desk)
     _campaigns(desk)

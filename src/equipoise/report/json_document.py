@@ -28,6 +28,7 @@ from equipoise.model.result import (
     PooledCampaigns,
     ResultDocument,
 )
+from equipoise.model.series import SERIES_SCHEMA, SeriesResult
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
@@ -36,7 +37,7 @@ _MOST_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument | PooledCampaigns | ObservationResult) -> bytes:
+def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -121,6 +122,11 @@ def pooled_schema() -> dict[str, Any]:
 def observed_schema() -> dict[str, Any]:
     """Make the JSON Schema of what was found in a log, likewise."""
     return _schema_of(ObservationResult, OBSERVED_SCHEMA)
+
+
+def series_schema() -> dict[str, Any]:
+    """Make the JSON Schema of imported series, likewise."""
+    return _schema_of(SeriesResult, SERIES_SCHEMA)
 
 
 def _schema_of(kind: type, name: str) -> dict[str, Any]:
