@@ -60,8 +60,10 @@ def machine(kind: str, moments: int, rng: np.random.Generator) -> FloatArray:
             raise ValueError(kind)
 
 
-def nightly_series(truth: Truth, kind: str, runs: int, rng: np.random.Generator) -> list[float]:
+def nightly_series(truth: Truth, kind: str, runs: int, rng: np.random.Generator) -> FloatArray:
     """Return the time of each commit as a nightly job has it: measured on a night of its own.
+
+    Shape (commits + 1,).
 
     Parameters
     ----------
@@ -71,5 +73,4 @@ def nightly_series(truth: Truth, kind: str, runs: int, rng: np.random.Generator)
     nights = machine(kind, COMMITS + 1, rng)
     by_run = rng.normal(0.0, SD, (COMMITS + 1, runs))
     logs = np.array(truth.levels)[:, np.newaxis] + nights[:, np.newaxis] + by_run
-    series: list[float] = np.exp(np.median(logs, axis=1)).tolist()
-    return series
+    return np.asarray(np.exp(np.median(logs, axis=1)))

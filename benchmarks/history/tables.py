@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
@@ -11,10 +12,11 @@ from benchmarks.bisect.tables import Table
 from benchmarks.history.engine import ALPHA, Outcome, at_once, night_by_night, truth_of
 from benchmarks.history.guarantees import NOISES, PAIRS, REAL, discoveries, misses
 from benchmarks.history.machines import COMMITS, MACHINES, nightly_series
-from benchmarks.history.others import RULES, Missing, Rule, changes_by
-from tests.stats.simulated import at_most
+from benchmarks.peers import ASV, ASV_STEPS, OTAVA, Peer
+from tests.stats.simulated import FloatArray, at_most
 
 Result = TypeVar("Result")
+PEERS = (ASV_STEPS, ASV, OTAVA)
 RUNS = (1, 10)
 """Runs of each commit on its night."""
 
@@ -32,24 +34,55 @@ def planted_table(run_all: RunAll, seeds: Sequence[int]) -> Table:
     for kind, machine in MACHINES.items():
         for way, simulate in (("at once", at_once), ("--new, a commit a night", night_by_night)):
             outcomes = run_all(partial(simulate, kind))
-            rows.append((machine, f"equipoise history, {way}", *_of_engine(outcomes)))
+            rows.append((machine, way, *_of_engine(outcomes)))
             wrong = [one for one in outcomes if not one.right or one.others or not one.is_over]
             if wrong:
                 broken.append(f"{machine}, {way}: {len(wrong)} histories have another answer")
-        for rule in RULES:
-            rows += [
-                (machine, f"{rule.name}, {_runs(runs)} a night", *_of_rule(rule, kind, runs, seeds))
-                for runs in RUNS
-            ]
     return Table(
-        f"{COMMITS} commits, +5 % and -4 % planted, sd 1 %: {len(seeds)} histories each",
+        f"{COMMITS} commits, +5 % and -4 % planted, sd 1 %: {len(seeds)} histories a row",
         (
-            *("machine", "rule", "both named to the commit", "histories with a wrong name"),
-            *("wrong names", "trials until both are named", "trials in all, median (range)"),
+            *("machine", "equipoise history", "both named to the commit"),
+            *("histories with another name", "trials until both are named: median (range)"),
+            "trials until nothing is left",
         ),
         rows,
         broken,
     )
+
+
+def peers_table(run_all: RunAll, seeds: Sequence[int]) -> Table:
+    """Return what asv and Otava find in the series that a nightly job has of the same commits."""
+    rows = []
+    for kind, machine in MACHINES.items():
+        for runs in RUNS:
+            begun = [truth_of(kind, seed) for seed in seeds]
+            series = [nightly_series(truth, kind, runs, rng) for rng, truth in begun]
+            changed = [set(truth.changed) for _, truth in begun]
+            of_night = "1 run" if runs == 1 else f"median of {runs} runs"
+            rows += [
+                (machine, of_night, peer.name, *_found(peer, series, changed)) for peer in PEERS
+            ]
+    return Table(
+        f"The same commits, each measured on its own night: {len(seeds)} series a row",
+        (
+            *("machine", "of a night", "rule", "both found at the commit"),
+            *("series with another change", "other changes"),
+        ),
+        rows,
+        (),
+    )
+
+
+def _found(
+    peer: Peer, series: Sequence[FloatArray], changed: Sequence[set[int]]
+) -> tuple[str, ...]:
+    try:
+        found = [set(one) for one in peer.changes(series)]
+    except (OSError, subprocess.CalledProcessError) as error:
+        return (f"not installed: {error}", "", "")
+    others = [len(one - truth) for one, truth in zip(found, changed, strict=True)]
+    both = sum(truth <= one for one, truth in zip(found, changed, strict=True))
+    return (f"{both}", f"{sum(other > 0 for other in others)}", f"{sum(others)}")
 
 
 def _of_engine(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
@@ -57,29 +90,8 @@ def _of_engine(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return (
         f"{sum(one.right for one in outcomes)}",
         f"{sum(one.others > 0 for one in outcomes)}",
-        f"{sum(one.others for one in outcomes)}",
         _spread(named),
         _spread([one.trials for one in outcomes]),
-    )
-
-
-def _of_rule(rule: Rule, kind: str, runs: int, seeds: Sequence[int]) -> tuple[str, ...]:
-    begun = [truth_of(kind, seed) for seed in seeds]
-    truths = [truth for _, truth in begun]
-    series = [nightly_series(truth, kind, runs, rng) for rng, truth in begun]
-    try:
-        found = changes_by(rule, series)
-    except Missing as missing:
-        return (str(missing), "", "", "", "")
-    wrong = [set(one) - set(truth.changed) for one, truth in zip(found, truths, strict=True)]
-    right = [set(truth.changed) <= set(one) for one, truth in zip(found, truths, strict=True)]
-    trials = str(runs * (COMMITS + 1))
-    return (
-        f"{sum(right)}",
-        f"{sum(bool(one) for one in wrong)}",
-        f"{sum(len(one) for one in wrong)}",
-        "",
-        trials,
     )
 
 
@@ -131,14 +143,11 @@ def coverage_table(run_all: RunAll, seeds: Sequence[int]) -> Table:
 
 TABLES: dict[str, Callable[[RunAll, Sequence[int]], Table]] = {
     "planted": planted_table,
+    "peers": peers_table,
     "discoveries": discoveries_table,
     "coverage": coverage_table,
 }
 """The tables, by their names on the command line."""
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"median of {count} runs"
 
 
 def _spread(values: Sequence[int]) -> str:
