@@ -3,7 +3,7 @@
 A history is a series of campaigns, one after the other. Everything here is a function of their
 blocks: a series that is read back goes on with the very same state.
 
-A block runs two or three commits in random order, chosen from the blocks before it. A pair of
+A block runs two or more commits in random order, chosen from the blocks before it. A pair of
 commits is opened when it first runs with nothing measured in between, and bets on its blocks from
 then on. It is named as a change at an e-value that makes the false-discovery rate at most alpha at
 every look, for ever.
