@@ -61,8 +61,8 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     Raises
     ------
     UnusableInput
-        The campaign was imported, is a gate or of a history, compares nothing, has no complete block, or does not
-        compare the named conditions.
+        The campaign was imported, is a gate or of a history, compares nothing, has no complete
+        block, or does not compare the named conditions.
     """
     plan = record.plan
     if plan.imported is not None:
