@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.commits import NOT_BUILT, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.history import HistoryJudge, read_history, series_of
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, HistoryPlan, Measure, Plan, Revision, Stopping
 from equipoise.model.record import RunRecord
@@ -49,7 +49,7 @@ def plan_of_history(
 def night(stage: Stage, plan: Plan) -> RunRecord:
     """Return one campaign after those that its plan names."""
     assert plan.history is not None
-    earlier = records_of(plan.history.earlier, stage.ledger)
+    earlier = stage.ledger.read_campaigns(plan.history.earlier)
     return stage.start(plan, partial(HistoryJudge, builds=stage.builds, earlier=earlier))
 
 
@@ -89,7 +89,7 @@ def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     assert changes([first, second]) == [(2, 3, True)]
     before = read_history([first, second]).state()
     third = night(stage, plan_of_history(10, [first, second]))
-    series = series_of(third, stage.ledger)
+    series = series_of(third)
     assert [one.id for one in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
@@ -181,9 +181,9 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     terms = record.plan.history
     assert terms is not None
     gone = replace(terms, earlier=("20260101-000000-abcd",))
-    orphan = replace(record, plan=replace(record.plan, history=gone))
+    judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
-        series_of(orphan, stage.ledger)
+        stage.start(replace(record.plan, history=gone), judge)
     assert "equipoise merge" in str(error.value.hint)
 
 

@@ -28,14 +28,26 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
     culprit
         A culprit with its numbers; its own summary is not read.
     """
-    named = f"{short_name(culprit.commit)} ({_shortened(culprit.subject)})"
-    if culprit.not_built:
-        others = joined([*map(short_name, culprit.not_built), named], "or")
-        named = f"Either {others}" if len(culprit.not_built) == 1 else f"One of {others}"
+    named = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
     if culprit.ratio is None:
         return f"{named} made a difference whose size is not known."
     change = change_clause(metric, culprit.ratio, culprit.ratio_ci, more_is_better=more_is_better)
     return f"{named} made {change}."
+
+
+def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
+    """Return a commit with its subject, and those before it that may be meant as well.
+
+    Parameters
+    ----------
+    not_built
+        Whole names of the commits right before it that do not build.
+    """
+    named = f"{short_name(commit)} ({shortened(subject)})"
+    if not not_built:
+        return named
+    others = joined([*map(short_name, not_built), named], "or")
+    return f"Either {others}" if len(not_built) == 1 else f"One of {others}"
 
 
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
@@ -150,7 +162,7 @@ def _among(left: Sequence[BisectCommit]) -> str:
     """Return the commits that are left, as far as a sentence has room for them."""
     names = [short_name(one.commit) for one in left]
     if len(names) == 1:
-        return f"{names[0]} ({_shortened(left[0].subject)})"
+        return f"{names[0]} ({shortened(left[0].subject)})"
     if len(names) == 2:
         return joined(names, "or")
     return f"one of {len(names)} commits, {names[0]} to {names[-1]}"
@@ -166,7 +178,8 @@ def _excluded(gap: BisectGap, *, more_is_better: bool) -> str:
     return f"; a difference {joined(known, 'or')} is excluded"
 
 
-def _shortened(subject: str) -> str:
+def shortened(subject: str) -> str:
+    """Return the subject of a commit, cut to what a sentence has room for."""
     if len(subject) <= _LONGEST_SUBJECT:
         return subject
     return subject[: _LONGEST_SUBJECT - 1] + "…"

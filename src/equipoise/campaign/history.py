@@ -8,7 +8,6 @@ campaigns of its series, in the order in which they began, and of the commits th
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
@@ -21,49 +20,18 @@ from equipoise.campaign.commits import (
 )
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.history import History
 
 
-class SeriesStore(Protocol):
-    """The part of the ledger that reading a series needs."""
-
-    def read_run(self, reference: str) -> RunRecord:
-        """Return all that is known of one campaign."""
-
-
-def series_of(record: RunRecord, ledger: SeriesStore) -> tuple[RunRecord, ...]:
-    """Return the campaigns of a history until a recorded one, in the order in which they began.
-
-    Raises
-    ------
-    UnusableInput
-        The ledger lacks an earlier one.
-    """
-    return (*records_of(_terms(record.plan).earlier, ledger), record)
-
-
-def records_of(run_ids: Sequence[str], ledger: SeriesStore) -> tuple[RunRecord, ...]:
-    """Return the earlier campaigns of a history.
-
-    Raises
-    ------
-    UnusableInput
-        The ledger lacks one.
-    """
-    records = []
-    for run_id in run_ids:
-        try:
-            records.append(ledger.read_run(run_id))
-        except UnusableInput as error:
-            raise UnusableInput(
-                f"the ledger lacks campaign {run_id} of the history: {error.what}",
-                hint="add it from the ledger that has it: equipoise merge, or begin a new history",
-            ) from error
-    return tuple(records)
+def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return the campaigns of a history until a recorded one, in the order in which they began."""
+    assert tuple(one.id for one in record.earlier) == _terms(record.plan).earlier, (
+        "a campaign of a history is read with the earlier ones of its series"
+    )
+    return (*record.earlier, record)
 
 
 def read_history(records: Sequence[RunRecord]) -> History:

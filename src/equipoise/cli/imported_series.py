@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from glob import glob
 from pathlib import Path
 
 from equipoise.cli.output_options import OutputOptions, write_output
@@ -22,6 +24,8 @@ def read_imported(
 
     Parameters
     ----------
+    files
+        Names of files and folders, or patterns such as ``results/*.json``.
     form
         Name of the format; the content of each file tells if ``None``.
     min_effect
@@ -39,11 +43,10 @@ def read_imported(
     from equipoise.interop.series import SERIES_FORMATS
     from equipoise.interop.series.reading import read_series
 
-    sources = [read_within_bounds(file, Path(file)) for file in files]
+    names = [name for file in files for name in _named(file)]
+    sources = [read_within_bounds(name, Path(name)) for name in names]
     series = read_series(sources, form, SERIES_FORMATS)
-    again = ["equipoise", "history"]
-    for file in files:
-        again += ["--import", file]
+    again = ["equipoise", "history", "--import", *files]
     if form is not None:
         again += ["--format", form]
     again += ["--min-effect", f"{min_effect:.12g}"]
@@ -54,6 +57,18 @@ def read_imported(
     return series_result(
         series, min_effect=min_effect, again=shell_line(again), command=command, build=build
     )
+
+
+def _named(pattern: str) -> list[str]:
+    """Return the files that a pattern names, 9 before 10; the name itself of one that is there."""
+    if Path(pattern).exists():
+        return [pattern]
+    return sorted(glob(pattern), key=_by_numbers) or [pattern]
+
+
+def _by_numbers(name: str) -> list[str | int]:
+    """Return a key in which numbers within names stand by their size."""
+    return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", name)]
 
 
 def show_imported(result: SeriesResult, output: OutputOptions) -> int:

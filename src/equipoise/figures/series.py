@@ -17,59 +17,49 @@ HOW_TO_READ = (
     "hollow diamond is a suspicion: the level may have changed within the grey band, by the "
     "program or by the machine. Only a measurement side by side tells which."
 )
-VALUE_COLOR = color_of(2)
-SUSPICION_COLOR = color_of(1)
-"""Neither is the colour of what was measured side by side."""
+COLOR = color_of(2)
+"""Colour of what was not measured side by side."""
+HOLLOW = point(110, shape="diamond", color=COLOR, filled=False, strokeWidth=2)
+"""Mark of a suspicion."""
+SUSPICION = tooltips(("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it"))
+"""What a reader sees at a suspicion."""
 _MARGIN = 0.08
 """Part of the range of values that is left free above and below."""
 _HEIGHT = 260
 
 
-def imported_series(series: ImportedSeries) -> alt.LayerChart:
-    """Draw the values of a series in the order of its commits."""
-    values = [one.value for one in series.points]
+def series(one: ImportedSeries) -> alt.LayerChart:
+    """Draw the values of a series in the order of its commits; at least one."""
+    values = [at.value for at in one.points]
     low, high = min(values), max(values)
     room = _MARGIN * (high - low or high)
-    unit = f", in {series.unit}" if series.unit else ""
     scale = plain_scale(rounded(low - room), rounded(high + room))
-    axis = alt.Axis(format="~s")
-    title = f"{series.metric}{unit}"
+    title = f"{one.metric}, in {one.unit}" if one.unit else one.metric
     x = count_axis("place", 0.5, len(values) + 0.5, "commit, in the order of the series")
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~s"))
     points = [
         {
             "place": place,
-            "value": rounded(one.value),
-            "commit": shown_commit(one.commit),
-            "date": (one.date or "")[:10],
+            "value": rounded(at.value),
+            "commit": shown_commit(at.commit),
+            "date": (at.date or "")[:10],
         }
-        for place, one in enumerate(series.points, start=1)
+        for place, at in enumerate(one.points, start=1)
     ]
-    suspicions = list(_suspicions(series))
+    suspicions = list(_suspicions(one))
+    tooltip = tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s"))
     layers = [
         layer(suspicions, alt.MarkDef("rect", style="negligible"), x=x, x2="last:Q"),
-        layer(list(_levels(series)), rule(1.5, color=VALUE_COLOR), x=x, x2="until:Q", y=y),
-        layer(
-            points,
-            point(30, color=VALUE_COLOR),
-            x=x,
-            y=y,
-            tooltip=tooltips(("commit:N",), ("date:N",), ("value:Q", title, "~s")),
-        ),
-        layer(
-            suspicions,
-            point(110, shape="diamond", filled=False, color=SUSPICION_COLOR, strokeWidth=2),
-            x=alt.X("at:Q"),
-            y=y,
-            tooltip=tooltips(("summary:N", "suspicion"), ("confirm:N", "to confirm")),
-        ),
+        layer(list(_levels(one)), rule(1.5, color=COLOR), x=x, x2="until:Q", y=y),
+        layer(points, point(30, color=COLOR), x=x, y=y, tooltip=tooltip),
+        layer(suspicions, HOLLOW, x=alt.X("at:Q"), y=y, tooltip=SUSPICION),
     ]
-    setting = f" ({series.setting})" if series.setting else ""
+    setting = f" ({one.setting})" if one.setting else ""
     return frame(
         layers,
-        title=f"{series.benchmark}{setting}",
-        notes=[f"From {series.tool}: {series.source}. Not measured side by side."],
-        description=f"Imported series. {series.summary}",
+        title=f"{one.benchmark}{setting}",
+        notes=[f"From {one.tool}: {one.source}. Not measured side by side."],
+        description=f"Series of another tool, not measured side by side. {one.summary}",
         height=_HEIGHT,
     )
 
@@ -82,6 +72,7 @@ def _suspicions(series: ImportedSeries) -> Iterator[dict[str, Any]]:
             "last": one.last + 1,
             "at": one.place + 1,
             "value": rounded(one.before * one.ratio),
+            "what": shown_commit(series.points[one.place].commit),
             "summary": one.summary,
             "confirm": one.confirm,
         }

@@ -69,6 +69,7 @@ def series_document(result: SeriesResult) -> Document:
         title="Imported series",
         parts=(
             Answer(result.summary, lines=(CAVEAT,)),
+            Figures(lambda: _figures(result.series[:_MOST_FIGURES])),
             *series_parts(result.series),
             Section("Do it again", (Command(result.again, "Again:"),), forms=WRITTEN),
         ),
@@ -78,7 +79,9 @@ def series_document(result: SeriesResult) -> Document:
 
 
 def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions with their lines, the figures, and a table of all series."""
+    """Build the suspicions with their lines, and a table of all series; nothing of no series."""
+    if not series:
+        return
     suspected = [one for one in series if one.suspicions]
     if suspected:
         rows = tuple(
@@ -95,8 +98,6 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         )
         table = Table(_SUSPICIONS, rows, label="Suspicions", most_rows=_MOST_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
-    drawn = tuple(series[:_MOST_FIGURES])
-    yield Figures(lambda: _figures(drawn), title="Imported series")
     every = tuple(
         (
             one.benchmark,
@@ -147,11 +148,11 @@ def _lines(suspected: Sequence[ImportedSeries]) -> Iterator[Part]:
 
 
 def _figures(series: Sequence[ImportedSeries]) -> Iterator[Figure]:
+    from equipoise.figures import series as chart
     from equipoise.figures.gallery import Figure
-    from equipoise.figures.series import HOW_TO_READ, imported_series
 
     for one in series:
-        yield Figure("imported_series", HOW_TO_READ, imported_series(one))
+        yield Figure("series", chart.HOW_TO_READ, chart.series(one))
 
 
 def _with_unit(value: float, unit: str | None) -> str:
