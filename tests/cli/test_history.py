@@ -117,6 +117,9 @@ def test_a_change_is_named_and_later_nights_add_what_is_new(
     answer = history("last", "--quiet", "--ledger", "../ledger.db", command="resume")
     assert answer.status == 0
     assert series(made) == both
+    answer = history("last", "--quiet", "--ledger", "../ledger.db", command="why")
+    assert answer.status == 2
+    assert "equipoise bisect --good PARENT --bad COMMIT --why" in answer.err
 
 
 def test_its_line_adds_what_is_new_with_orders_of_its_own(
