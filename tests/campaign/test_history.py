@@ -168,6 +168,22 @@ def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: 
     assert {one.commit for one in withdrawals_of(record)} == {4, 5, 8}
 
 
+def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}))
+    first = night(stage, plan_of_history(8))
+    assert changes([first]) == [(3, 6, True)]
+    # It still does not build.
+    second = night(stage, plan_of_history(8, [first]))
+    assert [one.commit for one in withdrawals_of(second)] == [4, 5]
+    assert changes([first, second]) == [(3, 6, True)]
+    # Somebody has installed what it needs.
+    stage.builds.broken = frozenset()
+    third = night(stage, plan_of_history(8, [first, second]))
+    series = (first, second, third)
+    assert changes(series) == [(4, 5, True)]
+    assert read_history(series).state().withdrawn == ()
+
+
 def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(4), failing=frozenset({0}), fails_from=3)
     with pytest.raises(ConditionFailed, match="failed: exit status 1"):
@@ -184,7 +200,7 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
         stage.start(replace(record.plan, history=gone), judge)
-    assert "equipoise merge" in str(error.value.hint)
+    assert "--ledger FILE" in str(error.value.hint)
 
 
 def test_the_ledger_knows_the_campaigns_of_a_series(tmp_path: Path) -> None:

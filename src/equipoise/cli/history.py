@@ -227,7 +227,8 @@ def _baseline(
         return revision_named(repository, arguments["first"], "--from")
     terms = _latest_history(output)
     if terms is not None:
-        return revision_named(repository, terms.baseline.commit, "--from")
+        commit = revision_named(repository, terms.baseline.commit, "--from").commit
+        return replace(terms.baseline, commit=commit)
     since = arguments["since"]
     before = None if since is None else last_before(repository, latest, since)
     if before is None:

@@ -238,8 +238,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             except UnusableInput as missing:
                 raise UnusableInput(
                     f"{self.path} lacks campaign {run_id} of a history that goes on from it",
-                    hint="add it from the ledger that has it: equipoise merge; or name another "
-                    "ledger with --ledger",
+                    hint="name the ledger that has it: --ledger FILE",
                 ) from missing
             yield recorded_run(self._connection, self.path, run)
 

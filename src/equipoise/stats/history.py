@@ -162,6 +162,8 @@ class History:
         self._eras: dict[str, int] = {}
         self._era = 0
         self._withdrawn: dict[int, set[str]] = {}
+        self._retried: set[str] = set()
+        """Withdrawn commits that the present campaign may try once more."""
         self._measured: set[str] = set()
         self._points: dict[tuple[str, int], _Sequence] = {}
         self._pairs: list[_Pair] = []
@@ -206,7 +208,9 @@ class History:
         self._places.update({name: place for place, name in enumerate(names)})
         self._parents.update(zip(names[1:], names, strict=False))
         self._era = self._eras.setdefault(era, len(self._eras) + 1)
-        self._withdrawn.setdefault(self._era, set())
+        # What failed in a block stays out: it might have failed for being slow. What never ran
+        # may have lacked a library, or the network.
+        self._retried = self._withdrawn.setdefault(self._era, set()) - self._measured
 
     def set_resolution(self, resolution: Resolution) -> None:
         """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
@@ -248,6 +252,7 @@ class History:
         ran = sorted(costs)
         if len(ran) < 2 or sorted(order) != ran or not 0 <= ran[0] < ran[-1] < len(self._names):
             raise ValueError(f"a block cannot have the conditions {ran} in the order {order}")
+        self._withdrawn[self._era] -= {self._names[condition] for condition in ran}
         self._open_pairs(ran)
         names = {self._names[condition]: condition for condition in ran}
         pairs = [one for one in self._of_era() if one.after in names and one.until in names]
@@ -264,7 +269,8 @@ class History:
     def withdraw(self, commit: int) -> None:
         """Take out a commit that does not build or run, while the era lasts.
 
-        A second time it does nothing. What was named before stays named.
+        If it never ran, the next campaign may try it once more. A second time it does nothing. What
+        was named before stays named.
 
         Raises
         ------
@@ -276,6 +282,7 @@ class History:
                 "the baseline does not build or run", hint="give another one with --from"
             )
         self._withdrawn[self._era].add(self._names[commit])
+        self._retried.discard(self._names[commit])
 
     def state(self) -> HistoryState:
         """Return how the history stands."""
@@ -299,7 +306,7 @@ class History:
         return measured, tuple(self._changes())
 
     def _course(self) -> Course:
-        gone = self._withdrawn.get(self._era, set())
+        gone = self._withdrawn.get(self._era, set()) - self._retried
         runnable = tuple(place for place, name in enumerate(self._names) if name not in gone)
         wanted = {BASELINE, *self._selected, *runnable[-1:]} & set(runnable)
         measured = (place for place in runnable if self._names[place] in self._measured)
