@@ -207,8 +207,8 @@ def test_markdown_has_the_chart_as_a_picture_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
     text = file.read_text()
-    assert "![Time over the commits since v1.0](last%20night-1-curve.svg)" in text
-    assert (tmp_path / "last night-1-curve.svg").read_text().startswith("<svg")
+    assert "![Time over the commits since v1.0](last%20night-curve.svg)" in text
+    assert (tmp_path / "last night-curve.svg").read_text().startswith("<svg")
     assert "![" not in to_markdown(document)
 
 
