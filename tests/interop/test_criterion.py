@@ -59,6 +59,7 @@ def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
         pytest.skip(f"misses criterion, which cargo could not fetch: {fetched.stderr[-200:]}")
     command = ("cargo", "bench", "--offline", "--locked", "--quiet", "--")
     short = ("--warm-up-time", "0.05", "--measurement-time", "0.1", "--sample-size", "10")
+    short += ("--nresamples", "1001")
     for saved in (("--save-baseline", "mine"), ("--baseline", "mine")):
         printed_by(*command, *short, *saved, folder=CRATE, environment=environment)
     assert runs_with_every_sample(folder) == {
