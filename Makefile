@@ -92,6 +92,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@set -e; for part in engines covariates layouts statements; do echo "== benchmarks/validity: $$part"; $(PYTHON_IN_VENV) -m benchmarks.validity.$$part; done
 	@echo "== benchmarks/bisect"; $(PYTHON_IN_VENV) -m benchmarks.bisect
+	@echo "== benchmarks/series"; $(PYTHON_IN_VENV) -m benchmarks.series
 	@echo "== benchmarks/bisect: live"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.bisect.live
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
@@ -110,6 +111,7 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import pooled_schema; print(json.dumps(pooled_schema(), indent=2))' > docs/pooled.schema.json
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import observed_schema; print(json.dumps(observed_schema(), indent=2))' > docs/observed.schema.json
+	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import series_schema; print(json.dumps(series_schema(), indent=2))' > docs/series.schema.json
 
 .PHONY: docs
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/

@@ -6,9 +6,14 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.analysis.bisection_wording import (
+    bisect_sentence,
+    branch_sentence,
+    culprit_sentence,
+)
 from equipoise.model.bisection import (
     BisectBlock,
+    BisectBranch,
     BisectCommit,
     BisectGap,
     BisectResult,
@@ -99,6 +104,35 @@ def bisect_result(text: str = "", verdict: BisectVerdict = "culprit") -> BisectR
         summary="",
         again="equipoise bisect --good v1.0 --bad HEAD --build make -- ./bench",
     )
+    return replace(result, summary=bisect_sentence(result))
+
+
+def merge_result(verdict: BisectVerdict = "culprit") -> BisectResult:
+    """The culprit is a merge, with the search of its branch of four: 21 to 24, from 9 on."""
+    result = bisect_result()
+    (merge,) = result.culprits
+    inside = replace(culprit_of(23), parent=name_of(22))
+    candidates = tuple(
+        replace(candidate(place), status="excluded", excluded_at=12) for place in (21, 22, 24)
+    )
+    left = replace(candidate(23), status="culprit" if verdict == "culprit" else "left")
+    candidates = (*candidates[:2], replace(left, excluded_at=None), candidates[2])
+    branch = BisectBranch(
+        merge=merge.commit,
+        after=name_of(9),
+        until=name_of(24),
+        verdict=verdict,
+        culprits=(inside,) if verdict == "culprit" else (),
+        candidates=candidates,
+        gap=BisectGap(name_of(9), name_of(24), 1.03, (1.024, 1.036), 0.05, 5, "slower"),
+        left_over=(),
+        margin=0.3,
+        missing=(),
+        course=(BisectBlock(10, 0, 4, 1), BisectBlock(11, 2, 3, 1), BisectBlock(12, 2, 3, 1)),
+        summary="",
+    )
+    branch = replace(branch, summary=branch_sentence(branch))
+    result = replace(result, culprits=(replace(merge, is_merge=True),), branches=(branch,))
     return replace(result, summary=bisect_sentence(result))
 
 

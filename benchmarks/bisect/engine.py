@@ -12,6 +12,7 @@ from msgspec import Struct
 from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, Cell, Profile
 from benchmarks.bisect.noise import series
 from equipoise.stats.bisection import Bisection, OwnPairs
+from equipoise.stats.bisection_branches import Branch, BranchingBisection
 from tests.stats.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 
@@ -91,18 +92,48 @@ def profile(shape: Profile, seed: int) -> Outcome:
     )
 
 
-def merge(cell: Cell, seed: int) -> Outcome:
-    """Name a merge among the cell's commits, then the culprit among 16 of its branch."""
+BRANCH = 16
+"""Commits of the branch of a merge."""
+
+
+def merge(cell: Cell, seed: int, *, inside: bool) -> Outcome:
+    """Name a merge among the cell's commits, then the culprit in its branch, if it is inside.
+
+    Else the merge itself made the difference. Each commit of the line is a merge of such a branch;
+    a branch begins at the first parent of its merge.
+    """
     rng = _random(cell, seed)
-    own_pairs = OwnPairs()
-    parts = []
-    for count in (cell.count, 16):
-        culprit = int(rng.integers(1, count + 1))
-        bisection = Bisection(count, alpha=ALPHA, own_pairs=own_pairs)
-        parts.append(_searched(cell, rng, culprit, bisection, most=MOST_BLOCKS))
-        if not parts[-1].right:
-            break
-    return _together(parts, whole=len(parts) == 2)
+    count, step = cell.count, math.log1p(cell.step / 100)
+    merge, culprit = int(rng.integers(1, count + 1)), int(rng.integers(1, BRANCH + 1))
+    levels = list(one_step(count, step, merge))
+    branches = []
+    for one in range(1, count + 1):
+        first = len(levels)
+        branches.append(Branch(one, (one - 1, *range(first, first + BRANCH))))
+        steps_inside = one_step(BRANCH, step if inside and one == merge else 0.0, culprit)
+        levels += list(levels[one - 1] + steps_inside[1:])
+    bisection = BranchingBisection(Bisection(count, alpha=ALPHA, min_effect=MIN_EFFECT), branches)
+    ran = search(
+        np.array(levels),
+        _noise(cell.kind, cell.sd / 100),
+        rng,
+        bisection,
+        ends=(0, count),
+        blocks=4 * MOST_BLOCKS,
+        build_trials=BUILD_TRIALS,
+    )
+    line, *others = bisection.lines()
+    named = [(one.merge, step.last) for one in (line, *others) for step in one.state.named]
+    wanted = [(None, merge), *([(merge, culprit)] if inside else [])]
+    return Outcome(
+        right=set(wanted) <= set(named)
+        and (inside or [one.state.verdict for one in others] == ["no difference"]),
+        wrong=not set(named) <= set(wanted),
+        excluded=line.state.excluded[merge - 1],
+        several=line.state.verdict == "several",
+        trials=ran.trials,
+        builds=ran.builds,
+    )
 
 
 def suite(cell: Cell, seed: int) -> Outcome:

@@ -107,7 +107,14 @@ def further_table(run_all: RunAll) -> Table:
             partial(engine.with_prior, cell, holds=False),
         ),
         ("a fifth of the commits do not build", partial(engine.with_broken, cell)),
-        ("a merge, and its branch of 16 (3 %, sd 1 %)", partial(engine.merge, small)),
+        (
+            "a merge with the culprit in its branch of 16 (3 %, sd 1 %)",
+            partial(engine.merge, small, inside=True),
+        ),
+        (
+            "a merge that made it itself (3 %, sd 1 %)",
+            partial(engine.merge, small, inside=False),
+        ),
         ("a suite of ten, five with a step (3 %, sd 1 %)", partial(engine.suite, small)),
     )
     columns = (

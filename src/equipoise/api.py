@@ -89,7 +89,7 @@ class Result(Struct, frozen=True):
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """Return a chart of the distributions with every trial, or of the search of a bisection.
+        """Return a chart of the distributions with every trial, or of a bisection or a history.
 
         Raises
         ------
@@ -101,6 +101,10 @@ class Result(Struct, frozen=True):
             from equipoise.figures.bisection import bisection
 
             return bisection(self.document.bisect)
+        if self.document.history is not None:
+            from equipoise.figures.gallery import history_figure
+
+            return history_figure(self.document, self.document.history).chart
         from equipoise.figures.distributions import distributions
 
         return distributions(self.document)
@@ -117,9 +121,11 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison; one of a bisection, and of a condition alone."""
+        """Return a sentence for each comparison; one of a bisection, a history or a condition."""
         if self.document.bisect is not None:
             return self.document.bisect.summary
+        if self.document.history is not None:
+            return self.document.history.summary
         if self.document.typical is not None:
             return self.document.typical.summary
         return "\n".join(comparison.summary for comparison in self.document.comparisons)

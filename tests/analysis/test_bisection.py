@@ -15,10 +15,20 @@ from equipoise.campaign.commits import CommitsSegment
 from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.model.bisection import BisectResult
-from equipoise.model.plan import BISECT_STUDY, BisectPlan, Commit, Plan, Revision, Stopping
+from equipoise.model.plan import (
+    BISECT_STUDY,
+    BisectPlan,
+    Commit,
+    Contrast,
+    MergedBranch,
+    Plan,
+    Revision,
+    Stopping,
+)
 from equipoise.model.record import Draw, RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
+from equipoise.why.gap import gaps_of
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
 from tests.schema import validated
@@ -300,3 +310,67 @@ def test_a_search_whose_first_block_was_cut_has_no_result_yet(
     run = stage.ledger.begin_run(searched(), {}, 1.7e9)
     stage.ledger.record_draw(run, Draw("measured", 1, order, 0))
     assert analyse_campaign(stage.ledger.read_run(run)).bisect is None
+
+
+def with_a_branch() -> Plan:
+    """Of the sixteen commits the last six are a branch from the third, which the eighth merges."""
+    plan = searched()
+    terms = plan.bisected
+    assert terms is not None
+    merge = replace(terms.commits[8], parents=(terms.commits[7].hash, terms.commits[16].hash))
+    line = (*terms.commits[:8], merge, *terms.commits[9:11])
+    return replace(
+        plan,
+        chosen_contrasts=(Contrast(0, 10),),
+        bisected=replace(
+            terms,
+            commits=line,
+            branch_commits=terms.commits[11:],
+            branches=(MergedBranch(8, (3, 11, 12, 13, 14, 15, 16)),),
+        ),
+    )
+
+
+def test_a_merge_is_named_with_the_commit_of_its_branch(tmp_path: Path) -> None:
+    slow = {8, 9, 10, 14, 15, 16}
+    times = tuple(0.0106 if place in slow else 0.01 for place in range(COUNT + 1))
+    record = record_of(tmp_path, with_a_branch(), times)
+    _, result = found(record)
+    assert (result.verdict, len(result.candidates)) == ("culprit", 10)
+    (merge,), (branch,) = result.culprits, result.branches
+    assert merge.is_merge and branch.merge == merge.commit == commit_of(8).hash
+    assert (branch.after, branch.until) == (commit_of(3).hash, commit_of(16).hash)
+    assert (branch.verdict, branch.missing) == ("culprit", ())
+    (culprit,) = branch.culprits
+    assert (culprit.commit, culprit.parent) == (commit_of(14).hash, commit_of(13).hash)
+    assert branch.gap.status == "slower"
+    assert branch.summary in result.summary
+    assert branch.summary.startswith("In the branch of 0000000000, 0000000000 (Change 14) made it")
+    assert [one.commit for one in branch.candidates] == [
+        commit_of(place).hash for place in range(11, 17)
+    ]
+    numbers = [one.block for one in (*result.course, *branch.course)]
+    assert len(set(numbers)) == len(numbers)
+    assert result.trials == 2 * len(numbers)
+    # What is explained is the commit, not the merge.
+    (gap,) = gaps_of(record)
+    assert gap.pair == (13, 14)
+
+
+def test_a_merge_whose_branch_makes_no_difference_made_it_itself(tmp_path: Path) -> None:
+    times = tuple(0.0106 if place in (8, 9, 10) else 0.01 for place in range(COUNT + 1))
+    _, result = found(record_of(tmp_path, with_a_branch(), times))
+    (branch,) = result.branches
+    assert (branch.verdict, branch.culprits) == ("no difference", ())
+    assert branch.summary.endswith(": the merge itself made it.")
+
+
+def test_a_branch_whose_tip_does_not_build_cannot_be_searched(tmp_path: Path) -> None:
+    times = tuple(0.0106 if place in (8, 9, 10) else 0.01 for place in range(COUNT + 1))
+    _, result = found(record_of(tmp_path, with_a_branch(), times, broken={16}))
+    (branch,) = result.branches
+    assert branch.missing == (commit_of(16).hash,)
+    assert (branch.course, branch.margin, branch.gap.ratio) == ((), None, None)
+    assert branch.summary == (
+        "The branch of 0000000000 cannot be searched: 0000000000 does not build or run."
+    )

@@ -97,7 +97,8 @@ def test_a_certain_step_is_found_in_every_scenario() -> None:
             with_prior(CERTAIN, seed, holds=True),
             with_prior(CERTAIN, seed, holds=False),
             with_broken(CERTAIN, seed),
-            merge(CERTAIN, seed),
+            merge(CERTAIN, seed, inside=True),
+            merge(CERTAIN, seed, inside=False),
             suite(CERTAIN, seed),
         ]
         assert all(one.right and not one.wrong for one in outcomes)

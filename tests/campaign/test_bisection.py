@@ -26,6 +26,7 @@ from equipoise.model.plan import (
     BisectPlan,
     Contrast,
     Measure,
+    MergedBranch,
     Plan,
     Revision,
     Stopping,
@@ -256,3 +257,44 @@ def test_a_warning_of_something_else_is_no_commit(tmp_path: Path) -> None:
     )
     assert withdrawals_of(replace(record, notices=forged)) == ()
     assert withdrawals_of(record) == (Withdrawal(4, withdrawals_of(record)[0].block),)
+
+
+def plan_with_a_branch() -> Plan:
+    """Eight commits, of which the fifth merges a branch of four, 9 to 12, that began at the second;
+    a tenth slower from 11 on."""
+    plan = plan_of_bisection(12)
+    terms = plan.bisected
+    assert terms is not None
+    return replace(
+        plan,
+        chosen_contrasts=(Contrast(0, 8),),
+        bisected=replace(
+            terms,
+            bad=Revision("new", terms.commits[8].hash),
+            commits=terms.commits[:9],
+            branch_commits=terms.commits[9:],
+            branches=(MergedBranch(5, (2, 9, 10, 11, 12)),),
+        ),
+    )
+
+
+@pytest.mark.parametrize("moment", [150, 190, 230, 270])
+def test_a_search_goes_on_in_a_branch_after_a_kill(tmp_path: Path, moment: int) -> None:
+    medians = [0.011 if place in (5, 6, 7, 8, 11, 12) else 0.010 for place in range(13)]
+    stage = Stage(tmp_path, tuple(medians), broken=frozenset({10}))
+    left = [moment]
+
+    def maybe_killed() -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    stage.runner.before_trial = lambda draw, place: maybe_killed()
+    with pytest.raises(Killed):
+        stage.start(plan_with_a_branch())
+    record = stage.resume()
+    line, branch = read_search(record).lines()
+    assert [(one.first, one.last) for one in line.state.named] == [(5, 5)]
+    assert branch.merge == 5
+    assert [(one.first, one.last) for one in branch.state.named] == [(2, 3)]
+    assert record.segments[-1].stopped_because == "verdict"

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.commits import NOT_BUILT, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.history import HistoryJudge, read_history, series_of
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, HistoryPlan, Measure, Plan, Revision, Stopping
 from equipoise.model.record import RunRecord
@@ -49,7 +49,7 @@ def plan_of_history(
 def night(stage: Stage, plan: Plan) -> RunRecord:
     """Return one campaign after those that its plan names."""
     assert plan.history is not None
-    earlier = records_of(plan.history.earlier, stage.ledger)
+    earlier = stage.ledger.read_campaigns(plan.history.earlier)
     return stage.start(plan, partial(HistoryJudge, builds=stage.builds, earlier=earlier))
 
 
@@ -82,14 +82,14 @@ def test_a_campaign_names_the_changes_and_can_be_read_back(tmp_path: Path) -> No
 
 def test_the_next_campaign_goes_on_where_the_series_was(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(10, 3, 9))
-    short = Stopping(blocks=20, budget_s=1e6, min_seconds=0.0)
+    short = Stopping(blocks=4, budget_s=1e6, min_seconds=0.0)
     first = night(stage, plan_of_history(8, stopping=short))
     assert changes([first]) == []
     second = night(stage, plan_of_history(8, [first]))
     assert changes([first, second]) == [(2, 3, True)]
     before = read_history([first, second]).state()
     third = night(stage, plan_of_history(10, [first, second]))
-    series = series_of(third, stage.ledger)
+    series = series_of(third)
     assert [one.id for one in series] == [first.id, second.id, third.id]
     assert changes(series) == [(2, 3, True), (8, 9, True)]
     after = read_history(series).state()
@@ -168,6 +168,22 @@ def test_a_change_across_commits_that_do_not_build_is_theirs_together(tmp_path: 
     assert {one.commit for one in withdrawals_of(record)} == {4, 5, 8}
 
 
+def test_what_did_not_build_is_tried_once_more_in_the_next_campaign(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, steps(8, 5), broken=frozenset({4, 5}))
+    first = night(stage, plan_of_history(8))
+    assert changes([first]) == [(3, 6, True)]
+    # It still does not build.
+    second = night(stage, plan_of_history(8, [first]))
+    assert [one.commit for one in withdrawals_of(second)] == [4, 5]
+    assert changes([first, second]) == [(3, 6, True)]
+    # Somebody has installed what it needs.
+    stage.builds.broken = frozenset()
+    third = night(stage, plan_of_history(8, [first, second]))
+    series = (first, second, third)
+    assert changes(series) == [(4, 5, True)]
+    assert read_history(series).state().withdrawn == ()
+
+
 def test_a_baseline_that_fails_ends_the_campaign(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(4), failing=frozenset({0}), fails_from=3)
     with pytest.raises(ConditionFailed, match="failed: exit status 1"):
@@ -181,10 +197,10 @@ def test_a_ledger_that_lacks_an_earlier_campaign_says_so(tmp_path: Path) -> None
     terms = record.plan.history
     assert terms is not None
     gone = replace(terms, earlier=("20260101-000000-abcd",))
-    orphan = replace(record, plan=replace(record.plan, history=gone))
+    judge = partial(HistoryJudge, builds=stage.builds)
     with pytest.raises(UnusableInput, match="lacks campaign 20260101-000000-abcd") as error:
-        series_of(orphan, stage.ledger)
-    assert "equipoise merge" in str(error.value.hint)
+        stage.start(replace(record.plan, history=gone), judge)
+    assert "--ledger FILE" in str(error.value.hint)
 
 
 def test_the_ledger_knows_the_campaigns_of_a_series(tmp_path: Path) -> None:

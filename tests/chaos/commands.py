@@ -164,6 +164,13 @@ COMMANDS: dict[str, LongCommand] = {
             resume=("--blocks", "50", "--ledger", "../.equipoise/ledger.db"),
         ),
         LongCommand(
+            "history",
+            ("history", "--from", "good", "--build", "./build.sh", "--quiet", "--blocks", "20")
+            + (*LEDGER, "--", "./program"),
+            folder="searched",
+            resume=("--blocks", "25", "--ledger", "../.equipoise/ledger.db"),
+        ),
+        LongCommand(
             "doctor --certify",
             ("doctor", "--certify", "--quiet"),
             then=("doctor", "--quiet"),

@@ -31,6 +31,7 @@ KILLS = (
     Kill("bisect", "build", "KILL", 0.0),
     Kill("bisect", "command", "KILL", 2.5),
     Kill("bisect", "launcher", "KILL", 2.0),
+    Kill("history", "command", "KILL", 2.5),
     Kill("os", "cleaner", "KILL", 0.5),
     Kill("resume", "launcher", "STOP", 0.5),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 import shlex
 import signal
 import subprocess
@@ -215,9 +213,7 @@ def test_an_interrupted_search_takes_its_builds_with_it(made: MadeRepository) ->
     assert list((made.path.parent / "builds").glob("*/tree")) == []
 
 
-def test_a_merge_is_one_commit_and_its_branch_another_search(
-    bisect: Bisect, made: MadeRepository
-) -> None:
+def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None:
     made.git("checkout", "--quiet", "-b", "side", "good")
     for number in range(3):
         made.write("source", f"#!/bin/sh\n# side {number}\n{SLOW if number else FAST}\n")
@@ -233,16 +229,12 @@ def test_a_merge_is_one_commit_and_its_branch_another_search(
     record = recorded(made)
     assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
     assert named(record) == ["a merge"]
-    page = html.unescape((made.path.parent / "page.md").read_text().replace("\\", ""))
-    told = re.search(r"This line searches its branch: equipoise (bisect .*? -- ./bench)", page)
-    assert told is not None
-    subprocess.run(
-        f"{shlex.join([*ENTRY, 'bisect', *QUIET])} {told[1].removeprefix('bisect')}",
-        shell=True,
-        cwd=made.path,
-        check=True,
-    )
-    assert named(recorded(made)) == ["side 1"]
+    (branch,) = read_search(record).lines()[1:]
+    every = terms(record).every_commit
+    assert [every[branch.commits[one.last]].subject for one in branch.state.named] == ["side 1"]
+    page = (made.path.parent / "page.md").read_text()
+    assert f"In the branch of {every[2].short}, " in page
+    assert "(side 1) made it take" in page
 
 
 def test_another_toolchain_does_not_go_on_with_a_search(

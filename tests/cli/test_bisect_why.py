@@ -150,3 +150,29 @@ def test_a_bisection_without_why_does_not_load_what_explains(made: MadeRepositor
     )
     done = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_an_interrupted_why_goes_on_when_the_search_is_resumed(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("bisect", *WORDS, *KEPT, "--why", "--no-test", "--", "./bench")
+    with monkeypatch.context() as patch:
+        patch.setattr("equipoise.cli.explaining.observe_gap", interrupt)
+        assert call(made, monkeypatch, capsys, *words).status == 130
+    resume = ("resume", "last", "--quiet", *KEPT, "--json", "-")
+    answer = call(made, monkeypatch, capsys, *resume)
+    assert answer.status == 0, answer.err
+    document = json.loads(answer.out)
+    culprit = made.git("rev-parse", f"HEAD~{COUNT - CULPRIT}").strip()
+    assert document["bisect"]["explained"]["commit"] == culprit
+    assert document["bisect"]["again"].endswith("--why --no-test -- ./bench")
+    # Nothing is left to do then: not even the repository is needed.
+    made.path.rename(made.path.with_name("away"))
+    made.path.mkdir()
+    again = call(made, monkeypatch, capsys, *resume)
+    assert again.status == 0, again.err
+    assert json.loads(again.out) == document

@@ -69,7 +69,7 @@ def builds(made: MadeRepository) -> int:
 def series(made: MadeRepository) -> tuple[RunRecord, ...]:
     """Return the campaigns of the latest history."""
     with open_for_reading(made.path.parent / "ledger.db") as ledger:
-        return series_of(ledger.read_run(), ledger)
+        return series_of(ledger.read_run())
 
 
 def terms(record: RunRecord) -> HistoryPlan:

@@ -19,6 +19,7 @@ from tests.plans import plan_of, trial_of
 from tests.repositories import repository
 
 SAMPLES = ROOT / "tests/interop/samples"
+SERIES = ROOT / "tests/interop/series/samples"
 LIMITED = Path(__file__).with_name("limited.py")
 LEDGER = ".equipoise/ledger.db"
 
@@ -91,7 +92,9 @@ def prepare(desk: Path) -> None:
     for number in range(3):
         made.write("source/notes", f"{number}\n")
         made.commit()
+    made.git("tag", "v1.5")
     _tables(desk)
+    _series(desk)
     _commands(desk)
     _campaigns(desk)
 
@@ -131,6 +134,14 @@ def _tables(desk: Path) -> None:
         writer.writerow(columns)
         writer.writerows(zip(*(one.tolist() for one in columns.values()), strict=True))
     type(people)(columns).to_parquet(desk / "fleet.parquet")
+
+
+def _series(desk: Path) -> None:
+    """What other tools measured of many commits."""
+    shutil.copytree(SERIES / "asv", desk / "results")
+    shutil.copytree(SERIES / "pyperf", desk / "pyperf")
+    rows = (f"v{number},{100 + 4 * (number > 12)}\n" for number in range(1, 25))
+    (desk / "log.csv").write_text(f"commit,value\n{''.join(rows)}", encoding="utf-8")
 
 
 def _campaigns(desk: Path) -> None:

@@ -22,6 +22,7 @@ LIMITS = {
     "os": ("--quick", *ONCE),
     "gate": STOPPED,
     "bisect": ("--blocks", "4", "--budget", "1"),
+    "history": ("--blocks", "4", "--budget", "1"),
     "why": STOPPED,
     "resume": ("--blocks", "12", "--min-blocks", "1", "--budget", "1"),
 }

@@ -7,7 +7,15 @@ from msgspec.structs import replace
 from equipoise.figures.bisection import bisection
 from equipoise.figures.gallery import gallery
 from equipoise.model.bisection import BisectBlock
-from tests.bisections import COUNT, CULPRIT, PAIRS, bisect_document, bisect_result
+from tests.bisections import (
+    COUNT,
+    CULPRIT,
+    PAIRS,
+    bisect_document,
+    bisect_result,
+    merge_result,
+    name_of,
+)
 from tests.figures.charts import notes, tables
 
 
@@ -68,3 +76,12 @@ def test_a_search_without_a_block_can_be_drawn() -> None:
 def test_it_is_the_only_figure_of_a_bisection() -> None:
     document = bisect_document()
     assert [one.name for one in gallery(document, {})] == ["bisection"]
+
+
+def test_each_branch_that_was_searched_has_a_figure_of_its_own() -> None:
+    result = merge_result()
+    figures = list(gallery(bisect_document(result=result), {}))
+    assert [one.name for one in figures] == ["bisection", "bisection_branch_1"]
+    (blocks,) = tables(figures[1].chart, "rule")
+    assert blocks[0]["earlier"] == name_of(9)[:10]
+    assert [row["later"] for row in blocks] == [name_of(one)[:10] for one in (24, 23, 23)]

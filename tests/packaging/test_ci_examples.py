@@ -14,13 +14,14 @@ import pytest
 import yaml
 
 from equipoise.cli.gate import MARK, command
+from equipoise.cli.history import command as history
 from equipoise.revisions.benchmarks import read_suite
 from tests.repositories import repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "docs" / "examples" / "ci"
 ACTION = ROOT / "action.yml"
-STAND_IN = '#!/bin/sh\nprintf "%s\\0" "$@" > "$SAID"\n'
+STAND_IN = '#!/bin/sh\nprintf "%s\\0" "$@" > "$SAID"\ntouch equipoise-history.md\n'
 USUAL = {
     "BASELINE": "main",
     "MERGE_BASE": "false",
@@ -54,16 +55,34 @@ def options_of(words: list[str]) -> dict[str, Any]:
     return command.make_context("gate", words[1:]).params
 
 
+def history_options(words: list[str]) -> dict[str, Any]:
+    """What the command line makes of the words; it fails on an option that there is not."""
+    assert words[0] == "history"
+    return history.make_context("history", words[1:]).params
+
+
 def gated(tmp_path: Path, **inputs: str) -> list[str]:
-    """The words that the action's step gives to `equipoise`, a stand-in."""
+    """The words that the step of the gate gives to `equipoise`."""
+    return said_by(gate_step(), tmp_path, **inputs)
+
+
+def said_by(step: Any, tmp_path: Path, **inputs: str) -> list[str]:
+    """The words that a step of the action gives to `equipoise`, a stand-in."""
     stand_in = tmp_path / "equipoise"
     stand_in.write_text(STAND_IN)
     stand_in.chmod(0o755)
     said = tmp_path / "said"
     path = f"{tmp_path}:{os.environ['PATH']}"
     subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", gate_step()["run"]],
-        env={**os.environ, **USUAL, **inputs, "PATH": path, "SAID": str(said)},
+        ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
+        env={
+            **os.environ,
+            **USUAL,
+            **inputs,
+            "PATH": path,
+            "SAID": str(said),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        },
         cwd=tmp_path,
         check=True,
         timeout=600,
@@ -95,21 +114,42 @@ def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> 
     assert hostile in words or " ".join(words).endswith(hostile)
 
 
+def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
+    inputs = {"FROM": "v1.0", "NEW": "true", "RUNNER": "github Linux X64", "BUILD": "make all"}
+    options = history_options(said_by(step_named("History"), tmp_path, **inputs))
+    assert (options["first"], options["last"], options["only_new"]) == ("v1.0", "HEAD", True)
+    assert (options["host"], options["build"]) == ("github Linux X64", "make all")
+    assert (options["words"], options["budget"]) == (("./bench",), 120.0)
+    assert str(options["report_file"]) == "equipoise-history.md"
+    hostile = "$(touch ran) `touch ran`; touch ran"
+    for name in ("FROM", "RUNNER", "BUILD", "METRICS"):
+        words = said_by(step_named("History"), tmp_path, **{**inputs, "NEW": "", name: hostile})
+        assert hostile in words and "--new" not in words
+    assert not (tmp_path / "ran").exists()
+
+
 def test_every_input_of_the_action_reaches_its_step_by_the_environment() -> None:
     action, gate, search = loaded(ACTION), gate_step(), step_named("Bisect")
-    assert "${{" not in gate["run"] + search["run"]
+    night = step_named("History")
+    assert "${{" not in gate["run"] + search["run"] + night["run"]
     used = {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}
     assert search["if"] == "failure() && inputs.bisect-on-failure == 'true'"
+    assert gate["if"] == "inputs.history-from == ''"
+    assert night["if"] == "inputs.history-from != ''"
     in_condition = {"${{ inputs.bisect-on-failure }}"}
-    assert used == {*gate["env"].values(), *search["env"].values(), *in_condition}
+    named = {*gate["env"].values(), *search["env"].values(), *night["env"].values()}
+    of_runner = {night["env"]["RUNNER"]}
+    assert used == (named - of_runner) | in_condition
     assert gate["env"].keys() == USUAL.keys()
     assert all(one["description"] for one in action["inputs"].values())
 
 
-def test_the_workflow_gives_the_action_inputs_that_it_has() -> None:
-    workflow = loaded(EXAMPLES / "github.yml")
-    steps = workflow["jobs"]["gate"]["steps"]
-    checkout, source, ours, *_ = steps
+@pytest.mark.parametrize(("file", "job"), [("github", "gate"), ("github-history", "history")])
+def test_the_workflow_gives_the_action_inputs_that_it_has(file: str, job: str) -> None:
+    workflow = loaded(EXAMPLES / f"{file}.yml")
+    steps = workflow["jobs"][job]["steps"]
+    checkout, source = steps[:2]
+    (ours,) = (one for one in steps if one.get("uses", "").startswith("./"))
     assert ours["uses"] == f"./{source['with']['path']}"
     assert checkout["with"]["fetch-depth"] == 0
     assert ours["with"].keys() <= loaded(ACTION)["inputs"].keys()

@@ -29,6 +29,7 @@ from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.bisections import bisect_document
 from tests.documents import CLOSED, comparison_of, document_of, points_of
+from tests.histories import history_document, history_result, series_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
 
@@ -50,7 +51,7 @@ class Kind:
 
 
 def kinds() -> tuple[Kind, ...]:
-    """A comparison, several, a study, primitives, a cause, a gate, a bisection and an import."""
+    """A comparison, several, a study, primitives, a cause, a gate, a search, a history, …"""
     return (
         Kind("comparison", compared, ("b is slower than a",), 3),
         Kind("many", many, ("8 comparisons: ", "The largest difference: "), 3),
@@ -60,6 +61,7 @@ def kinds() -> tuple[Kind, ...]:
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
         Kind("gate", gated, ("The gate fails: b is slower.",), 2),
         Kind("bisection", bisected, ("made it 3.10 % slower", "it is this one (95 %)"), 1),
+        Kind("history", historied, ("3 changes in 24 commits", "made it 5.20 % slower"), 2),
         Kind("alone", alone, ("a takes 50", " in a typical run ("), 2),
         Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
@@ -299,6 +301,12 @@ def gated(text: str = "") -> CampaignReport:
 def bisected(text: str = "") -> CampaignReport:
     """A search that named one commit."""
     return CampaignReport(bisect_document(text))
+
+
+def historied(text: str = "") -> CampaignReport:
+    """A history of three nights, beside a series of another tool."""
+    result = replace(history_result(text), series=(series_of(text),))
+    return CampaignReport(history_document(text, result))
 
 
 def imported(text: str = "") -> CampaignReport:

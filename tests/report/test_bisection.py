@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
 from equipoise.api import Result
-from equipoise.model.bisection import BisectGap, BisectResult
+from equipoise.model.bisection import BisectGap, BisectResult, BisectVerdict
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import ResultDocument
@@ -26,6 +26,7 @@ from tests.bisections import (
     bisect_document,
     bisect_result,
     culprit_of,
+    merge_result,
     name_of,
 )
 from tests.report.forms import page, print_result, to_csv, to_markdown
@@ -155,6 +156,43 @@ def test_several_culprits_are_named_each(capsys: pytest.CaptureFixture[str]) -> 
     assert text.startswith(result.summary)
     assert text.count("culprit: ") == 2
     assert "culprit: 17ba079149 (Change 11) made it take 3.00 % less time than its parent" in text
+
+
+def test_the_branch_of_a_merge_stands_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    document = validated(bisect_document(result=merge_result()))
+    text = " ".join(screen(document, capsys).split())
+    merge, culprit = name_of(CULPRIT)[:10], name_of(23)[:10]
+    assert f"In the branch of {merge}, {culprit} (Change 23) made it 3.10 % slower" in text
+    assert "explains 97 % of the gap of its branch (80 % to 110 %)" in text
+    assert f"The branch of {merge}" in text
+    assert f"Gap of the branch of {merge}" in text
+    assert "This line searches its branch" not in text
+    rows = list(csv.DictReader(io.StringIO(to_csv([document]))))
+    assert [row["status"] for row in rows].count("culprit") == 2
+    assert len(rows) == COUNT + 4
+
+
+def test_a_merge_that_was_not_descended_into_has_the_line_that_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = bisect_document(result=replace(merge_result(), branches=()))
+    text = " ".join(screen(document, capsys).split())
+    assert "This line searches its branch: equipoise bisect --good" in text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "told"),
+    [
+        ("set", "one commit of the branch of {} made the whole difference, it is "),
+        ("several", "No single commit of the branch of {} made the whole difference."),
+        ("undecided", "Whether the branch of {} alone makes a difference is not known"),
+        ("no difference", "The branch of {} alone makes no difference; "),
+    ],
+)
+def test_a_branch_without_a_culprit_says_what_is_known_of_it(
+    verdict: BisectVerdict, told: str
+) -> None:
+    assert told.format(name_of(CULPRIT)[:10]) in merge_result(verdict).summary
 
 
 def test_a_fraction_of_the_gap_without_an_interval_says_so(

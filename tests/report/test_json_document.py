@@ -31,7 +31,14 @@ from equipoise.model.result import (
     TrialRow,
 )
 from equipoise.model.why import Explanation
-from equipoise.report.json_document import decode, encode, observed_schema, pooled_schema, schema
+from equipoise.report.json_document import (
+    decode,
+    encode,
+    observed_schema,
+    pooled_schema,
+    schema,
+    series_schema,
+)
 from tests.documents import document_of
 
 
@@ -299,8 +306,13 @@ def test_the_schema_asks_for_every_field() -> None:
 
 @pytest.mark.parametrize(
     ("name", "generated"),
-    [("result", schema), ("pooled", pooled_schema), ("observed", observed_schema)],
-    ids=("result", "pooled", "observed"),
+    [
+        ("result", schema),
+        ("pooled", pooled_schema),
+        ("observed", observed_schema),
+        ("series", series_schema),
+    ],
+    ids=("result", "pooled", "observed", "series"),
 )
 def test_the_published_schemas_are_the_generated_ones(
     name: str, generated: Callable[[], dict[str, Any]]

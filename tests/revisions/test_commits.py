@@ -8,8 +8,16 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Commit, Revision
+from equipoise.revisions import commits as commits_module
 from equipoise.revisions.checkout import WORKING_TREE, repository_at, revision_of_working_tree
-from equipoise.revisions.commits import LIKELY_WEIGHT, commits_between, trees_of, weights_by_path
+from equipoise.revisions.commits import (
+    LIKELY_WEIGHT,
+    MergedCommits,
+    commits_between,
+    merged_commits,
+    trees_of,
+    weights_by_path,
+)
 from equipoise.revisions.git import Repository
 from tests.repositories import MadeRepository, everything_in, repository
 
@@ -119,3 +127,51 @@ def test_what_changed_in_the_working_tree_is_likely_where_it_changed(
     commits = commits_between(repo, named(made, "first"), revision_of_working_tree(repo))
     assert weights_by_path(repo, commits, ("source",)) == (1.0, LIKELY_WEIGHT, LIKELY_WEIGHT)
     assert weights_by_path(repo, commits, ("side",)) == (LIKELY_WEIGHT, 1.0, 1.0)
+
+
+def merged(made: MadeRepository, good: str, bad: str) -> tuple[list[str], MergedCommits]:
+    """Return the subject of each commit of a search, and the branches of its merges."""
+    line = between(made, good, bad)
+    found = merged_commits(repository_at(made.path), line)
+    return [one.subject for one in (*line, *found.commits)], found
+
+
+def branches_of(made: MadeRepository, good: str, bad: str) -> list[tuple[str, list[str]]]:
+    """Return the subject of each merge, and those of the commits of its branch."""
+    subjects, found = merged(made, good, bad)
+    return [(subjects[one.merge], [subjects[at] for at in one.commits]) for one in found.branches]
+
+
+def test_the_branch_of_a_merge_runs_from_its_fork_to_the_other_parent(made: MadeRepository) -> None:
+    before = everything_in(made.path)
+    assert branches_of(made, "first", "main") == [("a merge", ["the first", "side 1", "side 2"])]
+    assert branches_of(made, "first", "side") == []
+    assert everything_in(made.path) == before
+
+
+def test_branches_of_branches_and_what_is_on_another_line(made: MadeRepository) -> None:
+    # It begins before the good commit, takes main in, and merges a branch of its own.
+    made.git("checkout", "--quiet", "-b", "long", "first")
+    made.write("long/1", "")
+    made.commit("long 1")
+    made.git("checkout", "--quiet", "-b", "short")
+    made.write("short/1", "")
+    made.commit("short 1")
+    made.git("checkout", "--quiet", "long")
+    made.git("merge", "--quiet", "--no-ff", "-m", "takes main in", "main")
+    made.git("merge", "--quiet", "--no-ff", "-m", "takes short in", "short")
+    made.git("checkout", "--quiet", "main")
+    made.git("tag", "good")
+    made.git("merge", "--quiet", "--no-ff", "-m", "merges long", "long")
+    long = ["the first", "long 1", "takes main in", "takes short in"]
+    assert branches_of(made, "good", "main") == [
+        ("merges long", long),
+        ("takes short in", ["long 1", "short 1"]),
+    ]
+
+
+def test_merges_without_room_stay_one_commit(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits_module, "MOST_MERGED", 1)
+    assert merged(made, "first", "main")[1] == MergedCommits()

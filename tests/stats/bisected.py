@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise.stats.bisection import Bisection
+from equipoise.stats.bisection_branches import BranchingBisection
 from tests.stats.simulated import FloatArray, Noise
 
 NO_COMMITS: frozenset[int] = frozenset()
@@ -17,7 +19,7 @@ NO_COMMITS: frozenset[int] = frozenset()
 class Searched(Struct, frozen=True):
     """A bisection that came to its end, or to that of its blocks."""
 
-    bisection: Bisection
+    bisection: Bisection | BranchingBisection
     trials: int
     builds: int
 
@@ -34,22 +36,26 @@ def steps(count: int, effects: dict[int, float]) -> FloatArray:
     return np.cumsum(jumps)
 
 
+AnyBisection = TypeVar("AnyBisection", Bisection, BranchingBisection)
+
+
 def search(
     levels: FloatArray,
     noise: Noise,
     generator: np.random.Generator,
-    bisection: Bisection,
+    bisection: AnyBisection,
     *,
     blocks: int,
     build_trials: float = 10.0,
     broken: Collection[int] = NO_COMMITS,
-    until: Callable[[Bisection], bool] = lambda _: False,
+    until: Callable[[AnyBisection], bool] = lambda _: False,
+    ends: tuple[int, int] | None = None,
 ) -> Searched:
     """Run a bisection: ``broken`` commits fail at their first build, which no block waits for."""
     by_trial = noise(generator, 2 * blocks).tolist()
     coins = generator.choice((-1, 1), blocks).tolist()
     costs = np.exp(levels).tolist()
-    built = {0, len(levels) - 1}
+    built = set(ends or (0, len(levels) - 1))
     for block in range(blocks):
         pair = bisection.next_pair(built, build_trials)
         while pair is not None and not set(broken).isdisjoint(pair):

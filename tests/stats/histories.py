@@ -62,7 +62,7 @@ def run_night(
     built
         Commits that are built already.
     """
-    by_trial = iter(noise(generator, 3 * blocks).tolist())
+    by_trial = iter(noise(generator, 6 * blocks).tolist())
     ready = {0, *built}
     ran: list[tuple[int, ...]] = []
     while len(ran) < blocks:

@@ -15,6 +15,8 @@ reference.py    a result beside a reference result, and how their environments d
 sequences.py    the interval of each candidate after every block
 gate.py         whether a gate lets a revision through
 bisection.py    which commits made a difference; bisection_wording.py has its sentences
+history.py      what changed over the commits; history_wording.py has its sentences
+series.py       suspicions of imported series, each with the line that confirms it
 certificate.py  how often this host gives false alarms, and what it can see
 warnings.py     the warnings that the numbers of a campaign give
 wording.py      sentences of verdicts

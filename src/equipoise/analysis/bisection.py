@@ -6,12 +6,16 @@ import bisect
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection_wording import bisect_sentence, culprit_sentence
+from equipoise.analysis.bisection_wording import (
+    bisect_sentence,
+    branch_sentence,
+    culprit_sentence,
+)
 from equipoise.analysis.comparisons import Blocks, is_more_better
 from equipoise.campaign.bisection import read_search
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
@@ -19,6 +23,7 @@ from equipoise.campaign.commits import withdrawals_of
 from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,
+    BisectBranch,
     BisectCommit,
     BisectGap,
     BisectResult,
@@ -26,9 +31,10 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
-from equipoise.model.plan import BisectPlan, Commit, Plan
+from equipoise.model.plan import Commit, Plan
 from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.stats.bisection import BisectionState, NamedStep, SegmentState
+from equipoise.stats.bisection import NamedStep, SegmentState
+from equipoise.stats.bisection_branches import LineState
 from equipoise.stats.verdict import e_value_of
 
 _VERDICTS: dict[str, BisectVerdict] = {
@@ -60,41 +66,47 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
     plan, terms = record.plan, record.plan.bisected
     if terms is None or not blocks:
         return None
-    state = read_search(record).state()
-    course = tuple(_course(record, blocks, state))
-    not_built = {one.commit for one in withdrawals_of(record)}
     metric = plan.judgement.primary_metric
     more_is_better = is_more_better(blocks, metric)
-    named = sorted(state.named, key=lambda one: one.last)
-    culprits = tuple(_culprit(terms.commits, one) for one in named)
+    of = _Recorded(record, blocks, frozenset(one.commit for one in withdrawals_of(record)))
+    first, *others = (
+        replace(
+            line,
+            culprits=tuple(
+                replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
+                for one in line.culprits
+            ),
+        )
+        for line in (_searched(of, state) for state in read_search(record).lines())
+    )
+    branches = [_branch(line) for line in others]
     ran = {trial.condition for trial in record.trials}
     result = BisectResult(
         good=terms.good,
         bad=terms.bad,
-        verdict=_VERDICTS[state.verdict],
-        culprits=tuple(
-            replace(one, summary=culprit_sentence(one, metric, more_is_better=more_is_better))
-            for one in culprits
-        ),
-        candidates=tuple(_candidates(terms, state, course, not_built, blocks)),
-        gap=_gap(terms.commits, state.segments[0]),
-        left_over=tuple(
-            _gap(terms.commits, one)
-            for one in state.segments[1:]
-            if one.blocks and one.verdict not in _EXPLAINED
-        ),
-        margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
-        course=course,
+        verdict=first.verdict,
+        culprits=first.culprits,
+        candidates=first.candidates,
+        gap=first.gap,
+        left_over=first.left_over,
+        margin=first.margin,
+        course=first.course,
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
         trials=sum(map(len, blocks.values())),
-        builds=len(ran | not_built),
+        builds=len(ran | of.not_built),
         seconds=seconds_of_segments(record),
-        blocks_to_go=state.segments[-1].blocks_to_go,
+        blocks_to_go=next(
+            (one.blocks_to_go for one in (*reversed(others), first) if one.blocks_to_go), None
+        ),
         build=terms.build,
         summary="",
         again=terms.again,
+        branches=tuple(
+            replace(one, summary=branch_sentence(one, more_is_better=more_is_better))
+            for one in branches
+        ),
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
 
@@ -117,15 +129,100 @@ def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarnin
         )
 
 
-def _course(record: RunRecord, blocks: Blocks, state: BisectionState) -> Iterator[BisectBlock]:
-    """Yield the blocks that the search took; one in which a trial failed says nothing."""
-    ends = list(itertools.accumulate(segment.blocks for segment in state.segments))
-    count = 0
-    for number, block in blocks.items():
-        if not any(fails(record.plan, trial) for trial in block):
-            count += 1
-            earlier, later = sorted(trial.condition for trial in block)
-            yield BisectBlock(number, earlier, later, bisect.bisect_left(ends, count) + 1)
+class _Recorded(Struct, frozen=True):
+    """What a search was read from."""
+
+    record: RunRecord
+    blocks: Blocks
+    """Complete blocks of the record."""
+    not_built: frozenset[int]
+    """Conditions of commits that do not build or run."""
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        assert self.record.plan.bisected is not None, "only a bisection searches commits"
+        return self.record.plan.bisected.every_commit
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the blocks that the search took; one in which a trial failed says nothing."""
+        plan = self.record.plan
+        return [
+            number
+            for number, block in self.blocks.items()
+            if not any(fails(plan, trial) for trial in block)
+        ]
+
+    @property
+    def trials(self) -> Mapping[int, int]:
+        """Measured trials of each condition."""
+        return Counter(trial.condition for block in self.blocks.values() for trial in block)
+
+
+class _Line(Struct, frozen=True):
+    """What the search of one line of commits found."""
+
+    merge: Commit | None
+    commits: tuple[Commit, ...]
+    missing: tuple[Commit, ...]
+    verdict: BisectVerdict
+    culprits: tuple[Culprit, ...]
+    candidates: tuple[BisectCommit, ...]
+    gap: BisectGap
+    left_over: tuple[BisectGap, ...]
+    margin: float | None
+    course: tuple[BisectBlock, ...]
+    blocks_to_go: int | None
+
+
+def _searched(of: _Recorded, line: LineState) -> _Line:
+    state, every = line.state, of.commits
+    commits = tuple(every[one] for one in line.commits)
+    course = tuple(_course(of, line))
+    named = sorted(state.named, key=lambda one: one.last)
+    return _Line(
+        merge=None if line.merge is None else every[line.merge],
+        commits=commits,
+        missing=tuple(every[one] for one in line.missing),
+        verdict=_VERDICTS[state.verdict],
+        culprits=tuple(_culprit(commits, one) for one in named),
+        candidates=tuple(_candidates(of, line, course)),
+        gap=_gap(commits, state.segments[0]),
+        left_over=tuple(
+            _gap(commits, one)
+            for one in state.segments[1:]
+            if one.blocks and one.verdict not in _EXPLAINED
+        ),
+        margin=None if state.margin is None else 100.0 * math.expm1(state.margin),
+        course=course,
+        blocks_to_go=None if line.missing else state.segments[-1].blocks_to_go,
+    )
+
+
+def _branch(line: _Line) -> BisectBranch:
+    assert line.merge is not None, "a branch came with a merge"
+    return BisectBranch(
+        merge=line.merge.name,
+        after=line.commits[0].name,
+        until=line.commits[-1].name,
+        verdict=line.verdict,
+        culprits=line.culprits,
+        candidates=line.candidates,
+        gap=line.gap,
+        left_over=line.left_over,
+        margin=line.margin,
+        missing=tuple(one.name for one in line.missing),
+        course=line.course,
+        summary="",
+    )
+
+
+def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
+    ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
+    numbers = of.numbers
+    for count, (number, (earlier, later)) in enumerate(line.course, start=1):
+        yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
 
 class _Group(Struct, frozen=True):
@@ -149,22 +246,19 @@ def _groups(count: int, not_built: Collection[int]) -> Iterator[_Group]:
 
 
 def _candidates(
-    terms: BisectPlan,
-    state: BisectionState,
-    course: Sequence[BisectBlock],
-    not_built: Collection[int],
-    blocks: Blocks,
+    of: _Recorded, line: LineState, course: Sequence[BisectBlock]
 ) -> Iterator[BisectCommit]:
-    trials = Counter(trial.condition for block in blocks.values() for trial in block)
+    state, every, trials = line.state, of.commits, of.trials
+    not_built = {place for place, one in enumerate(line.commits) if one in of.not_built}
     culprits = {one.last for one in state.named}
-    for group in _groups(len(terms.commits) - 1, not_built):
+    for group in _groups(len(line.commits) - 1, not_built):
         # A group is excluded once each of its members is.
         excluded = [state.excluded_at[place - 1] for place in group.members]
         known = [one for one in excluded if one is not None]
         last = max(known) if len(known) == len(excluded) else None
         against = min(state.log_e_values[place - 1] for place in group.members)
         for place in group.members:
-            commit = terms.commits[place]
+            commit = every[line.commits[place]]
             yield BisectCommit(
                 commit=commit.name,
                 subject=commit.subject,
@@ -175,7 +269,7 @@ def _candidates(
                 else ("left" if last is None else "excluded"),
                 e_value=None if state.margin is None else e_value_of(against),
                 excluded_at=None if last is None else course[last - 1].block,
-                trials=trials[place],
+                trials=trials[line.commits[place]],
                 not_built=place in not_built,
             )
 

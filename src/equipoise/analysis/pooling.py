@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from equipoise.analysis.comparisons import pairings_of
 from equipoise.analysis.levels import pooled_by_level
-from equipoise.analysis.result import iso_time
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
 from equipoise.model.result import (
     POOLED_SCHEMA,

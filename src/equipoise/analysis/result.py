@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import numpy as np
 from msgspec import Struct
@@ -23,6 +22,7 @@ from equipoise.analysis.comparisons import (
     primary_comparisons,
 )
 from equipoise.analysis.gate import gate_result
+from equipoise.analysis.history import history_result
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.analysis.iterations import (
     Classed,
@@ -49,6 +49,7 @@ from equipoise.campaign.describing import DESCRIBED
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Condition, Plan
+from equipoise.model.quantities import iso_time
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
@@ -100,7 +101,8 @@ def _document_of(record: RunRecord) -> ResultDocument:
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
-            if bisect is None or index in by_condition.analysed
+            # Of very many commits, those that ran.
+            if plan.over_commits is None or index in by_condition.analysed
         ),
         comparisons=by_level + others,
         control=control,
@@ -125,6 +127,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         functions=plan.functions,
         typical=typical,
         bisect=bisect,
+        history=history_result(record),
     )
 
 
@@ -287,8 +290,3 @@ def _row(trial: Trial, condition: Condition, reason: str | None, layout: int | N
         {metric: [sample.value for sample in samples] for metric, samples in reported.items()},
         layout,
     )
-
-
-def iso_time(seconds: float) -> str:
-    """Return a time as every document has it: UTC, to the millisecond."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -233,7 +233,12 @@ def ratio_clause(
 
 
 def change_clause(
-    metric: str, ratio: float, ratio_ci: Interval, *, more_is_better: bool = False
+    metric: str,
+    ratio: float,
+    ratio_ci: Interval,
+    *,
+    other: str = "its parent",
+    more_is_better: bool = False,
 ) -> str:
     """Return what a commit made of a program: ``it 3.10 % slower (2.40 % to 3.80 %)``.
 
@@ -241,6 +246,8 @@ def change_clause(
     ----------
     ratio
         Cost with the commit over the cost without it; finite and above 0.
+    other
+        Name of the commit that it is compared with.
     more_is_better
         Whether the cost is the inverse of the metric.
     """
@@ -249,7 +256,7 @@ def change_clause(
     interval = _interval(ratio_ci, as_times=_reads_as_times(ratio))
     if metric in _WALL_TIMES and 1.0 < ratio < _TIMES_FROM:
         return f"it {_percent(ratio)} slower{interval}"
-    words, change = WORDS.get(metric), f"{comparative(metric, 'its parent', ratio)}{interval}"
+    words, change = WORDS.get(metric), f"{comparative(metric, other, ratio)}{interval}"
     if words is None:
         return f"{metric} {change}"
     return f"it {'have' if words.verb == 'has' else words.verb.removesuffix('s')} {change}"

@@ -22,9 +22,10 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.bisection import Bisection
+from equipoise.stats.bisection_branches import Branch, BranchingBisection
 
 
-def read_search(record: RunRecord) -> Bisection:
+def read_search(record: RunRecord) -> BranchingBisection:
     """Return the search of a recorded bisection, after its last complete block."""
     search = _Search(record.plan, withdrawals_of(record))
     search.replay(record)
@@ -38,19 +39,21 @@ class _Search(CommitSearch):
         super().__init__(plan, withdrawals)
         judgement, terms = plan.judgement, plan.bisected
         assert terms is not None, "only the plan of a bisection is searched"
-        self._last = len(plan.conditions) - 1
-        self.bisection = Bisection(
-            self._last,
+        self._last = terms.last
+        line = Bisection(
+            terms.last,
             alpha=judgement.alpha,
             min_effect=judgement.min_effect,
             prior=terms.prior or None,
             engine=judgement.engine,
         )
+        branches = [Branch(one.merge, one.commits) for one in terms.branches]
+        self.bisection = BranchingBisection(line, branches)
 
     def add_costs(self, block: BlockRead) -> None:
         if block.resolution is not None:
             self.bisection.set_resolution(block.resolution)
-        earlier, later = sorted(block.costs)
+        earlier, later = self.bisection.in_order(block.costs)
         costs = (block.costs[earlier], block.costs[later])
         self.bisection.add((earlier, later), costs, block.order(earlier, later))
 
@@ -69,8 +72,11 @@ class _Search(CommitSearch):
         search = f"{left} of {self._last} commits are left"
         if state.named:
             search = f"{joined([names[one.last] for one in state.named])} made a difference"
+        merge = self.bisection.searched_merge
+        if merge is not None:
+            search += f", and the branch of {names[merge]} is searched"
         return ComparisonStatus(
-            names[-1],
+            names[self._last],
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,

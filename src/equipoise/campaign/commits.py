@@ -64,7 +64,7 @@ def commits_of(plan: Plan) -> CommitsPlan:
 
 def indispensable(plan: Plan) -> tuple[int, ...]:
     """Return the commits whose failure ends the campaign: both ends of a bisection, a baseline."""
-    return (FIRST, len(plan.conditions) - 1) if plan.bisected is not None else (FIRST,)
+    return (FIRST,) if plan.bisected is None else (FIRST, plan.bisected.last)
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
@@ -72,7 +72,7 @@ def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
     plan = record.plan
     names = {
         commit.hash: index
-        for index, commit in enumerate(commits_of(plan).commits)
+        for index, commit in enumerate(commits_of(plan).every_commit)
         if not commit.uncommitted
     }
     found: dict[int, int] = {}
@@ -261,7 +261,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     def _withdraw(self, commit: int, block: int, code: str, reason: str) -> None:
         assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
-        name = commits_of(self.plan).commits[commit].hash
+        name = commits_of(self.plan).every_commit[commit].hash
         summary = _WITHDRAWN.format(name, block) + reason
         hint = f"to see why, run it by hand after: git checkout {name}"
         self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))

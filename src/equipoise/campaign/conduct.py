@@ -33,7 +33,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import Condition, Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
@@ -270,10 +270,11 @@ def _built_before(plan: Plan) -> Plan:
     """
     if plan.over_commits is None:
         return plan
-    there = plan.conditions[:1]
+    there: tuple[Condition, ...] = plan.conditions[:1]
     if plan.bisected is not None:
-        there = (*there, plan.conditions[-1])
-    return replace(plan, conditions=there, chosen_contrasts=None)
+        there = (*there, plan.conditions[plan.bisected.last])
+    contrasts = tuple(Contrast(0, place) for place in range(1, len(there)))
+    return replace(plan, conditions=there, chosen_contrasts=contrasts)
 
 
 def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[object]:

@@ -8,7 +8,6 @@ campaigns of its series, in the order in which they began, and of the commits th
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
@@ -20,49 +19,19 @@ from equipoise.campaign.commits import (
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.model.errors import UnusableInput
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.history import History
 
 
-class SeriesStore(Protocol):
-    """The part of the ledger that reading a series needs."""
-
-    def read_run(self, reference: str) -> RunRecord:
-        """Return all that is known of one campaign."""
-
-
-def series_of(record: RunRecord, ledger: SeriesStore) -> tuple[RunRecord, ...]:
-    """Return the campaigns of a history until a recorded one, in the order in which they began.
-
-    Raises
-    ------
-    UnusableInput
-        The ledger lacks an earlier one.
-    """
-    return (*records_of(_terms(record.plan).earlier, ledger), record)
-
-
-def records_of(run_ids: Sequence[str], ledger: SeriesStore) -> tuple[RunRecord, ...]:
-    """Return the earlier campaigns of a history.
-
-    Raises
-    ------
-    UnusableInput
-        The ledger lacks one.
-    """
-    records = []
-    for run_id in run_ids:
-        try:
-            records.append(ledger.read_run(run_id))
-        except UnusableInput as error:
-            raise UnusableInput(
-                f"the ledger lacks campaign {run_id} of the history: {error.what}",
-                hint="add it from the ledger that has it: equipoise merge, or begin a new history",
-            ) from error
-    return tuple(records)
+def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
+    """Return the campaigns of a history until a recorded one, in the order in which they began."""
+    assert tuple(one.id for one in record.earlier) == _terms(record.plan).earlier, (
+        "a campaign of a history is read with the earlier ones of its series"
+    )
+    return (*record.earlier, record)
 
 
 def read_history(records: Sequence[RunRecord]) -> History:
@@ -77,6 +46,18 @@ def read_history(records: Sequence[RunRecord]) -> History:
     for record in records:
         _Course(record.plan, withdrawals_of(record), history).replay(record)
     return history
+
+
+def check_judgement(limits: CampaignLimits) -> None:
+    """Refuse what no history can be judged by.
+
+    Raises
+    ------
+    UnusableInput
+        There is no smallest effect that matters.
+    """
+    judgement = limits.judgement()
+    History(alpha=judgement.alpha, min_effect=judgement.min_effect)
 
 
 class HistoryJudge(CommitsJudge):
@@ -109,6 +90,9 @@ class _Course(CommitSearch):
     def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal], history: History) -> None:
         super().__init__(plan, withdrawals)
         terms = _terms(plan)
+        self._next: tuple[object, tuple[int, ...]] = (None, ())
+        self._changed = 0
+        self._blocks = 0
         self._history = history
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
@@ -118,24 +102,30 @@ class _Course(CommitSearch):
         )
 
     def add_costs(self, block: BlockRead) -> None:
+        self._changed += 1
+        self._blocks += 1
         if block.resolution is not None:
             self._history.set_resolution(block.resolution)
         self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
 
     def withdraw(self, commit: int) -> None:
+        self._changed += 1
         self._history.withdraw(commit)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        return self._history.next_block(built, build_trials)
+        # Whether anything is left to ask, and what it is, are two questions in a row.
+        question = (self._changed, frozenset(built), build_trials)
+        if self._next[0] != question:
+            self._next = (question, self._history.next_block(built, build_trials))
+        return self._next[1]
 
     def status(self) -> ComparisonStatus:
         """Return how many commits the curve has, and which changes are certain."""
-        state = self._history.state()
+        measured, changes = self._history.progress()
         names = self.plan.conditions
-        measured = sum(one.blocks > 0 for one in state.revisions[1:])
         course = f"{counted(measured, 'commit')} measured"
-        if state.changes:
-            until = joined([short_name(one.pair.until) for one in state.changes])
+        if changes:
+            until = joined([short_name(one.pair.until) for one in changes])
             course += f", changes at {until}"
         return ComparisonStatus(
             names[-1].name,
@@ -143,7 +133,7 @@ class _Course(CommitSearch):
             None,
             (None, None),
             baseline=names[FIRST].name,
-            blocks=state.blocks,
+            blocks=self._blocks,
             search=course,
         )
 

@@ -17,8 +17,9 @@ from equipoise.campaign.bisection import BisectionJudge, read_search
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
-from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.conducting import measuring, show_result
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.results import read_result
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
@@ -34,7 +35,7 @@ from equipoise.revisions.checkout import (
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
-from equipoise.revisions.commits import commits_between, weights_by_path
+from equipoise.revisions.commits import commits_between, merged_commits, weights_by_path
 from equipoise.revisions.diff import diff_between
 from equipoise.revisions.git import Repository
 
@@ -78,7 +79,7 @@ def command(**arguments: Any) -> int:
     request = _request(arguments)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
-            builds = CommitBuilds(cache, request.commits)
+            builds = CommitBuilds(cache, request.every_commit)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.make_needed(request.ends)
             run_id = conduct.start(
@@ -89,16 +90,20 @@ def command(**arguments: Any) -> int:
                 judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
-            if output.why:
-                _prepare_largest_gap(ledger.read_run(run_id), builds, ledger)
-            result = analyse(run_id, ledger, output)
+            if request.why is not None:
+                _explain(ledger.read_run(run_id), builds, ledger, listener, output)
+            result = read_result(run_id, ledger, output)
     return show_result(result, output)
 
 
 def resume_bisection(
-    record: RunRecord, limits: CampaignLimits, ledger: Ledger, listener: ProgressListener
+    record: RunRecord,
+    limits: CampaignLimits,
+    ledger: Ledger,
+    listener: ProgressListener,
+    output: OutputOptions,
 ) -> str:
-    """Go on with a bisection, unless its search has ended; return its run id.
+    """Go on with a bisection and its explanation, unless both have ended; return its run id.
 
     Raises
     ------
@@ -107,18 +112,25 @@ def resume_bisection(
     ConditionFailed
         One of the two ends no longer builds or runs.
     """
-    if read_search(record).next_pair((), 0.0) is None:
+    terms = record.plan.bisected
+    assert terms is not None, "only a bisection has a search"
+    is_searched = read_search(record).next_pair((), 0.0) is None
+    if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with commits.kept_builds(record) as builds:
-        builds.make_needed(needed_of(commits_of(record.plan)))
-        return conduct.resume(
-            record.id,
-            limits,
-            ledger,
-            listener,
-            judge_of=partial(BisectionJudge, builds=builds, withdrawals=withdrawals_of(record)),
-            segment_of=partial(CommitsSegment, builds=builds),
-        )
+        if not is_searched:
+            builds.make_needed(needed_of(commits_of(record.plan)))
+            conduct.resume(
+                record.id,
+                limits,
+                ledger,
+                listener,
+                judge_of=partial(BisectionJudge, builds=builds, withdrawals=withdrawals_of(record)),
+                segment_of=partial(CommitsSegment, builds=builds),
+            )
+        if terms.why is not None:
+            _explain(ledger.read_run(record.id), builds, ledger, listener, output)
+    return record.id
 
 
 @contextmanager
@@ -137,12 +149,51 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
         yield
 
 
-def _prepare_largest_gap(record: RunRecord, builds: CommitBuilds, ledger: Ledger) -> None:
+def _explain(
+    record: RunRecord,
+    builds: CommitBuilds,
+    ledger: Ledger,
+    listener: ProgressListener,
+    output: OutputOptions,
+) -> None:
+    """Explain the largest culprit as its bisection asks; go on with what was interrupted."""
+    from equipoise.cli.explaining import explain_largest_gap
+    from equipoise.why.campaigns import judge_of, latest_experiment
     from equipoise.why.gap import largest_gap
 
-    gap = largest_gap(record)
+    terms, gap = record.plan.bisected, largest_gap(record)
+    assert terms is not None, "only a bisection has culprits"
+    experiment = None
     if gap is not None and gap.is_called:
         _prepare(record, gap, builds, ledger)
+        experiment = latest_experiment(record, ledger, gap.contrast)
+    if experiment is None:
+        explain_largest_gap(record, ledger, replace(output, test=terms.why == "test"))
+    elif _was_stopped(experiment):
+        conduct.resume(experiment.id, CampaignLimits(), ledger, listener, judge_of=judge_of)
+
+
+def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
+    """Return whether an ended search has no culprit, or one with all that was asked about it."""
+    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+    from equipoise.why.gap import largest_gap
+
+    terms, gap = record.plan.bisected, largest_gap(record)
+    assert terms is not None, "only a bisection has culprits"
+    if gap is None or not gap.is_called:
+        return True
+    if missing_runs(record, gap, EvidenceRequest()):
+        return False
+    if terms.why == "observe":
+        return True
+    experiment = latest_experiment(record, ledger, gap.contrast)
+    return experiment is not None and not _was_stopped(experiment)
+
+
+def _was_stopped(record: RunRecord) -> bool:
+    """Return whether a campaign was killed or interrupted."""
+    return record.segments[-1].stopped_because in (None, conduct.INTERRUPTED)
 
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
@@ -153,7 +204,9 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
     if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
         return
-    diff = diff_between(repository_of(terms), terms.commits[parent], terms.commits[culprit])
+    diff = diff_between(
+        repository_of(terms), terms.every_commit[parent], terms.every_commit[culprit]
+    )
     if diff is not None:
         document = msgspec.json.encode(diff)
         ledger.record_observation(
@@ -177,6 +230,8 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         good=good,
         bad=bad,
         commits=between,
+        merged=merged_commits(repository, between),
+        why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
@@ -192,6 +247,8 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     yield from request.options()
     for path in request.likely:
         yield from ("--likely", path)
+    if request.why is not None:
+        yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
     yield from ("--", *request.command)
 
 

@@ -22,6 +22,12 @@ class Remembering(click.Command):
         return super().parse_args(ctx, args)
 
 
+def typed_arguments() -> tuple[str, ...]:
+    """Return the arguments of the running command as the user typed them."""
+    typed: tuple[str, ...] = click.get_current_context().meta[_KEY]
+    return typed
+
+
 def command_line(seed: int | None) -> str:
     """Return the command line of the running command, without where its outputs go.
 
@@ -32,7 +38,7 @@ def command_line(seed: int | None) -> str:
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)
-    values, _, order = parser.parse_args(list(context.meta[_KEY]))
+    values, _, order = parser.parse_args(list(typed_arguments()))
     options: list[str] = []
     arguments: list[str] = []
     for parameter in dict.fromkeys(order):

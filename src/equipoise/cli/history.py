@@ -12,19 +12,28 @@ from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.campaign.commits import CommitsSegment, withdrawals_of
-from equipoise.campaign.history import HistoryJudge, read_history, records_of, series_of
+from equipoise.campaign.history import (
+    HistoryJudge,
+    check_judgement,
+    read_history,
+    series_of,
+)
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
+from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.imported_series import read_imported, show_imported
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
+from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
+from equipoise.model.series import SeriesResult
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
 from equipoise.revisions.commit_builds import CommitBuilds, baseline_of, needed_of
@@ -40,10 +49,12 @@ from equipoise.revisions.history import (
     tagged,
 )
 
+_ASKS_TO_MEASURE = ("words", "kind", "first", "every", "tags", "since", "only_new")
+"""Options without which ``--import`` measures nothing."""
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
 
-@click.command("history", epilog=f"Example: {EXAMPLE}")
+@click.command("history", cls=Remembering, epilog=f"Example: {EXAMPLE}")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
 @click.option(
     "--from",
@@ -72,6 +83,20 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 @commits.build_options
 @commits.measuring_options("What is compared")
 @click.option(
+    "--import",
+    "imported",
+    multiple=True,
+    metavar="FILE …",
+    help="Show values that another tool measured, and where they may have changed; several files, "
+    "too. Without CMD, measure nothing.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(SERIES_FORMATS)),
+    help="What wrote them; by default their content tells.",
+)
+@click.option(
     "--host",
     metavar="NAME",
     default=lambda: os.uname().nodename,
@@ -87,6 +112,12 @@ def command(**arguments: Any) -> int:
     campaigns of one command and one baseline on a host are one history.
     """
     output = OutputOptions.from_options(arguments)
+    if arguments["imported"] and "--" not in typed_arguments():
+        # A shell puts the files of a pattern behind the first one.
+        arguments["imported"] += arguments["words"]
+        arguments["words"] = ()
+    if arguments["imported"] and not any(map(arguments.get, _ASKS_TO_MEASURE)):
+        return show_imported(_imported(arguments), output)
     request = _request(arguments, output)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
@@ -96,7 +127,7 @@ def command(**arguments: Any) -> int:
             plan = history_plan(request, builds, scratch)
             assert plan.history is not None, "the plan of a history has its terms"
             with conduct.series_lock(plan.history.series, ledger):
-                earlier = records_of(ledger.of_series(plan.history.series), ledger)
+                earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
                 if earlier:
                     engine = earlier[0].plan.judgement.engine
                     plan = following(plan, [one.id for one in earlier], engine)
@@ -138,7 +169,7 @@ def resume_history(
                 f"campaign {record.id} of the history is followed by {latest}, which rests on it",
                 hint=f"go on with that one: equipoise resume {latest}, or add one: {terms.again}",
             )
-        series = series_of(record, ledger)
+        series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
         with commits.kept_builds(record) as builds:
@@ -158,9 +189,21 @@ def resume_history(
             )
 
 
+def _imported(arguments: dict[str, Any]) -> SeriesResult:
+    """Read the series of other tools that are named."""
+    return read_imported(
+        arguments["imported"],
+        arguments["form"],
+        min_effect=arguments["min_effect"],
+        command=arguments["words"],
+        build=arguments["build"],
+    )
+
+
 def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
     fields = commits.requested(arguments, "history", EXAMPLE)
     repository = fields["repository"]
+    check_judgement(fields["limits"])
     latest = revision_named(repository, arguments["last"], "--to")
     baseline = _baseline(arguments, repository, latest, output)
     between = commits_between(repository, baseline, latest, MEASURED)
@@ -184,7 +227,8 @@ def _baseline(
         return revision_named(repository, arguments["first"], "--from")
     terms = _latest_history(output)
     if terms is not None:
-        return revision_named(repository, terms.baseline.commit, "--from")
+        commit = revision_named(repository, terms.baseline.commit, "--from").commit
+        return replace(terms.baseline, commit=commit)
     since = arguments["since"]
     before = None if since is None else last_before(repository, latest, since)
     if before is None:

@@ -10,7 +10,6 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from equipoise.analysis.result import iso_time
 from equipoise.cli import options
 from equipoise.cli.output_options import check_folder, write_json
 from equipoise.design.site import what_is_missing
@@ -18,6 +17,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
+from equipoise.model.quantities import iso_time
 from equipoise.model.safe_text import as_unicode
 from equipoise.report.builders.result import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table

@@ -6,10 +6,11 @@ its form.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from equipoise.analysis.redaction.documents import document_without_hidden_values
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
+from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
 from equipoise.figures.save import require_figures
 from equipoise.files.writing import write_whole
@@ -30,7 +32,7 @@ from equipoise.report.json_document import read_document
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
     from equipoise.report.builders.result import CampaignReport
-    from equipoise.report.document import Document
+    from equipoise.report.document import Document, Figures
 
 FORMS = (".html", ".htm", ".md", ".tex", ".csv")
 """Endings of a report's name."""
@@ -311,8 +313,41 @@ def write_documents(path: Path, documents: Sequence[Document]) -> None:
     UnusableInput
         The file cannot be written.
     """
-    text = rendered(documents, path.suffix.lower())
+    form = path.suffix.lower()
+    text = with_pictures(documents, path) if form == ".md" else rendered(documents, form)
     write_file(path, text.encode("utf-8", "backslashreplace"))
+
+
+def with_pictures(documents: Sequence[Document], path: Path) -> str:
+    """Return documents as Markdown for a file, and write the figures in it beside the file.
+
+    Figures are left out, and a message says so, where altair or vl-convert is not installed.
+
+    Raises
+    ------
+    UnusableInput
+        A figure cannot be written.
+    """
+    from equipoise.report.renderers.markdown import to_markdown
+
+    numbers = itertools.count(1)
+
+    def write(figures: Figures) -> Iterator[tuple[str, str]]:
+        try:
+            require_figures()
+        except UnusableInput as missing:
+            # Not worth losing a result for.
+            say(f"{path} has no figure: {missing.what}", missing.hint)
+            return
+        from equipoise.figures.save import save
+
+        for figure in figures.draw():
+            number = next(numbers)
+            file = path.with_name(f"{path.stem}-{number}-{figure.name}.svg")
+            save(figure.chart, file)
+            yield figure.chart.to_dict()["title"]["text"], file.name
+
+    return "\n".join(to_markdown(document, write) for document in documents)
 
 
 def rendered(documents: Sequence[Document], form: str) -> str:

@@ -50,7 +50,7 @@ def command(**arguments: Any) -> int:
         if plan.bisected is not None:
             from equipoise.cli.bisect import resume_bisection
 
-            run_id = resume_bisection(record, limits, ledger, listener)
+            run_id = resume_bisection(record, limits, ledger, listener, output)
         elif plan.history is not None:
             from equipoise.cli.history import resume_history
 

@@ -13,6 +13,7 @@ from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import (
     COMPARE_STUDY,
     FEWEST_RANKED,
+    PRIMARY_METRIC,
     WHY_STUDY,
     Condition,
     Judgement,
@@ -25,6 +26,32 @@ from equipoise.model.primitives import OS_STUDY
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
+
+
+def bisect_line(
+    good: str,
+    bad: str | None,
+    command: Sequence[str],
+    *,
+    build: str | None = None,
+    kind: str | None = None,
+    metric: str = PRIMARY_METRIC,
+) -> str:
+    """Return the line that finds which commit between two made a difference.
+
+    Parameters
+    ----------
+    bad
+        By default the working tree.
+    kind
+        Tool that reads the results of benchmarks, of which ``metric`` is one then.
+    """
+    words = ["equipoise", "bisect", "--good", good]
+    words += [] if bad is None else ["--bad", bad]
+    words += [] if build is None else ["--build", build]
+    words += [] if kind is None else ["--kind", kind]
+    words += [] if metric == PRIMARY_METRIC else ["--metrics", metric]
+    return shell_line([*words, "--", *command])
 
 
 def command_of_plan(plan: Plan) -> str | None:
@@ -47,6 +74,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.gate.again
     if document.bisect is not None:
         return document.bisect.again
+    if document.history is not None:
+        return document.history.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

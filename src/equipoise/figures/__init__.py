@@ -14,9 +14,13 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
 - ``search``: the course of a genetic search
 - ``bisection``: the search for a commit
+- ``history``: the curve over commits, and what changed
+- ``series``: values of another tool over commits, with suspicions
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart
 - ``theme``: colours, shapes and the two themes
+- ``lanes``: names above a curve over commits
+- ``ratio_axis``: ratios on an axis
 - ``quantity``: a metric on an axis: its unit, range and labels
 - ``density``: the kernel density estimate
 - ``trial_values``, ``size_values``: values from a result document

@@ -20,7 +20,7 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.theme import color_of
-from equipoise.model.bisection import BisectBlock, BisectCommit, BisectResult
+from equipoise.model.bisection import BisectBlock, BisectBranch, BisectCommit, BisectResult
 from equipoise.model.plan import short_name
 
 HOW_TO_READ = (
@@ -36,6 +36,16 @@ _ROOM_FOR_A_NAME = 0.2
 
 def bisection(result: BisectResult) -> alt.LayerChart:
     """Draw the search for the commits that made a difference."""
+    return _search(result, "The search", "from the good (0) to the bad one")
+
+
+def branch(result: BisectBranch) -> alt.LayerChart:
+    """Draw the search of the branch of a merge; it has a block at least."""
+    title = f"The search of the branch of {short_name(result.merge)}"
+    return _search(result, title, "from where it began (0) to the merge's parent")
+
+
+def _search(result: BisectResult | BisectBranch, title: str, ends_of_axis: str) -> alt.LayerChart:
     count = len(result.candidates)
     course = _with_exclusions(result.course)
     trials = {one.block: _TRIALS_OF_A_BLOCK * (place + 1) for place, one in enumerate(course)}
@@ -57,7 +67,7 @@ def bisection(result: BisectResult) -> alt.LayerChart:
     x = count_axis("trials", 0, last * (1.0 + _ROOM_FOR_A_NAME), "trials")
     y = alt.Y(
         "number:Q",
-        title="commit, from the good (0) to the bad one",
+        title=f"commit, {ends_of_axis}",
         scale=alt.Scale(domain=[-0.5, count + 0.5], nice=False, zero=False, reverse=True),
         axis=alt.Axis(tickMinStep=1, format="d", grid=False),
     )
@@ -112,7 +122,7 @@ def bisection(result: BisectResult) -> alt.LayerChart:
         )
     return frame(
         layers,
-        title="The search",
+        title=title,
         notes=notes,
         description=(f"A search among {count} commits over {drawn} trials: {exclusions}"),
         height=min(420, 140 + 6 * count),
@@ -128,7 +138,7 @@ def _with_exclusions(course: Sequence[BisectBlock]) -> Sequence[BisectBlock]:
 
 
 def _block(
-    result: BisectResult, one: BisectBlock, ends: tuple[int, int], trials: int
+    result: BisectResult | BisectBranch, one: BisectBlock, ends: tuple[int, int], trials: int
 ) -> dict[str, Any]:
     if (one.earlier, one.later) == ends:
         kind = _KINDS[0]
@@ -145,9 +155,9 @@ def _block(
     }
 
 
-def _name(result: BisectResult, place: int) -> str:
+def _name(result: BisectResult | BisectBranch, place: int) -> str:
     if place == 0:
-        return short_name(result.good.commit)
+        return short_name(result.gap.after)
     return short_name(result.candidates[place - 1].commit)
 
 

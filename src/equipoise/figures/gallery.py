@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
-from equipoise.model.metrics import as_values, inverse_interval
+from equipoise.model.history import HistoryResult
+from equipoise.model.metrics import as_values, history_of_values, inverse_interval
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence import SequencePoint
@@ -57,9 +58,15 @@ def gallery(
 
     if document.bisect is not None:
         # A chart of each of very many commits would hide the search.
-        from equipoise.figures.bisection import HOW_TO_READ, bisection
+        from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
 
         yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
+        for number, one in enumerate(document.bisect.branches, start=1):
+            if one.course:
+                yield Figure(f"bisection_branch_{number}", HOW_TO_READ, branch(one))
+        return
+    if document.history is not None:
+        yield history_figure(document, document.history)
         return
     if not document.conditions:
         return
@@ -102,6 +109,14 @@ def gallery(
         normalised = scaling.size_normalised(document, factor)
         if normalised is not None:
             yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
+
+
+def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
+    """Draw the curve of a history; its builder draws the series of other tools."""
+    from equipoise.figures.history import HOW_TO_READ, history
+
+    of_values = result.metric in document.more_is_better
+    return Figure("curve", HOW_TO_READ, history(history_of_values(result) if of_values else result))
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:

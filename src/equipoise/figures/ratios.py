@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
 from msgspec import Struct
 
 from equipoise.figures.building import (
-    Position,
     Rows,
     color_and_shape,
     count_axis,
@@ -21,13 +18,13 @@ from equipoise.figures.building import (
     labels,
     layer,
     place_of,
-    plain_scale,
     point,
     rule,
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import log_ticks, metric_name, rounded
+from equipoise.figures.quantity import metric_name
+from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, extent, ratio_axis
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
@@ -61,13 +58,6 @@ _ROW_HEIGHT = 38
 _LABEL_OFFSET = 14
 """Pixels by which a name stands above its bar."""
 _HEIGHT = 260
-_WIDEST = 4.0
-"""Typical bar lengths beyond the outermost mark up to which a bar is drawn in full."""
-
-_PERCENT_BELOW = 2.0
-"""Ratio below which the axis shows percent."""
-_MARGIN = 0.08
-_SMALLEST_SPAN = 0.002
 
 
 AnyComparison = Comparison | SampleComparison
@@ -191,7 +181,7 @@ def sequence(
     ]
     x = count_axis("block", 0.5, max(2, points[-1].block) + 0.5, "blocks so far")
     color = color_of(place_of(document, comparison.candidate))
-    tooltip = tooltips(("block:Q", "block"), *_RATIO_TOOLTIPS)
+    tooltip = tooltips(("block:Q", "block"), *RATIO_TOOLTIPS)
     line = alt.MarkDef("line", color=color, strokeWidth=2, point={"size": 14, "color": color})
     layers = [
         *axis.landmarks(comparison.min_effect, y),
@@ -243,7 +233,7 @@ def shift(
         axis=alt.Axis(format=".0%", values=numbers.quantiles.round(4).tolist(), grid=False),
     )
     color = color_of(place_of(document, comparison.candidate))
-    tooltip = tooltips(("share:Q", "quantile", ".0%"), *_RATIO_TOOLTIPS)
+    tooltip = tooltips(("share:Q", "quantile", ".0%"), *RATIO_TOOLTIPS)
     area = alt.MarkDef("area", color=color, opacity=0.15, aria=False)
     line = alt.MarkDef("line", color=color, strokeWidth=1.5)
     layers = [
@@ -269,65 +259,6 @@ def shift(
     )
 
 
-class RatioAxis(Struct, frozen=True):
-    """An axis for ratios of costs: in percent near 1, in times beyond."""
-
-    low: float
-    high: float
-    """The drawn range of ratios."""
-    in_percent: bool
-
-    def place(self, ratio: float) -> float:
-        """Return the position of a ratio, moved to the edge if it lies beyond."""
-        clipped = min(max(ratio, self.low), self.high)
-        return rounded(100.0 * (clipped - 1.0) if self.in_percent else clipped)
-
-    def low_place(self, ratio: float | None) -> float:
-        """Return the position of a lower bound; the edge if it is not known."""
-        return self.place(self.low if ratio is None else ratio)
-
-    def high_place(self, ratio: float | None) -> float:
-        """Return the position of an upper bound; the edge if it is not known."""
-        return self.place(self.high if ratio is None else ratio)
-
-    def position(self, channel: type[Position], subject: str) -> Position:
-        """Return the position of the field ``low``; ``subject`` names the ratio."""
-        kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
-        axis = alt.Axis(
-            format="+~r" if self.in_percent else "~r",
-            tickCount=6,
-            values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
-            labelExpr="datum.value == 0 ? '0' : datum.label",
-        )
-        unit = "change, in %" if self.in_percent else "times it (logarithmic)"
-        scale = plain_scale(self.place(self.low), self.place(self.high), kind=kind)
-        return channel("low:Q", title=f"{subject}: {unit}", scale=scale, axis=axis)
-
-    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
-        """Draw no difference as a line, and what is too small to matter (percent) as a strip."""
-        margin = 1.0 + min_effect / 100.0
-        strip = [{"low": self.place(1.0 / margin), "until": self.place(margin)}]
-        axis = "x" if isinstance(along, alt.X) else "y"
-        place, end = {axis: along}, {f"{axis}2": "until:Q"}
-        return [
-            layer(strip, alt.MarkDef("rect", style="negligible", aria=False), **place, **end),
-            layer([{"low": self.place(1.0)}], rule(style="reference", aria=False), **place),
-        ]
-
-
-def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
-    """Return an axis over the finite ratios, 1, and what is too small to matter (percent)."""
-    margin = 1.0 + min_effect / 100.0
-    finite = [ratio for ratio in ratios if ratio is not None and math.isfinite(ratio) and ratio > 0]
-    low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
-    in_percent = high < _PERCENT_BELOW and low > 1.0 / _PERCENT_BELOW
-    step = math.exp(_MARGIN * max(math.log(high / low), _SMALLEST_SPAN))
-    return RatioAxis(low / step, high * step, in_percent)
-
-
-_RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
-
-
 def _draw(
     rows: Sequence[_Row], title: str, subject: str, notes: list[str], min_effect: float
 ) -> alt.LayerChart:
@@ -336,7 +267,9 @@ def _draw(
     if len(rows) > MOST_ROWS:
         shown = [*rows[: MOST_ROWS - 1], rows[-1]]
         notes = [*notes, f"{len(shown)} of {len(rows)} are drawn; the document holds all."]
-    axis = ratio_axis(_extent([row.comparison for row in shown]), min_effect)
+    axis = ratio_axis(
+        extent([(row.comparison.ratio, row.comparison.ratio_ci) for row in shown]), min_effect
+    )
     ends = [row.comparison.ratio_ci for row in shown]
     if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
         notes = [*notes, "A bar that reaches the edge goes on beyond it."]
@@ -358,7 +291,7 @@ def _draw(
     places = [0 if kind == COMPARED else 5 for kind in kinds]
     legend = top_legend() if len(kinds) > 1 else None
     color, shape = color_and_shape("kind", kinds, places, legend)
-    tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *_RATIO_TOOLTIPS)
+    tooltip = tooltips(("label:N", "of"), ("says:N", "verdict"), *RATIO_TOOLTIPS)
     bars: dict[str, Any] = {"y": y, "color": color, "tooltip": tooltip}
     named = [{"label": one} for one in names]
     name = {"align": "left", "dy": -_LABEL_OFFSET, "limit": alt.ExprRef("width - 8")}
@@ -382,24 +315,4 @@ def _draw(
         notes=notes,
         description=f"{title}. " + "; ".join(row.describe() for row in shown) + ".",
         height=_ROW_HEIGHT * len(names),
-    )
-
-
-def _extent(comparisons: Sequence[AnyComparison]) -> Iterator[float | None]:
-    """Return the ratios, and the ends of the intervals that are not unusually far out."""
-    yield from (comparison.ratio for comparison in comparisons)
-    known = [math.log(comparison.ratio) for comparison in comparisons if comparison.ratio]
-    reach = [
-        abs(math.log(end) - math.log(comparison.ratio))
-        for comparison in comparisons
-        if comparison.ratio
-        for end in comparison.ratio_ci
-        if end
-    ]
-    most = max(map(abs, known), default=0.0) + _WIDEST * (statistics.median(reach) if reach else 0)
-    yield from (
-        end
-        for comparison in comparisons
-        for end in comparison.ratio_ci
-        if end and abs(math.log(end)) <= most
     )

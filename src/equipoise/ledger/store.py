@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, sqlite_errors_explained
@@ -198,6 +199,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a campaign whole, as it stood at one moment even while it goes on.
 
+        That of a history comes with the earlier campaigns of its series.
+
         Parameters
         ----------
         reference
@@ -206,11 +209,38 @@ class Ledger(AbstractContextManager["Ledger"]):
         Raises
         ------
         UnusableInput
-            If no run or several fit; it says which there are.
+            If no run or several fit; it says which there are. Or the ledger lacks an earlier
+            campaign of the series.
         """
         with self._reading(), paused_garbage_collector():
             run = find_run(self._connection, self.path, reference)
-            return recorded_run(self._connection, self.path, run)
+            record = recorded_run(self._connection, self.path, run)
+            series = record.plan.history
+            if series is None:
+                return record
+            return replace(record, earlier=tuple(self._of_series(series.earlier)))
+
+    def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
+        """Read campaigns of a history, each without the earlier ones of its series.
+
+        Raises
+        ------
+        UnusableInput
+            The ledger lacks one.
+        """
+        with self._reading(), paused_garbage_collector():
+            return tuple(self._of_series(run_ids))
+
+    def _of_series(self, run_ids: Sequence[str]) -> Iterator[RunRecord]:
+        for run_id in run_ids:
+            try:
+                run = find_id(self._connection, self.path, run_id)
+            except UnusableInput as missing:
+                raise UnusableInput(
+                    f"{self.path} lacks campaign {run_id} of a history that goes on from it",
+                    hint="name the ledger that has it: --ledger FILE",
+                ) from missing
+            yield recorded_run(self._connection, self.path, run)
 
     def runs(self) -> list[RunSummary]:
         """Return every campaign in a line, in the order in which they began, the newest last."""

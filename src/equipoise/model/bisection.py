@@ -92,6 +92,34 @@ class BisectBlock(Struct, frozen=True):
     """Number of the search: 1 looks at all commits, later ones at what is left of the gap."""
 
 
+class BisectBranch(Struct, frozen=True):
+    """The search of the branch of a merge that is named: what it brought in, commit by commit."""
+
+    merge: str
+    """Whole name of the merge."""
+    after: str
+    """Whole name of the commit where the branch began."""
+    until: str
+    """Whole name of the merge's other parent."""
+    verdict: BisectVerdict
+    """``no difference``: both ends of the branch are equivalent, so the merge itself made it."""
+    culprits: tuple[Culprit, ...]
+    """In the order of the commits."""
+    candidates: tuple[BisectCommit, ...]
+    """All commits after the one where the branch began."""
+    gap: BisectGap
+    """The other parent over the commit where the branch began."""
+    left_over: tuple[BisectGap, ...]
+    """Stretches before, between and after the culprits, as far as they were measured."""
+    margin: float | None
+    """Percent below which two commits are taken as alike; null before the search."""
+    missing: tuple[str, ...]
+    """Ends of the branch that do not build or run, so that it cannot be searched."""
+    course: tuple[BisectBlock, ...]
+    """Complete blocks of this search; places count from the commit where the branch began."""
+    summary: str
+
+
 class CommitDiff(Struct, frozen=True):
     """What a commit changed, as git says it; bounded in size."""
 
@@ -154,7 +182,7 @@ class BisectResult(Struct, frozen=True):
     min_effect: float
     alpha: float
     trials: int
-    """Trials in complete blocks."""
+    """Trials in complete blocks, those of branches included."""
     builds: int
     """Commits that ran, or were to run and did not build."""
     seconds: float
@@ -168,3 +196,5 @@ class BisectResult(Struct, frozen=True):
     """The shell line that runs it again in the repository, coin and revisions included."""
     explained: ExplainedCulprit | None = None
     """The culprit that was explained last; null if none was."""
+    branches: tuple[BisectBranch, ...] = ()
+    """Branches of merges that are named, in the order in which they were searched."""

@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import Revision
+from equipoise.model.series import ImportedSeries
 
 PairStatus = Literal["changed", "equivalent", "open"]
 """``changed``: named as a change. ``equivalent``: within the smallest effect that matters.
 ``open``: not known yet."""
 RevisionStatus = Literal["measured", "waiting", "not built"]
-"""``waiting``: the curve wants it, and no complete block has it yet. ``not built``: it does not
-build or run."""
+"""``measured``: it ran, if not always beside the baseline. ``waiting``: the curve wants it, and it
+did not run yet. ``not built``: it does not build or run."""
 
 
 class HistoryRevision(Struct, frozen=True):
@@ -33,7 +34,7 @@ class HistoryRevision(Struct, frozen=True):
     """Place among the commits along first parents, of which 0 is the baseline."""
     status: RevisionStatus
     ratio: float | None
-    """1 for the baseline."""
+    """1 for the baseline; null for a commit that never ran beside it."""
     ratio_ci: Interval
     level: float | None
     """1 minus the coverage of ``ratio_ci``: the levels of all revisions add up to alpha, so all
@@ -68,7 +69,7 @@ class HistoryChange(Struct, frozen=True):
     level: float
     """1 minus the coverage of ``ratio_ci``: less than alpha, because the pair was chosen."""
     e_value: float
-    threshold: float
+    threshold: float | None
     """E-value from which on the pair was named; by the number of pairs and of changes then."""
     pair: int
     """Number of the pair in the series, from 1."""
@@ -165,10 +166,13 @@ class HistoryResult(Struct, frozen=True):
     """Builds over all campaigns."""
     seconds: float
     """Time that all campaigns took, builds included."""
-    blocks_to_go: int | None
-    """Blocks that are probably left to ask; 0 if nothing is left, null if unforeseeable."""
+    blocks_to_go: int
+    """Blocks that are probably left, by a rule of thumb; 0 if nothing is left to ask until there
+    are new commits."""
     build: str | None
     """Line for a shell that built each commit."""
     summary: str
     again: str
     """The shell line that adds what is new, to run in the repository."""
+    series: tuple[ImportedSeries, ...] = ()
+    """Series of other tools, shown beside: no claim of ours rests on them."""

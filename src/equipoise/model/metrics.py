@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.functions import CALL_METRIC
+from equipoise.model.history import HistoryResult
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, Verdict
@@ -98,3 +99,15 @@ def as_values(comparison: Comparison) -> Comparison:
             these, ratio=inverse_ratio(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)
         ),
     )
+
+
+def history_of_values(result: HistoryResult) -> HistoryResult:
+    """Return a history of a metric of which more is better, with ratios of its values."""
+    revisions, changes, pairs = (
+        tuple(
+            replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
+            for one in parts
+        )
+        for parts in (result.revisions, result.changes, result.pairs)
+    )
+    return replace(result, revisions=revisions, changes=changes, pairs=pairs)

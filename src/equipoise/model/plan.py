@@ -330,7 +330,7 @@ class Plan(Struct, frozen=True):
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         if self.bisected is not None:
-            return (Contrast(0, len(self.conditions) - 1),)
+            return (Contrast(0, self.bisected.last),)
         if self.history is not None:
             return ()
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
@@ -522,6 +522,16 @@ class Commit(Struct, frozen=True):
         return len(self.parents) > 1
 
 
+class MergedBranch(Struct, frozen=True):
+    """The branch that a merge brought in: it is searched once the merge is named."""
+
+    merge: int
+    """Condition of the merge."""
+    commits: tuple[int, ...]
+    """Conditions: from the commit where the branch left its first parents, to the merge's other
+    parent. Each but the first is the first parent's next commit."""
+
+
 class CommitsPlan(Struct, frozen=True, kw_only=True):
     """A stretch of commits, and how each is built: what a bisection and a history share."""
 
@@ -530,7 +540,7 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     anew: ClassVar[str] = "measure anew"
     """What a hint advises where the campaign cannot go on."""
     commits: tuple[Commit, ...]
-    """Along first parents, the earliest first, one for each condition of the plan."""
+    """Along first parents, the earliest first: the first conditions of the plan."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     repository: str = ""
@@ -541,6 +551,11 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return self.commits
 
 
 class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
@@ -558,6 +573,23 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     prior: tuple[float, ...] = ()
     """Weight of each commit after the good one before the first block; empty for equal weights.
     Weights only choose which commits run, and never make a commit a culprit."""
+    branch_commits: tuple[Commit, ...] = ()
+    """Further commits, those of branches: the conditions after those of ``commits``."""
+    branches: tuple[MergedBranch, ...] = ()
+    """Branches of the merges among all commits."""
+    why: Literal["observe", "test"] | None = None
+    """Whether the culprit is explained once it is named: by what is observed, or by interventions
+    that test the causes, too."""
+
+    @property
+    def last(self) -> int:
+        """Condition of the bad revision; the good one has condition 0."""
+        return len(self.commits) - 1
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.branch_commits)
 
 
 class HistoryPlan(CommitsPlan, frozen=True, kw_only=True):

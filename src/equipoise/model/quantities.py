@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -120,3 +121,8 @@ def names_of(conditions: Sequence[str]) -> str:
     if more < 2:
         return joined(conditions)
     return joined([*conditions[:MOST_NAMES], f"{more} more"])
+
+
+def iso_time(seconds: float) -> str:
+    """Return seconds since the epoch as every document has them: UTC, to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

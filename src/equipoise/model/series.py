@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
+
+from equipoise.model.plan import short_name
+
+SERIES_SCHEMA = "equipoise.series/1"
+_HASH = re.compile("[0-9a-f]{12,}")
 
 
 class SeriesPoint(Struct, frozen=True):
@@ -48,8 +55,8 @@ class ImportedSeries(Struct, frozen=True):
     metric: str
     unit: str | None
     """Unit of the values; null where the file has none."""
-    host: str | None
-    """Machine that measured, as the file names it."""
+    setting: str
+    """What else tells series of one benchmark apart: machine, environment, branch; may be empty."""
     points: tuple[SeriesPoint, ...]
     """In the order of the commits as far as the file tells, the oldest first."""
     suspicions: tuple[Suspicion, ...] = ()
@@ -57,3 +64,21 @@ class ImportedSeries(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """Sentences on what was left out."""
     summary: str = ""
+
+
+class SeriesResult(Struct, frozen=True, kw_only=True):
+    """Imported series with their suspicions: the outward form ``equipoise.series/1``."""
+
+    schema: str = SERIES_SCHEMA
+    series: tuple[ImportedSeries, ...]
+    """Those with suspicions first."""
+    min_effect: float
+    """Percent by which two levels differ at least, for a suspicion."""
+    summary: str
+    again: str
+    """The shell line that imports them again."""
+
+
+def shown_commit(name: str) -> str:
+    """Return a commit's name as people read it: a hash by its first letters, a tag whole."""
+    return short_name(name) if _HASH.fullmatch(name) else name

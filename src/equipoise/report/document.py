@@ -28,6 +28,8 @@ PAGE: Forms = frozenset({"page"})
 TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT
 """Every form but the terminal."""
+WITH_PICTURES: Forms = frozenset({"page", "text"})
+"""Forms in which figures can stand."""
 EVERYWHERE: Forms = SCREEN | PAGE | TEXT
 
 UNKNOWN = "–"

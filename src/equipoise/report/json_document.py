@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from equipoise.files.reading import read_whole
-from equipoise.model.bisection import BisectGap, BisectResult, Culprit
+from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
+from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.result import (
@@ -28,6 +29,7 @@ from equipoise.model.result import (
     PooledCampaigns,
     ResultDocument,
 )
+from equipoise.model.series import SERIES_SCHEMA, SeriesResult
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
@@ -36,7 +38,7 @@ _MOST_MIN_EFFECT = 1000.0
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument | PooledCampaigns | ObservationResult) -> bytes:
+def encode(document: ResultDocument | PooledCampaigns | ObservationResult | SeriesResult) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -121,6 +123,11 @@ def pooled_schema() -> dict[str, Any]:
 def observed_schema() -> dict[str, Any]:
     """Make the JSON Schema of what was found in a log, likewise."""
     return _schema_of(ObservationResult, OBSERVED_SCHEMA)
+
+
+def series_schema() -> dict[str, Any]:
+    """Make the JSON Schema of imported series, likewise."""
+    return _schema_of(SeriesResult, SERIES_SCHEMA)
 
 
 def _schema_of(kind: type, name: str) -> dict[str, Any]:
@@ -241,22 +248,55 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
         yield from _impossible_comparison(comparison)
     if document.bisect is not None:
         yield from _impossible_bisection(document.bisect)
+    if document.history is not None:
+        yield from _impossible_history(document.history)
 
 
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
     if not (0.0 < one.alpha < 1.0 and 0.0 <= one.min_effect <= _MOST_MIN_EFFECT):
         yield "a bisection has no alpha between 0 and 1, or no smallest effect"
-    if (one.verdict == "culprit") > len(one.culprits):
-        yield "a bisection with a culprit names none"
-    if any(not 0 <= at.earlier < at.later <= len(one.candidates) for at in one.course):
-        yield "a block of a bisection has a commit that it does not search"
-    if min(one.trials, one.builds, *(commit.trials for commit in one.candidates)) < 0:
-        yield "a bisection has fewer than no trials"
-    parts: list[BisectGap | Culprit] = [one.gap, *one.left_over, *one.culprits]
-    for part in parts:
-        is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
-        if not (is_ratio and _is_interval_of_ratios(part.ratio_ci) and 0.0 < part.level < 1.0):
-            yield "a step of a bisection has no ratio with an interval"
+    lines: tuple[BisectResult | BisectBranch, ...] = (one, *one.branches)
+    for line in lines:
+        if (line.verdict == "culprit") > len(line.culprits):
+            yield "a bisection with a culprit names none"
+        if any(not 0 <= at.earlier < at.later <= len(line.candidates) for at in line.course):
+            yield "a block of a bisection has a commit that it does not search"
+        if min(one.trials, one.builds, *(commit.trials for commit in line.candidates)) < 0:
+            yield "a bisection has fewer than no trials"
+    parts: list[BisectGap | Culprit] = []
+    for line in lines:
+        parts += (line.gap, *line.left_over, *line.culprits)
+    if not all(map(_is_step, parts)):
+        yield "a step of a bisection has no ratio with an interval"
+
+
+def _impossible_history(one: HistoryResult) -> Iterator[str]:
+    if not (0.0 < one.alpha < 1.0 and 0.0 < one.min_effect <= _MOST_MIN_EFFECT):
+        yield "a history has no alpha between 0 and 1, or no smallest effect"
+    places = [revision.place for revision in one.revisions]
+    if places and (places[0] != 0 or places != sorted(set(places))):
+        yield "the commits of a history do not begin with the baseline, or are not in order"
+    points = (revision for revision in one.revisions if revision.level is not None)
+    parts: list[HistoryChange | HistoryPair | HistoryRevision]
+    parts = [*one.changes, *one.pairs, *points]
+    if not all(map(_is_step, parts)):
+        yield "a commit, a pair or a change of a history has no ratio with an interval"
+    if any(change.commits < 1 or change.blocks < 0 for change in one.changes):
+        yield "a change of a history has no commit, or fewer than no blocks"
+    for series in one.series:
+        values = [point.value for point in series.points]
+        if not all(map(math.isfinite, values)):
+            yield "a series has a value that is not finite"
+        if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
+            yield "a suspicion is at no value of its series"
+
+
+def _is_step(part: BisectGap | Culprit | HistoryChange | HistoryPair | HistoryRevision) -> bool:
+    """Return whether a ratio is possible, with its interval and its level."""
+    is_ratio = part.ratio is None or 0.0 < part.ratio < math.inf
+    level = part.level
+    is_level = level is not None and 0.0 < level < 1.0
+    return is_ratio and _is_interval_of_ratios(part.ratio_ci) and is_level
 
 
 def _impossible_comparison(one: Comparison) -> Iterator[str]:

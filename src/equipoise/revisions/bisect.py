@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
-from equipoise.model.plan import BISECT_STUDY, REVISION, BisectPlan, Contrast, Plan, Revision
+from equipoise.model.plan import (
+    BISECT_STUDY,
+    REVISION,
+    BisectPlan,
+    Commit,
+    Contrast,
+    Plan,
+    Revision,
+)
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
     CommitsRequest,
@@ -15,6 +24,7 @@ from equipoise.revisions.commit_builds import (
     plan_of_commits,
     terms_of,
 )
+from equipoise.revisions.commits import MergedCommits
 
 
 class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
@@ -24,6 +34,13 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     bad: Revision
     likely: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
+    merged: MergedCommits = MergedCommits()
+    why: Literal["observe", "test"] | None = None
+
+    @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return (*self.commits, *self.merged.commits)
 
     @property
     def ends(self) -> tuple[NeededCommit, NeededCommit]:
@@ -47,7 +64,10 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
         bad=request.bad,
         likely=request.likely,
         prior=request.prior,
+        branch_commits=request.merged.commits,
+        branches=request.merged.branches,
+        why=request.why,
     )
     plan = plan_of_commits(BISECT_STUDY, request, builds, request.ends, scratch)
-    gap = Contrast(0, len(plan.conditions) - 1, REVISION)
+    gap = Contrast(0, terms.last, REVISION)
     return replace(plan, chosen_contrasts=(gap,), bisected=terms)

@@ -98,6 +98,11 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
     """Line for a shell that runs the campaign again."""
 
     @property
+    def every_commit(self) -> tuple[Commit, ...]:
+        """The commit of each condition."""
+        return self.commits
+
+    @property
     def timeout_s(self) -> float:
         """Seconds after which a trial is ended."""
         return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
@@ -275,8 +280,10 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
         toolchain, in another environment, or from a working tree that has changed.
     """
     terms = commits_of(plan)
-    builds = CommitBuilds(cache, terms.commits)
-    for commit, condition, tree in zip(terms.commits, plan.conditions, builds.trees, strict=True):
+    builds = CommitBuilds(cache, terms.every_commit)
+    for commit, condition, tree in zip(
+        terms.every_commit, plan.conditions, builds.trees, strict=True
+    ):
         if condition.process.working_folder != str(_folder(tree, terms.folder)):
             reason = (
                 "the working tree has changed"
@@ -318,9 +325,9 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     """Return one condition for each commit; the programs of the needed ones have to be there."""
     repository, tool = request.repository, request.tool
-    names = [commit.short for commit in request.commits]
+    names = [commit.short for commit in request.every_commit]
     if len(set(names)) < len(names):
-        names = [commit.name for commit in request.commits]
+        names = [commit.name for commit in request.every_commit]
     environment = own_environment()
     by_place = {one.place: one for one in needed}
     conditions: list[Condition] = []
@@ -328,7 +335,7 @@ def _conditions(
         one = by_place.get(place)
         side = CheckedOut(
             role="commit" if one is None else one.role,
-            revision=revision_of(request.commits[place]) if one is None else one.revision,
+            revision=revision_of(request.every_commit[place]) if one is None else one.revision,
             tree=str(tree),
             folder=str(_folder(tree, repository.inside)),
             instead_of=str(repository.top),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Commit, Revision
+from equipoise.model.plan import Commit, MergedBranch, Revision
 from equipoise.revisions.checkout import UNSHALLOW, is_changed
 from equipoise.revisions.git import Repository, depth_of, reason_of, run_git, text_of
 
@@ -19,6 +19,17 @@ _LOG = (
 LIKELY_WEIGHT = 10.0
 """Weight of a commit that touches a likely path, where others have 1. So no commit starts with less
 than a tenth of an equal weight (the floor of bisect.md §8), however many are likely."""
+
+MOST_MERGED = 2000
+"""Number of commits of branches that a search has room for; merges past them stay one commit."""
+
+
+class MergedCommits(Struct, frozen=True):
+    """The commits that merges brought in, by the conditions of a bisection."""
+
+    commits: tuple[Commit, ...] = ()
+    """Those that are not on the line of first parents, in any order."""
+    branches: tuple[MergedBranch, ...] = ()
 
 
 class EndNames(Struct, frozen=True):
@@ -102,6 +113,61 @@ def _not_on_its_line(
         f"{early} {good.label} {reason}",
         hint=f"take the commit where the two parted: {names.early_option} {fork[0]}",
     )
+
+
+def merged_commits(repository: Repository, line: Sequence[Commit]) -> MergedCommits:
+    """Return the branches of the merges among the commits of a line, and of those on branches.
+
+    Each commit is on one line: on that of the oldest merge that brought it in. A parent of a merge
+    that is on another line already, or that has no ancestor in common, begins no branch.
+    """
+    last = next(one for one in reversed(line) if not one.uncommitted)
+    if not any(one.is_merge for one in line[1:]):
+        return MergedCommits()
+    known = {one.hash: one for one in _commits(repository, f"{line[0].hash}..{last.hash}")}
+    lines = _Lines(line)
+    for merge in [one for one in line[1:] if one.is_merge and not one.uncommitted]:
+        lines.add_branches(merge, known)
+    # A branch may have begun before the good commit.
+    older = [one for one in lines.names[len(line) :] if one not in known]
+    if older:
+        known |= {one.hash: one for one in _commits(repository, "--no-walk", *older)}
+    further = tuple(known[name] for name in lines.names[len(line) :])
+    return MergedCommits(further, tuple(lines.branches))
+
+
+class _Lines:
+    """The lines of commits of a search, with the condition of each commit."""
+
+    def __init__(self, line: Sequence[Commit]) -> None:
+        self.names = [one.name for one in line]
+        self.branches: list[MergedBranch] = []
+        self._places = {name: place for place, name in enumerate(self.names)}
+        self._room = len(line) + MOST_MERGED
+
+    def add_branches(self, merge: Commit, known: Mapping[str, Commit]) -> None:
+        """Add the branches of a merge, and those of the merges on them."""
+        waiting = [merge]
+        while waiting:
+            merge = waiting.pop(0)
+            for tip in merge.parents[1:]:
+                chain: list[str] = []
+                name = tip
+                while name in known and name not in self._places and known[name].parents:
+                    chain.append(name)
+                    name = known[name].parents[0]
+                has_no_fork = name in known and name not in self._places
+                if not chain or has_no_fork or len(self.names) + len(chain) >= self._room:
+                    continue
+                commits = tuple(map(self._place, (name, *reversed(chain))))
+                self.branches.append(MergedBranch(self._places[merge.hash], commits))
+                waiting += [known[one] for one in reversed(chain) if known[one].is_merge]
+
+    def _place(self, name: str) -> int:
+        if name not in self._places:
+            self._places[name] = len(self.names)
+            self.names.append(name)
+        return self._places[name]
 
 
 def trees_of(repository: Repository, commits: Sequence[str]) -> dict[str, str]:

@@ -6,12 +6,13 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from equipoise.design.coin import fresh_seed
-from equipoise.design.command_line import shell_line
+from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.counters import counters_among
@@ -196,21 +197,18 @@ def bisect_lines(
 
     A bisection searches by one metric, and runs no tool that lists its benchmarks.
     """
-    words = ["equipoise", "bisect", "--good", request.baseline.commit]
-    if not request.candidate.uncommitted:
-        words += ["--bad", request.candidate.commit]
-    if request.build is not None:
-        words += ["--build", request.build]
+    good, candidate = request.baseline.commit, request.candidate
+    line = partial(
+        bisect_line, good, None if candidate.uncommitted else candidate.commit, build=request.build
+    )
     tool = request.tool
     if tool is None and len(metrics) == 1:
-        words += [] if metrics[0] == PRIMARY_METRIC else ["--metrics", metrics[0]]
         for one in benchmarks:
-            yield one.name, shell_line([*words, "--", *one.command])
+            yield one.name, line(one.command, metric=metrics[0])
     elif tool is not None and tool.listing is None:
-        words += ["--kind", tool.name]
         for metric in metrics:
             name = metric.removesuffix(BENCHMARK_SUFFIX)
-            yield name, shell_line([*words, "--metrics", name, "--", *benchmarks[0].command])
+            yield name, line(benchmarks[0].command, kind=tool.name, metric=name)
 
 
 def _benchmarks(

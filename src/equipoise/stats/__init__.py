@@ -23,6 +23,7 @@ Description of a campaign:
 - ``companions``: what a mode or an amount goes with; ``rank_correlation``: two columns of ranks.
 - ``levels``: the variance by level, and where more measuring helps most.
 - ``changes``: change-points of a series; ``warm_up``: the state of each trial's iterations.
+- ``suspicions``: change-points of a series over commits, each with the range that holds it.
 - ``scaling``: costs as a power of the size; ``spread``: whether holding something steadies times.
 
 Between campaigns:

@@ -209,6 +209,39 @@ class Bisection:
             segment.withdraw(commit)
             self._go_on()
 
+    def of_branch(self, count: int) -> Bisection:
+        """Return the search of the branch of a merge that this one named (bisect.md §8).
+
+        Both make one claim: k goes on. A gap of the branch is judged as what is left of a gap.
+
+        Parameters
+        ----------
+        count
+            Number of commits of the branch after the one where it began.
+        """
+        return Bisection(
+            count,
+            alpha=self._alpha,
+            min_effect=100.0 * math.expm1(self._margin_of_remainders()),
+            quantum=self._resolution.quantum,
+            more_is_better=self._resolution.more_is_better,
+            engine=self._engine,
+            own_pairs=self._own_pairs,
+            remainder_blocks=self._remainder_blocks,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to ask."""
+        return self._segments[-1].is_open
+
+    @property
+    def measured(self) -> tuple[Pair, ...]:
+        """Own pairs of the named commits whose steps need no more blocks, as they were named."""
+        return tuple(
+            one.named for one in self._segments if one.named is not None and not one.is_open
+        )
+
     @property
     def verdict(self) -> BisectionVerdict:
         """What is known so far: as ``state`` has it, and quicker."""

@@ -54,13 +54,16 @@ class Segments(Struct, frozen=True):
         return abs(first.level - second.level) <= margin
 
 
-def find_changes(series: FloatArray) -> Segments:
+def find_changes(series: FloatArray, penalty: float | None = None) -> Segments:
     """Cut a series where its level changes.
 
     Parameters
     ----------
     series
         Shape (n,), n at least 1: finite, in the order in which it was measured.
+    penalty
+        Penalty for each segment, in units of the long-run variance; by default `PENALTY_PER_LOG`
+        times ln n, and more for short series, whose dependence is known but roughly.
 
     Raises
     ------
@@ -72,14 +75,14 @@ def find_changes(series: FloatArray) -> Segments:
             "change-points need at least one value, and finite ones",
             hint="leave out the trials that have none",
         )
-    clean, count = _huberised(series), len(series)
+    clean, count = huberised(series), len(series)
     variance = long_run_variance(clean) if count >= 2 * LEAST_LENGTH else 0.0
     if variance == 0.0:
         return _segments(clean, [count])
     # Centred and scaled, so that sums of squares stay exact.
     scaled = (clean - np.median(clean)) / math.sqrt(variance)
-    # More for short series, whose dependence is known but roughly.
-    penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
+    if penalty is None:
+        penalty = PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
     return _segments(clean, best_cuts(scaled, penalty))
 
 
@@ -196,7 +199,7 @@ def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
     return Segments(segments, float(np.std(clean - levels)))
 
 
-def _huberised(series: FloatArray) -> FloatArray:
+def huberised(series: FloatArray) -> FloatArray:
     """Return the series with extremes drawn in to ``CLIP_SCALES`` around the running median."""
     local = _running_median(series)
     reach = CLIP_SCALES * _scale(series - local)

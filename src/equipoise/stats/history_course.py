@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
@@ -17,10 +18,17 @@ from equipoise.stats.bisection_segment import CHEAP_BUILD, Pair
 
 STRETCHES = 8
 """Number of stretches of the coarse grid."""
-SCREENING_BLOCKS = 10
+SCREENING_BLOCKS = 8
 """Blocks of each coarse stretch before any of them is refined."""
+WIDTH = 8
+"""Most commits of a block beside the baseline."""
+MOST_BUILDS = 3
+"""Most commits that a block without a suspect has built: the first block shall not wait for all."""
 FIRST_PATIENCE = 40
 """Blocks that an undecided pair takes before others take their turn; then twice as many."""
+
+PATIENCE_WITH_SUSPECTS = 4
+"""As many times the patience has what looks like a change, and what lies within it."""
 
 BASELINE = 0
 
@@ -34,6 +42,8 @@ class Link(Struct, frozen=True):
     status: LinkStatus
     blocks: int
     """Blocks of the present era."""
+    leans: bool = False
+    """Whether it would look like a change with less evidence: enough within one that changes."""
     is_narrow: bool = False
     """Whether the size of a named change is known well enough."""
 
@@ -49,6 +59,7 @@ class Link(Struct, frozen=True):
         return self.status != "equivalent" and self.blocks < patience
 
 
+_FOR_EVER = 1 << 62
 UNKNOWN = Link("open", 0)
 
 
@@ -63,6 +74,8 @@ class Course(Struct, frozen=True):
     """Runnable commits that ran, in order."""
     links: Mapping[Pair, Link]
     """Pairs that were opened."""
+    seldom: tuple[int, ...] = ()
+    """Commits of the curve that ran, but not beside the baseline so often as the curve wants."""
     first: int = BASELINE
     """Commit before the first one that the curve asks about."""
 
@@ -76,28 +89,40 @@ class Course(Struct, frozen=True):
         build_trials
             Seconds of a build over those of a trial, as measured.
         """
-        ready = frozenset(built) if build_trials >= CHEAP_BUILD else frozenset()
-        coarse = self._coarse()
-        screening = self._shortest(coarse, SCREENING_BLOCKS)
-        if screening is not None:
-            return self._beside_baseline(screening)
-        patience, most = (
-            FIRST_PATIENCE,
-            max((link.blocks for link in self.links.values()), default=0),
-        )
+        if len(self.wanted) == 1:
+            return ()
+        ready = frozenset(built)
+        preferred = ready if build_trials >= CHEAP_BUILD else frozenset()
+        stretches = self._stretches()
+        screening = self._side_by_side(self._not_refined(stretches), SCREENING_BLOCKS, ready)
+        if screening:
+            return screening
+        patience = FIRST_PATIENCE
+        most = max((link.blocks for link in self.links.values()), default=0)
         while True:
             block = (
-                self._refinement(patience, ready)
-                or self._filling(coarse, patience)
-                or self._filling(_chain(self.measured), patience)
-                or self._split_of_widest(ready)
+                self._refinement(patience, preferred)
+                or self._side_by_side(stretches, patience, ready)
+                or self._side_by_side(self._halved(stretches, preferred), patience, ready)
+                or self._beside_baseline()
             )
             if block or patience > most:
                 return block
             patience *= 2
 
-    def _coarse(self) -> list[Pair]:
-        """Return the stretches between the commits of the grid and those that were measured."""
+    def blocks_to_go(self) -> int:
+        """Return how many blocks are probably left: as many for a pair as others took so far."""
+        if not self.next_block((), 0.0):
+            return 0
+        left = [link.blocks for link in self.links.values() if link.status == "equivalent"]
+        usual = statistics.median(left) if left else FIRST_PATIENCE
+        at_last = sorted({one for one in (*self.measured, *self.wanted) if one >= self.first})
+        links = [self._link(pair) for pair in _chain(at_last)]
+        wanting = [usual - link.blocks for link in links if link.wants_blocks(_FOR_EVER)]
+        return max(1, math.ceil(sum(max(1.0, one) for one in wanting) / WIDTH))
+
+    def _stretches(self) -> list[Pair]:
+        """Return the stretches between commits that were measured, or are of the coarse grid."""
         last = self.wanted[-1]
         grid = {
             self.wanted[round(place * (len(self.wanted) - 1) / STRETCHES)]
@@ -106,25 +131,34 @@ class Course(Struct, frozen=True):
         known = {BASELINE, *self.measured, last}
         opened = [pair for pair in _chain(sorted(known)) if pair in self.links]
         new = {one for one in grid if not any(u < one < v for u, v in opened)}
-        stretches = _chain(sorted(known | new))
+        return [pair for pair in _chain(sorted(known | new)) if pair[0] >= self.first]
+
+    def _not_refined(self, stretches: Sequence[Pair]) -> list[Pair]:
+        """Return the stretches that do not change, and lie in none that does."""
         refined = [pair for pair, link in self.links.items() if link.changes]
-        return [
-            pair
-            for pair in stretches
-            if pair[0] >= self.first
-            and not any(one != pair and _contains(one, pair) for one in refined)
-        ]
+        return [pair for pair in stretches if not any(_contains(one, pair) for one in refined)]
+
+    def _halved(self, stretches: Sequence[Pair], ready: frozenset[int]) -> list[Pair]:
+        """Return the stretches, the widest ones halved where the curve wants a commit in them."""
+        missing = [[one for one in self.wanted if u < one < v] for u, v in stretches]
+        widest = max(map(len, missing), default=0)
+        halves = {
+            _middle(commits, ready) for commits in missing if commits and 2 * len(commits) > widest
+        }
+        return _chain(sorted(halves.union(*stretches)))
 
     def _refinement(self, patience: int, ready: frozenset[int]) -> tuple[int, ...]:
         """Return the block that best tells where the narrowest stretch that changes does so."""
         changing = [pair for pair, link in self.links.items() if link.changes]
+        leaning = [pair for pair, link in self.links.items() if link.leans and not link.changes]
+        changing += [pair for pair in leaning if any(_contains(one, pair) for one in changing)]
         inmost = [
             pair
             for pair in changing
             if not any(other != pair and _contains(pair, other) for other in changing)
         ]
         for pair in sorted(inmost, key=self._strength):
-            block = self._refine(pair, patience, ready)
+            block = self._refine(pair, patience * PATIENCE_WITH_SUSPECTS, ready)
             if block:
                 return block
         return ()
@@ -140,27 +174,54 @@ class Course(Struct, frozen=True):
             return (first, _middle(between, ready), last)
         return pair if self._link(pair).wants_blocks(patience) else ()
 
-    def _filling(self, pairs: Sequence[Pair], patience: int) -> tuple[int, ...]:
-        asked = [pair for pair in pairs if pair[0] >= self.first]
-        shortest = self._shortest(asked, patience)
-        return () if shortest is None else self._beside_baseline(shortest)
+    def _side_by_side(
+        self, pairs: Sequence[Pair], patience: int, ready: frozenset[int]
+    ) -> tuple[int, ...]:
+        """Return the baseline and commits in a row, for the pair with the fewest blocks.
 
-    def _split_of_widest(self, ready: frozenset[int]) -> tuple[int, ...]:
-        """Return the first block of the commit that halves the widest stretch of the curve."""
-        missing = {
-            pair: [one for one in self.wanted if pair[0] < one < pair[1]]
-            for pair in _chain(self.measured)
-            if pair[0] >= self.first
-        }
-        widest = max(missing, key=lambda pair: (len(missing[pair]), pair), default=None)
-        if widest is None or not missing[widest]:
+        Parameters
+        ----------
+        pairs
+            One after the other.
+        patience
+            Blocks that an undecided pair may have taken.
+        ready
+            Commits that need no build.
+        """
+        shortest = self._shortest(pairs, patience)
+        if shortest is None:
             return ()
-        return self._beside_baseline((widest[0], _middle(missing[widest], ready)))
+        commits = list(shortest)
+        while True:
+            sides = [pair for pair in pairs if pair[0] == commits[-1] or pair[1] == commits[0]]
+            sides = [pair for pair in sides if self._link(pair).wants_blocks(patience)]
+            nearest = min(sides, key=lambda pair: self._link(pair).blocks, default=None)
+            if nearest is None:
+                break
+            longer = sorted({*commits, *nearest})
+            is_long = len({BASELINE, *longer}) > 1 + WIDTH
+            if is_long or len({BASELINE, *longer} - ready) > MOST_BUILDS:
+                break
+            commits = longer
+        return tuple(sorted({BASELINE, *commits}))
+
+    def _beside_baseline(self) -> tuple[int, ...]:
+        """Return the baseline and commits of the curve that ran beside it too seldom."""
+        seldom = [one for one in self.seldom if one >= self.first][:WIDTH]
+        return (BASELINE, *seldom) if seldom else ()
 
     def _shortest(self, pairs: Sequence[Pair], patience: int) -> Pair | None:
-        """Return the pair with the fewest blocks of those that want more."""
+        """Return the pair with the fewest blocks of those that want more.
+
+        Of several the latest whose earlier commit has run, so that no pair spans what follows.
+        """
+        known = {BASELINE, *self.measured}
         wanting = [pair for pair in pairs if self._link(pair).wants_blocks(patience)]
-        return min(wanting, key=lambda pair: (self._link(pair).blocks, pair), default=None)
+        return min(
+            wanting,
+            key=lambda pair: (self._link(pair).blocks, pair[0] not in known, -pair[1]),
+            default=None,
+        )
 
     def _strength(self, pair: Pair) -> tuple[bool, int]:
         """Return the key by which certain changes come before others, and narrow ones first."""
@@ -168,9 +229,6 @@ class Course(Struct, frozen=True):
 
     def _link(self, pair: Pair) -> Link:
         return self.links.get(pair, UNKNOWN)
-
-    def _beside_baseline(self, pair: Pair) -> tuple[int, ...]:
-        return pair if pair[0] == BASELINE else (BASELINE, *pair)
 
 
 def _chain(places: Sequence[int]) -> list[Pair]:

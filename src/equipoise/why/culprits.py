@@ -35,12 +35,19 @@ _HUNK = re.compile(r"@@ .*? @@ ?(.*)")
 
 
 def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit]]:
-    """Yield each culprit of a bisection, and its contrast with its parent."""
+    """Yield each culprit of a bisection, and its contrast with its parent.
+
+    A merge gives way to the commits of its branch, if any of them is named.
+    """
     terms, result = record.plan.bisected, bisect_result(record, blocks)
     if terms is None or result is None:
         return
-    places = {commit.name: place for place, commit in enumerate(terms.commits)}
-    for culprit in result.culprits:
+    places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
+    inside = {one.merge for one in result.branches if one.culprits}
+    in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
+    for culprit in (*result.culprits, *in_branches):
+        if culprit.commit in inside:
+            continue
         yield Contrast(places[culprit.parent], places[culprit.commit], REVISION), culprit
 
 
@@ -85,8 +92,8 @@ def explained_culprit(
     diff = _diff_of(record, contrast.candidate)
     found = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
-        commit=terms.commits[contrast.candidate].name,
-        parent=terms.commits[contrast.baseline].name,
+        commit=terms.every_commit[contrast.candidate].name,
+        parent=terms.every_commit[contrast.baseline].name,
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),

@@ -6,6 +6,7 @@ of one variable have different placeholders, so that a reader sees that two cond
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,19 @@ _ORDINARY = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*|[0-9.]+[A-Za-z%]*")
 def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
     """Hide the same values in several records that are reported together.
 
-    A record in which nothing is hidden is given back as it is.
+    A record in which nothing is hidden is given back as it is. The earlier campaigns of a history
+    are reported with it.
     """
+    if any(record.earlier for record in records):
+        alone = [replace(record, earlier=()) for record in records]
+        whole = without_hidden_values(
+            [*alone, *(one for record in records for one in record.earlier)]
+        )
+        rest = iter(whole[len(alone) :])
+        return tuple(
+            replace(hidden, earlier=tuple(itertools.islice(rest, len(record.earlier))))
+            for hidden, record in zip(whole, records, strict=False)
+        )
     assigned: list[Assigned] = []
     for record in records:
         # Nothing is replaced yet: the values come in the order of the plan.

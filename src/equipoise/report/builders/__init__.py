@@ -13,6 +13,8 @@ reference: a result against a reference result.
 pooled: several campaigns of the same commands.
 gate: the outcome of a gate.
 bisection: culprits, the commits that are left, and the search.
+history: what changed over the commits, the curve, and its campaigns.
+series: what another tool measured of each commit, and suspicions.
 host: what disturbs measurements on a host, and its certificate.
 observation: an effect from a log.
 matching: a match, its balance, and a search for weights.

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.bisection import (
+    BisectBranch,
     BisectCommit,
     BisectGap,
     BisectResult,
@@ -75,7 +76,14 @@ _ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
 def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
     failures = failures_of(document)
-    claims = tuple(_claim(document, bisect, one) for one in bisect.culprits)
+    claims = (
+        *(_claim(document, bisect, one) for one in bisect.culprits),
+        *(
+            _claim(document, bisect, one, of_branch=True)
+            for branch in bisect.branches
+            for one in branch.culprits
+        ),
+    )
     title, lines = bisect.summary, tuple(_gap_lines(document, bisect))
     if failures:
         title = f"The search ended early: {failures[-1].summary}"
@@ -85,7 +93,7 @@ def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
         # The claim is the answer itself.
         title, lines = "", ()
         remarks = (*_gap_lines(document, bisect), *claims[0].remarks)
-        claims = (replace(claims[0], text=bisect.summary, remarks=remarks),)
+        claims = (replace(claims[0], text=bisect.summary, remarks=remarks), *claims[1:])
     return Answer(
         title=title,
         lines=lines,
@@ -98,17 +106,20 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
     # Without a gap, nothing is known of any commit between.
     if bisect.margin is not None:
-        yield Section("Commits", tuple(_commits(bisect)))
+        yield Section("Commits", tuple(_commits(bisect, bisect.alpha)))
+    for branch in bisect.branches:
+        if branch.margin is not None:
+            title = f"The branch of {short_name(branch.merge)}"
+            yield Section(title, tuple(_commits(branch, bisect.alpha)))
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
     if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
-    everything = Table(_COLUMNS, tuple(map(_row, bisect.candidates)), label="Every commit")
-    yield Section(
-        f"Every commit ({len(bisect.candidates)})", (everything,), folded=True, forms=PAGE
-    )
+    candidates = _candidates(bisect)
+    everything = Table(_COLUMNS, tuple(map(_row, candidates)), label="Every commit")
+    yield Section(f"Every commit ({len(candidates)})", (everything,), folded=True, forms=PAGE)
 
 
 def explained_parts(bisect: BisectResult) -> Iterator[Part]:
@@ -154,9 +165,10 @@ def _where_changed(explained: ExplainedCulprit) -> str:
 def bisection_numbers(
     document: ResultDocument, bisect: BisectResult
 ) -> Iterator[dict[str, Number]]:
-    """Yield a row for each commit after the good one."""
-    culprits = {one.commit: one for one in bisect.culprits}
-    for one in bisect.candidates:
+    """Yield a row for each commit after the good one, then for those of branches."""
+    in_branches = (culprit for branch in bisect.branches for culprit in branch.culprits)
+    culprits = {one.commit: one for one in (*bisect.culprits, *in_branches)}
+    for one in _candidates(bisect):
         culprit = culprits.get(one.commit)
         low, high = (None, None) if culprit is None else culprit.ratio_ci
         yield {
@@ -180,11 +192,19 @@ def bisection_numbers(
         }
 
 
-def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> Claim:
+def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
+    """Return the commits of the first line, then those of the branches that were searched."""
+    in_branches = (one for branch in bisect.branches for one in branch.candidates)
+    return (*bisect.candidates, *in_branches)
+
+
+def _claim(
+    document: ResultDocument, bisect: BisectResult, culprit: Culprit, *, of_branch: bool = False
+) -> Claim:
     ratio, interval = _of_values(document, bisect, culprit.ratio, culprit.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
     by_itself = f"e-value {significant(culprit.e_value)} that it makes a difference by itself"
-    explains = _explains(culprit)
+    explains = _explains(culprit, "the gap of its branch" if of_branch else "the gap")
     when = ", ".join(filter(None, (culprit.author, culprit.date[:10])))
     facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
     if explains:
@@ -200,13 +220,13 @@ def _claim(document: ResultDocument, bisect: BisectResult, culprit: Culprit) -> 
         estimate=estimate,
         interval=f"{percentage(1.0 - culprit.level)} interval {ends}",
         strip=strip_of(ratio, interval, bisect.metric, bisect.min_effect),
-        remarks=tuple(_remarks(culprit, bisect.again)),
+        remarks=tuple(_remarks(culprit, bisect)),
         certainty=tuple(filter(None, (f"{culprit.subject} ({when})", by_itself, explains))),
         facts=tuple(facts),
     )
 
 
-def _explains(culprit: Culprit) -> str:
+def _explains(culprit: Culprit, gap: str) -> str:
     """Return the fraction of the gap that a culprit explains; empty where it is not known."""
     share = culprit.share_of_gap
     if share is None:
@@ -214,15 +234,16 @@ def _explains(culprit: Culprit) -> str:
     ends = ("unlimited" if end is None else f"{100.0 * end:.0f} %" for end in culprit.share_ci)
     known = culprit.share_ci != (None, None)
     interval = " to ".join(ends) if known else "its interval is still unlimited"
-    return f"explains {100.0 * share:.0f} % of the gap ({interval})"
+    return f"explains {100.0 * share:.0f} % of {gap} ({interval})"
 
 
-def _remarks(culprit: Culprit, again: str) -> Iterator[str]:
+def _remarks(culprit: Culprit, bisect: BisectResult) -> Iterator[str]:
     if culprit.not_built:
         names = ", ".join(map(short_name, culprit.not_built))
         yield f"Not built: {names}. Each of them may be the culprit as well."
-    if culprit.is_merge:
-        yield f"It is a merge. This line searches its branch: {_line_of_branch(culprit, again)}"
+    if culprit.is_merge and culprit.commit not in {one.merge for one in bisect.branches}:
+        line = _line_of_branch(culprit, bisect.again)
+        yield f"It is a merge. This line searches its branch: {line}"
 
 
 def _line_of_branch(merge: Culprit, again: str) -> str:
@@ -259,7 +280,7 @@ def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) ->
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def _commits(bisect: BisectResult) -> Iterator[Part]:
+def _commits(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[Part]:
     """Build the commits that are left and the culprits, oldest first, and what is promised."""
     rows: list[Row] = []
     for is_excluded, group in itertools.groupby(
@@ -278,7 +299,7 @@ def _commits(bisect: BisectResult) -> Iterator[Part]:
         tuple(rows),
         label="Commits, the oldest first",
         most_rows=MOST_ROWS,
-        notes=tuple(_promises(bisect)),
+        notes=tuple(_promises(bisect, alpha)),
     )
     if course := _course(bisect):
         yield Paragraph(course)
@@ -299,10 +320,10 @@ def _row(one: BisectCommit) -> Row:
     )
 
 
-def _promises(bisect: BisectResult) -> Iterator[str]:
+def _promises(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[str]:
     yield (
         "e-value against: evidence that the commit did not make the whole difference; it is "
-        f"excluded from {1.0 / bisect.alpha:g} on."
+        f"excluded from {1.0 / alpha:g} on."
     )
     if bisect.margin is not None:
         yield (
@@ -311,7 +332,7 @@ def _promises(bisect: BisectResult) -> Iterator[str]:
         )
 
 
-def _course(bisect: BisectResult) -> str:
+def _course(bisect: BisectResult | BisectBranch) -> str:
     """Return how the search narrowed: ``Commits left: 64; 23 after block 20; 1 after block 31``."""
     at = sorted(one.excluded_at for one in bisect.candidates if one.excluded_at is not None)
     if not at:
@@ -334,23 +355,26 @@ def _course(bisect: BisectResult) -> str:
 def _facts(
     document: ResultDocument, bisect: BisectResult
 ) -> Iterator[tuple[str, str | tuple[str, ...]]]:
-    if bisect.left_over:
-        yield (
-            "Left over",
-            "; ".join(
-                f"{short_name(one.after)} to {short_name(one.until)} "
-                f"{_gap_text(document, bisect, one)}"
-                for one in bisect.left_over
-            ),
-        )
+    for branch in bisect.branches:
+        named = f"Gap of the branch of {short_name(branch.merge)}"
+        yield named, _stretch(document, bisect, branch.gap)
+    in_branches = (one for branch in bisect.branches for one in branch.left_over)
+    left_over = [_stretch(document, bisect, one) for one in (*bisect.left_over, *in_branches)]
+    if left_over:
+        yield "Left over", "; ".join(left_over)
     yield "Cost", _cost(bisect)
     if bisect.blocks_to_go is not None:
         yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
 
 
+def _stretch(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
+    ends = f"{short_name(gap.after)} to {short_name(gap.until)}"
+    return f"{ends} {_gap_text(document, bisect, gap)}"
+
+
 def _cost(bisect: BisectResult) -> str:
     """Return what a search cost: ``72 trials of 9 commits in 34 s; 1 commit does not build``."""
-    not_built = sum(one.not_built for one in bisect.candidates)
+    not_built = sum(one.not_built for one in _candidates(bisect))
     ran = bisect.builds - not_built
     failed = ""
     if not_built:

@@ -86,6 +86,8 @@ def _question(document: ResultDocument) -> str:
     if document.bisect is not None:
         good, bad = document.bisect.good.asked, document.bisect.bad.asked
         return f"Which commit from {good} to {bad} changed the {metric_name(metric)}?"
+    if document.history is not None:
+        return f"What changed the {metric_name(metric)} since {document.history.baseline.asked}?"
     if document.imported is not None:
         return "What do trials of another tool show?"
     if document.against is not None:

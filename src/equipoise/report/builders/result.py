@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.bisection import BisectResult
+from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.record import JUDGED_ANEW, RunSummary
@@ -48,10 +49,16 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     written_table,
 )
+from equipoise.report.builders.history import (
+    history_answer,
+    history_numbers,
+    history_parts,
+)
 from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
 from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
+from equipoise.report.builders.series import series_parts
 from equipoise.report.builders.shape import (
     level_parts,
     levels_of,
@@ -69,6 +76,7 @@ from equipoise.report.document import (
     SCREEN,
     TEXT,
     UNKNOWN,
+    WITH_PICTURES,
     WRITTEN,
     Answer,
     Bullets,
@@ -104,7 +112,7 @@ _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset(
-    {"distributions", "bisection", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)}
+    {"distributions", "bisection", "curve", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)}
 )
 """Figures right below the answer."""
 _FIGURES_OF_EACH = frozenset({"sequence", "shift"})
@@ -157,6 +165,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     document = report.document
     if document.bisect is not None:
         return _bisection(report, document.bisect)
+    if document.history is not None:
+        return _history(report, document.history)
     answer = campaign_answer(document)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
@@ -205,12 +215,13 @@ def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
     """Build the document of a bisection."""
     document = report.document
     answer = bisection_answer(document, bisect)
-    first, _ = _figures(report, EVERY_TRIAL)
+    first, others = _figures(report, EVERY_TRIAL)
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     parts: tuple[Part, ...] = (
         answer,
         first,
+        *((others,) if bisect.branches else ()),
         *explained_parts(bisect),
         *why_parts(document, report.flame_graph),
         *bisection_parts(document, bisect),
@@ -226,6 +237,32 @@ def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
         title=answer.title or answer.claims[0].text,
         parts=parts,
         numbers=tuple(bisection_numbers(document, bisect)),
+        origin=origin_of(document, _command(report)),
+    )
+
+
+def _history(report: CampaignReport, history: HistoryResult) -> Document:
+    """Build the document of a history."""
+    document = report.document
+    answer = history_answer(document, history)
+    curve, _ = _figures(report, EVERY_TRIAL)
+    failures = failures_of(document)
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    parts: tuple[Part, ...] = (
+        answer,
+        replace(curve, forms=WITH_PICTURES),
+        *history_parts(document, history),
+        *(series_parts(history.series) if history.series else ()),
+        *_how_it_ran(report),
+        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+        *_repetition(report),
+        environment_section(document.environment),
+    )
+    return Document(
+        name=document.run.id,
+        title=answer.title or answer.claims[0].text,
+        parts=parts,
+        numbers=tuple(history_numbers(document, history)),
         origin=origin_of(document, _command(report)),
     )
 
@@ -406,6 +443,8 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = document.comparisons[0].scope
     elif document.typical is not None:
         scope = document.typical.scope
+    elif document.history is not None:
+        scope = "commits side by side, on this host"
     elif not run.blocks:
         scope = "nothing: no block is complete"
     elif is_of_primitives(document):

@@ -6,7 +6,8 @@ The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 from equipoise.model.safe_text import visible
 from equipoise.report.document import (
@@ -16,6 +17,7 @@ from equipoise.report.document import (
     Command,
     Document,
     Facts,
+    Figures,
     Listing,
     Paragraph,
     Part,
@@ -39,9 +41,18 @@ _REFERENCE = re.compile(
 _NOTHING = "<!-- -->"
 
 
-def to_markdown(document: Document) -> str:
+Pictures = Callable[[Figures], Iterable[tuple[str, str]]]
+"""Draws figures; returns the title of each and the name of its file beside the text."""
+
+
+def no_pictures(figures: Figures) -> Iterable[tuple[str, str]]:
+    """Draw nothing, for a text without files beside it."""
+    return ()
+
+
+def to_markdown(document: Document, pictures: Pictures = no_pictures) -> str:
     """Write a document in GitHub's Markdown."""
-    return "\n\n".join(_blocks(parts_in(document.parts, "text"))) + "\n"
+    return "\n\n".join(_blocks(parts_in(document.parts, "text"), pictures)) + "\n"
 
 
 def text(plain: str) -> str:
@@ -64,19 +75,19 @@ def code_block(*lines: str) -> str:
     return f"{fence}\n{shown}\n{fence}"
 
 
-def _blocks(parts: Iterable[Part]) -> Iterator[str]:
+def _blocks(parts: Iterable[Part], pictures: Pictures) -> Iterator[str]:
     for part in parts:
         match part:
             case Answer():
                 yield from _answer(part)
             case Section(folded=True):
                 yield f"<details>\n<summary>{text(part.title)}</summary>"
-                yield from _blocks(part.parts)
+                yield from _blocks(part.parts, pictures)
                 yield "</details>"
             case Section():
                 if part.title.strip():
                     yield f"**{text(part.title)}**"
-                yield from _blocks(part.parts)
+                yield from _blocks(part.parts, pictures)
             case Table():
                 yield from _table(part)
             case Paragraph(style="heading"):
@@ -94,6 +105,9 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
                 yield code_block(part.line)
             case Listing():
                 yield code_block(*part.lines)
+            case Figures():
+                for title, file in pictures(part):
+                    yield f"![{text(title)}]({quote(file)})"
             case Warnings() if part.warnings:
                 yield "**Warnings**"
                 yield "\n".join(_warnings(part))

@@ -1,0 +1,231 @@
+"""What a history found: the recorded blocks of all its campaigns, read back."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import is_more_better
+from equipoise.analysis.history_wording import change_sentence, history_sentence
+from equipoise.analysis.reference import environment_differences
+from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
+from equipoise.campaign.commits import withdrawals_of
+from equipoise.campaign.history import read_history, series_of
+from equipoise.design.command_line import bisect_line
+from equipoise.model.history import (
+    HistoryCampaign,
+    HistoryChange,
+    HistoryEra,
+    HistoryPair,
+    HistoryResult,
+    HistoryRevision,
+    RevisionStatus,
+)
+from equipoise.model.plan import BENCHMARK_SUFFIX, Commit, HistoryPlan
+from equipoise.model.quantities import iso_time
+from equipoise.model.record import RunRecord
+from equipoise.stats.history import Change, HistoryState
+
+_MOST_DIFFERENCES = 6
+"""Number of facts of the environment that an era names."""
+_UNKNOWN_DIFFERENCE = "the tools that build the commits"
+
+
+def history_result(record: RunRecord) -> HistoryResult | None:
+    """Return what a history has found by the end of one of its campaigns; ``None`` for others.
+
+    Parameters
+    ----------
+    record
+        With the records of the earlier campaigns of its series.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know the metric.
+    """
+    plan, terms = record.plan, record.plan.history
+    if terms is None:
+        return None
+    series = series_of(record)
+    state = read_history(series).state()
+    metric = plan.judgement.primary_metric
+    blocks = [complete_blocks(one.draws, one.trials) for one in series]
+    more_is_better = any(is_more_better(its, metric) for its in blocks if its)
+    numbers = _era_numbers(series)
+    campaigns = tuple(
+        _campaign(one, [*its.values()], era)
+        for one, its, era in zip(series, blocks, numbers, strict=True)
+    )
+    changes = tuple(_change(series, one) for one in state.changes)
+    result = HistoryResult(
+        baseline=terms.baseline,
+        latest=terms.latest,
+        revisions=tuple(_revisions(terms, state)),
+        changes=tuple(
+            replace(one, summary=change_sentence(one, metric, more_is_better=more_is_better))
+            for one in changes
+        ),
+        pairs=tuple(
+            HistoryPair(
+                pair=one.rank,
+                after=one.after,
+                until=one.until,
+                status=one.status,
+                ratio=one.ratio,
+                ratio_ci=one.ratio_ci,
+                level=one.level,
+                e_value=one.e_value,
+                blocks=one.blocks,
+                era=one.era,
+            )
+            for one in state.pairs
+        ),
+        eras=tuple(_eras(series, numbers)),
+        campaigns=campaigns,
+        commits=len(terms.commits) - 1,
+        metric=metric,
+        min_effect=plan.judgement.min_effect,
+        alpha=plan.judgement.alpha,
+        trials=sum(one.trials for one in campaigns),
+        builds=sum(one.builds for one in campaigns),
+        seconds=sum(one.seconds for one in campaigns),
+        blocks_to_go=state.blocks_to_go,
+        build=terms.build,
+        summary="",
+        again=terms.again,
+    )
+    return replace(result, summary=history_sentence(result, more_is_better=more_is_better))
+
+
+def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevision]:
+    points = {one.name: one for one in state.revisions}
+    for place, commit in enumerate(terms.commits):
+        point = points.get(commit.hash)
+        status: RevisionStatus = "waiting" if point is None else "measured"
+        if commit.hash in state.withdrawn:
+            status = "not built"
+        elif point is None and place not in terms.selected:
+            continue
+        yield HistoryRevision(
+            commit=commit.hash,
+            subject=commit.subject,
+            author=commit.author,
+            date=commit.date,
+            place=place,
+            status=status,
+            ratio=None if point is None else point.ratio,
+            ratio_ci=(None, None) if point is None else point.ratio_ci,
+            level=None if point is None else point.level,
+            blocks=0 if point is None else point.blocks,
+            era=None if point is None else point.era,
+        )
+
+
+def _change(series: Sequence[RunRecord], change: Change) -> HistoryChange:
+    pair = change.pair
+    record, commits = _campaign_with(series, pair.after, pair.until)
+    until, confirmed = commits[-1], change.is_confirmed
+    return HistoryChange(
+        commit=until.hash if confirmed else None,
+        after=pair.after,
+        until=pair.until,
+        subject=until.subject,
+        author=until.author,
+        date=until.date,
+        commits=len(commits),
+        not_built=change.not_built,
+        is_merge=until.is_merge,
+        ratio=pair.ratio,
+        ratio_ci=pair.ratio_ci,
+        level=pair.level,
+        e_value=pair.e_value,
+        threshold=pair.threshold,
+        pair=pair.rank,
+        confirmed=confirmed,
+        blocks=pair.blocks,
+        summary="",
+        confirm=None if confirmed else _line_that_confirms(record, pair.after, pair.until),
+    )
+
+
+def _campaign_with(
+    series: Sequence[RunRecord], after: str, until: str
+) -> tuple[RunRecord, tuple[Commit, ...]]:
+    """Return the latest campaign that has both commits, and its commits from one to the other."""
+    for record in reversed(series):
+        commits = _terms(record).commits
+        names = [commit.hash for commit in commits]
+        if after in names and until in names:
+            return record, commits[names.index(after) + 1 : names.index(until) + 1]
+    raise AssertionError("each pair of a series ran in one of its campaigns")
+
+
+def _line_that_confirms(record: RunRecord, after: str, until: str) -> str:
+    terms, words = _terms(record), shlex.split(_terms(record).again)
+    metric = record.plan.judgement.primary_metric
+    return bisect_line(
+        after,
+        until,
+        words[words.index("--") + 1 :] if "--" in words else (),
+        # A tool has a build line of its own.
+        build=terms.build if terms.tool is None else None,
+        kind=terms.tool,
+        metric=metric if terms.tool is None else metric.removesuffix(BENCHMARK_SUFFIX),
+    )
+
+
+def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int) -> HistoryCampaign:
+    last = record.segments[-1] if record.segments else None
+    ran = {trial.condition for trial in record.trials}
+    ended = None if last is None else last.ended_at
+    return HistoryCampaign(
+        run=record.id,
+        started=iso_time(record.started_at),
+        ended=None if ended is None else iso_time(ended),
+        stopped_because=None if last is None else last.stopped_because,
+        era=era,
+        blocks=len(blocks),
+        trials=sum(map(len, blocks)),
+        builds=len(ran | {one.commit for one in withdrawals_of(record)}),
+        seconds=seconds_of_segments(record),
+        until=_terms(record).commits[-1].hash,
+    )
+
+
+def _era_numbers(series: Sequence[RunRecord]) -> list[int]:
+    """Return the number of the era of each campaign, from 1 in the order in which they began."""
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(_terms(one).era, len(numbers) + 1) for one in series]
+
+
+def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[HistoryEra]:
+    known = 0
+    for before, record, number in zip((None, *series), series, numbers, strict=False):
+        if number > known:
+            known = number
+            differences = () if before is None else tuple(_differences(before, record))
+            yield HistoryEra(number, iso_time(record.started_at), differences)
+
+
+def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
+    """Yield what differs between the environments of two campaigns, as far as it is recorded."""
+    environments: list[Mapping[str, object]] = [
+        one.segments[0].environment if one.segments else {} for one in (before, record)
+    ]
+    found = environment_differences(*environments)
+    for one in itertools.islice(found, _MOST_DIFFERENCES):
+        there, here = ("unknown" if value is None else value for value in (one.there, one.here))
+        yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
+    if len(found) > _MOST_DIFFERENCES:
+        yield f"{len(found) - _MOST_DIFFERENCES} more facts"
+    if not found:
+        yield _UNKNOWN_DIFFERENCE
+
+
+def _terms(record: RunRecord) -> HistoryPlan:
+    assert record.plan.history is not None, "each campaign of a series has its terms"
+    return record.plan.history

@@ -1,0 +1,230 @@
+"""Chart of a history: its commits over the baseline, and what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+from msgspec.structs import replace
+
+from equipoise.figures.building import (
+    Rows,
+    color_and_shape,
+    count_axis,
+    frame,
+    layer,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
+from equipoise.figures.lanes import (
+    END,
+    HEIGHT,
+    LETTERS,
+    end_of_axis,
+    has_name,
+    lanes_of,
+    lines,
+    names,
+    stretch_for,
+)
+from equipoise.figures.quantity import metric_name, rounded
+from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, extent, ratio_axis
+from equipoise.figures.theme import color_of
+from equipoise.model.history import HistoryResult, HistoryRevision
+from equipoise.model.metrics import is_time
+from equipoise.model.plan import short_name
+from equipoise.model.quantities import counted
+from equipoise.model.series import ImportedSeries
+
+HOW_TO_READ = (
+    "Each bar is a commit that ran side by side with the baseline: the mark is the ratio, the bar "
+    "its interval; all bars hold together. A triangle with a line is a change that is certain: "
+    "the commit that made it, or a shaded stretch of commits. Within the grey strip the "
+    "difference is too small to matter."
+)
+_MANY = 80
+"""Number of commits from which on bars and marks are small."""
+_CURVE, _CHANGE, _SERIES = 0, 1, 2
+"""Places in the palette."""
+_UP, _DOWN = 3, 5
+"""Places among the shapes."""
+_MEASURED = "commit over the baseline"
+_COMMIT = (("commit:N",), ("subject:N",), ("author:N",), ("date:N",))
+_NOT_BUILT_AT, _SUSPICIONS_AT = 8, 22
+"""Pixels above the lower edge."""
+
+
+def history(result: HistoryResult) -> alt.LayerChart:
+    """Draw the curve over the commits, and what changed.
+
+    Parameters
+    ----------
+    result
+        Ratios are of values, not of costs, where more of the metric is better.
+    """
+    revisions = [one for one in result.revisions if one.ratio is not None]
+    places = {one.commit: one.place for one in result.revisions}
+    marks = list(_marks(result, places))
+    axis = ratio_axis(extent([(one.ratio, one.ratio_ci) for one in revisions]), result.min_effect)
+    last = max([1, *places.values()]) + 0.5
+    x = count_axis("place", -0.5, end_of_axis(marks, last), "commits after the baseline")
+    name = metric_name(result.metric)
+    with_names = _stretched(axis, stretch_for(marks))
+    y = with_names.position(alt.Y, f"{name} against {result.baseline.asked}")
+    kinds = list(dict.fromkeys(one["kind"] for one in marks))
+    color, shape = color_and_shape(
+        "kind",
+        [_MEASURED, *kinds],
+        [_CURVE, *(_CHANGE for _ in kinds)],
+        top_legend(labelLimit=300),
+        [0, *(_UP if kind in _kinds(result)[:1] else _DOWN for kind in kinds)],
+    )
+    curve = [_point(axis, one) for one in revisions]
+    suspicions = list(_suspicions(result.series, places))
+    is_many = len(curve) > _MANY
+    tooltip = tooltips(*_COMMIT, *RATIO_TOOLTIPS, ("blocks:Q",), ("era:O",))
+    down = rule(1.5, color=color_of(_CHANGE), aria=False)
+    stretch = alt.MarkDef("rect", color=color_of(_CHANGE), opacity=0.13, aria=False)
+    band = alt.MarkDef("area", color=color_of(_CURVE), opacity=0.15, aria=False)
+    bar = rule(1 if is_many else 3, color=color_of(_CURVE))
+    look = {"color": color, "shape": shape}
+    layers = [
+        *axis.landmarks(result.min_effect, y),
+        *lines(
+            [one for one in marks if one["is_range"]],
+            lambda here, top: layer(here, stretch, x=x, x2="after:Q", y=top, y2=END),
+        ),
+        *lines(marks, lambda here, top: layer(here, down, x=x, y=top, y2=END)),
+        layer(curve, band, x=x, y=y, y2="high:Q"),
+        layer(curve, bar, x=x, y=y, y2="high:Q", tooltip=tooltip),
+        layer(curve, point(20 if is_many else 50), x=x, y="ratio:Q", tooltip=tooltip, **look),
+        layer(
+            [_commit(one) for one in result.revisions if one.status == "not built"],
+            point(50, shape="cross", angle=45, color=color_of(5)),
+            x=x,
+            y=alt.value(HEIGHT - _NOT_BUILT_AT),
+            tooltip=tooltips(("commit:N", "not built"), *_COMMIT[1:]),
+        ),
+        layer(
+            suspicions,
+            point(90, shape="diamond", color=color_of(_SERIES), filled=False, strokeWidth=2),
+            x=x,
+            y=alt.value(HEIGHT - _SUSPICIONS_AT),
+            tooltip=tooltips(
+                ("what:N", "suspicion"), ("summary:N",), ("confirm:N", "to confirm it")
+            ),
+        ),
+        *names(
+            marks,
+            x,
+            lambda here, at: layer(here, point(80), x=x, y=at, tooltip=_CHANGE_TOOLTIPS, **look),
+        ),
+    ]
+    measured = f"{counted(len(curve) - 1, 'commit')} against {result.baseline.label}"
+    return frame(
+        layers,
+        title=f"{name.capitalize()} over the commits since {result.baseline.asked}",
+        notes=list(_notes(result, axis, marks, suspicions)),
+        description=f"Ratio of the {name} of {measured}, with intervals. {result.summary}",
+        height=HEIGHT,
+    )
+
+
+_CHANGE_TOOLTIPS = tooltips(
+    ("what:N", "change"),
+    *_COMMIT[1:],
+    *((f"{field}:Q", f"{field}, in %", "+.3~r") for field in ("change", "least", "most")),
+)
+
+
+def _kinds(result: HistoryResult) -> tuple[str, str]:
+    """Return the kinds of changes: up, and down."""
+    words = ("slower", "faster") if is_time(result.metric) else ("higher", "lower")
+    return f"change: {words[0]}", f"change: {words[1]}"
+
+
+def _stretched(axis: RatioAxis, stretch: float) -> RatioAxis:
+    """Return an axis with room above what it draws."""
+    if axis.in_percent:
+        return replace(axis, high=axis.low + stretch * (axis.high - axis.low))
+    return replace(axis, high=axis.low * (axis.high / axis.low) ** stretch)
+
+
+def _marks(result: HistoryResult, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield a mark for each change whose commit is drawn, with the row of its name."""
+    known = [one for one in result.changes if one.until in places]
+    lanes = lanes_of([places[one.until] for one in known], max([1, *places.values()]))
+    for one, lane in zip(known, lanes, strict=True):
+        until, (low, high) = places[one.until], one.ratio_ci
+        yield {
+            "place": until,
+            "after": places.get(one.after, until - one.commits),
+            "is_range": not one.confirmed,
+            "lane": lane,
+            "kind": _kinds(result)[(one.ratio or 1.0) < 1.0],
+            "label": one.until[:LETTERS] if one.confirmed else f"{one.commits} commits",
+            "what": one.summary,
+            "subject": one.subject,
+            "author": one.author,
+            "date": one.date[:10],
+            **{
+                field: None if ratio is None else rounded(100.0 * (ratio - 1.0))
+                for field, ratio in (("change", one.ratio), ("least", low), ("most", high))
+            },
+        }
+
+
+def _point(axis: RatioAxis, one: HistoryRevision) -> dict[str, Any]:
+    low, high = one.ratio_ci
+    return {
+        **_commit(one),
+        "kind": _MEASURED,
+        "ratio": None if one.ratio is None else axis.place(one.ratio),
+        "low": axis.low_place(low),
+        "high": axis.high_place(high),
+        "blocks": one.blocks,
+        "era": one.era,
+    }
+
+
+def _commit(one: HistoryRevision) -> dict[str, Any]:
+    return {
+        "place": one.place,
+        "commit": short_name(one.commit),
+        "subject": one.subject,
+        "author": one.author,
+        "date": one.date[:10],
+    }
+
+
+def _suspicions(
+    series: Sequence[ImportedSeries], places: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the suspicions about commits of the curve; a file may hold the begin of a name."""
+    for each in series:
+        for one in each.suspicions:
+            found = [place for name, place in places.items() if name.startswith(one.until)]
+            if len(found) == 1:
+                yield {
+                    "place": found[0],
+                    "what": f"{each.benchmark}, {each.tool}",
+                    "summary": one.summary,
+                    "confirm": one.confirm,
+                }
+
+
+def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows) -> Iterator[str]:
+    ends = [one.ratio_ci for one in result.revisions if one.ratio is not None]
+    if any(low is None or high is None or low < axis.low or high > axis.high for low, high in ends):
+        yield "A bar that reaches the edge goes on beyond it."
+    if waiting := sum(one.status == "waiting" for one in result.revisions):
+        yield f"Not measured yet: {counted(waiting, 'commit')} of the curve."
+    if any(one.status == "not built" for one in result.revisions):
+        yield "A grey cross is a commit that does not build or run."
+    if suspicions:
+        yield "A hollow diamond is a suspicion: a series of another tool may change there."
+    if nameless := sum(not has_name(mark) for mark in marks):
+        yield f"Without a name, for lack of room: {counted(nameless, 'change')}."

@@ -1,0 +1,21 @@
+"""Series of other tools: a value for each commit, a file for each tool.
+
+reading.py   what a file says, and how values become series
+asv.py       airspeed velocity's folder of results
+bencher.py   Bencher: the values of ``bencher perf``, or a file of its metric format per commit
+conbench.py  Conbench's answers to ``/api/history`` and ``/api/benchmark-results``
+pyperf.py    pyperf: a suite for each commit
+table.py     a CSV with the columns commit, date and value
+
+Whoever adds one lists it in `SERIES_FORMATS`.
+"""
+
+from __future__ import annotations
+
+from equipoise.interop.series import asv, bencher, conbench, pyperf, table
+from equipoise.interop.series.reading import SeriesFormat
+
+SERIES_FORMATS: dict[str, SeriesFormat] = {
+    module.FORMAT.name: module.FORMAT for module in (asv, pyperf, conbench, bencher, table)
+}
+"""Formats by name, in the order in which they are tried."""

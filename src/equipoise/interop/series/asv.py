@@ -1,0 +1,171 @@
+"""asv's folder of results: a file for each machine, commit and environment (asv 0.6, version 2).
+
+``results/benchmarks.json`` has units and parameters, ``results/MACHINE/COMMIT-ENV.json`` the values
+(asv documentation, "Developer docs", "Benchmark suite layout and file formats"). A value is asv's
+own median, or what a ``track_`` benchmark returned. As in asv, what another version of a benchmark
+measured does not count.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from equipoise.interop.reading import SourceFile, quoted, read_within_bounds
+from equipoise.interop.series.reading import (
+    SeriesFormat,
+    SeriesReading,
+    SeriesValue,
+    converted,
+    moment_of_seconds,
+)
+from equipoise.model.quantities import counted
+
+BENCHMARKS = "benchmarks.json"
+MACHINE = "machine.json"
+MOST_FILES = 20_000
+_VERSION = 2
+_UPDATE = "run `asv update`, which brings old results up to date"
+
+
+class _Benchmark(Struct):
+    """What ``benchmarks.json`` says of one benchmark."""
+
+    type: str = "time"
+    unit: str | None = None
+    version: str | None = None
+    param_names: list[str] = []
+
+
+class _Results(Struct):
+    """One file of results."""
+
+    commit_hash: str
+    result_columns: list[str]
+    results: dict[str, list[Any]]
+    env_name: str = ""
+    date: float | None = None
+    params: dict[str, Any] = {}
+
+
+def _recognises(file: SourceFile) -> bool:
+    return file.is_folder and _results_folder(file.path) is not None
+
+
+def _results_folder(path: Path) -> Path | None:
+    """Return the folder of results: the path itself, or ``results`` in a project."""
+    folders = (path, path / "results", path / ".asv" / "results")
+    return next((folder for folder in folders if (folder / BENCHMARKS).is_file()), None)
+
+
+def _read(file: SourceFile) -> SeriesReading:
+    folder = _results_folder(file.path) if file.is_folder else None
+    if folder is None:
+        raise file.unusable(
+            f"it is no folder of results of asv, which holds {BENCHMARKS}",
+            "name the folder that `results_dir` of asv.conf.json names",
+        )
+    known = _benchmarks(_inner(folder / BENCHMARKS))
+    paths = [path for path in sorted(folder.glob("*/*.json")) if path.name != MACHINE]
+    if len(paths) > MOST_FILES:
+        raise file.unusable(f"it holds more than {MOST_FILES} files", "import fewer at a time")
+    values: list[SeriesValue] = []
+    old = 0
+    for path in paths:
+        inner = _inner(path)
+        results = converted(inner, _decoded(inner), _Results, "asv")
+        for name, row in results.results.items():
+            columns = dict(zip(results.result_columns, row, strict=False))
+            benchmark = known.get(name)
+            if benchmark is None or columns.get("version") not in (None, benchmark.version):
+                old += 1
+                continue
+            setting = ", ".join(
+                filter(None, (str(results.params.get("machine", "")), results.env_name))
+            )
+            values += _values(inner, name, benchmark, results, columns, setting)
+    values.sort(key=lambda one: one.date or "")
+    left_out = f"{counted(old, 'result')} of another version of its benchmark left out."
+    return SeriesReading("asv", tuple(values), (left_out,) if old else ())
+
+
+def _inner(path: Path) -> SourceFile:
+    return read_within_bounds(str(path), path)
+
+
+def _decoded(file: SourceFile) -> Mapping[str, Any]:
+    """Return the object in a file; asv writes NaN and Infinity, which are no JSON."""
+    try:
+        whole = json.loads(file.content)
+    except (ValueError, RecursionError) as error:
+        raise file.unusable(f"no result of asv: {error}") from error
+    if not isinstance(whole, dict):
+        raise file.unusable("no result of asv: it holds no object")
+    if whole.get("version") != _VERSION:
+        what = f"its version is {quoted(whole.get('version'))}, not {_VERSION}"
+        raise file.unusable(what, _UPDATE)
+    return whole
+
+
+def _benchmarks(file: SourceFile) -> dict[str, _Benchmark]:
+    return {
+        name: converted(file, part, _Benchmark, "asv")
+        for name, part in _decoded(file).items()
+        if name != "version"
+    }
+
+
+def _values(
+    file: SourceFile,
+    name: str,
+    benchmark: _Benchmark,
+    results: _Results,
+    columns: Mapping[str, Any],
+    setting: str,
+) -> Iterator[SeriesValue]:
+    """Yield the value of each combination of parameters; a failed one is no number."""
+    params, numbers = columns.get("params") or [], columns.get("result")
+    if not isinstance(params, list) or not all(isinstance(one, list) for one in params):
+        raise file.unusable(f"{quoted(name)} has parameters that are no lists")
+    if numbers is None:
+        numbers = []
+    if not isinstance(numbers, list):
+        raise file.unusable(f"{quoted(name)} has a result that is no list")
+    date = None if results.date is None else moment_of_seconds(results.date / 1000.0)
+    for levels, number in zip(itertools.product(*params), numbers, strict=False):
+        if number is not None and not isinstance(number, int | float):
+            raise file.unusable(f"{quoted(name)} has a result that is no number")
+        yield SeriesValue(
+            benchmark=_with_levels(name, benchmark.param_names, levels),
+            metric=benchmark.type,
+            unit=benchmark.unit,
+            setting=setting,
+            commit=results.commit_hash,
+            date=date,
+            value=_number(number),
+        )
+
+
+def _number(number: float | None) -> float:
+    try:
+        return float("nan") if number is None else float(number)
+    except OverflowError:
+        return float("inf")
+
+
+def _with_levels(name: str, names: Sequence[str], levels: Sequence[Any]) -> str:
+    """Return a benchmark with its parameters: ``time_loop(scale=1)``."""
+    if not levels:
+        return name
+    named = itertools.zip_longest(names[: len(levels)], levels, fillvalue="")
+    return f"{name}({', '.join(f'{one}={level}' if one else str(level) for one, level in named)})"
+
+
+FORMAT = SeriesFormat(
+    "asv", "the folder `results` that `asv run` writes", _recognises, _read, reads_folders=True
+)

@@ -1,0 +1,94 @@
+"""A CSV with a row for each value: ``commit,date,value``, and ``benchmark``, ``setting``, ``unit``.
+
+``commit`` and ``value`` are needed. Instead of ``value``, one column may have the name of a metric
+that ends in ``_s`` (seconds) or ``_bytes``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from equipoise.interop.reading import SourceFile, finite_number, quoted
+from equipoise.interop.series.reading import SeriesFormat, SeriesReading, SeriesValue, moment
+
+COMMIT, DATE, VALUE = "commit", "date", "value"
+BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
+_KNOWN = frozenset({COMMIT, DATE, VALUE, BENCHMARK, SETTING, UNIT})
+_UNITS = {"_s": "seconds", "_bytes": "bytes"}
+
+
+def _recognises(file: SourceFile) -> bool:
+    header = _header(file)
+    return COMMIT in header and _value_column(header) is not None
+
+
+def _header(file: SourceFile) -> list[str]:
+    if file.is_folder:
+        return []
+    lines = file.begins(65536).splitlines()[:1]
+    return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def _value_column(header: list[str]) -> str | None:
+    costs = [name for name in header if name.endswith(tuple(_UNITS))]
+    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
+
+
+def _read(file: SourceFile) -> SeriesReading:
+    header = _header(file)
+    column = _value_column(header)
+    if COMMIT not in header or column is None or len(set(header)) < len(header):
+        raise file.unusable(
+            "its first line does not name the columns commit and value once each",
+            "begin the file with a line such as commit,date,value",
+        )
+    others = [name for name in header if name not in _KNOWN and name != column]
+    notes = (f"Columns that are not used: {quoted(', '.join(others))}.",) if others else ()
+    return SeriesReading("CSV", tuple(_values(file, header, column)), notes)
+
+
+def _values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
+    rows = csv.reader(io.StringIO(file.text, newline=""))
+    unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
+    try:
+        next(rows)
+        for row in rows:
+            if row:
+                cells = dict(zip(header, (cell.strip() for cell in row), strict=True))
+                yield _value(file, rows.line_num, cells, column, unit)
+    except (csv.Error, ValueError) as error:
+        raise file.unusable(
+            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
+            "give every row a cell for each column",
+        ) from error
+
+
+def _value(
+    file: SourceFile, number: int, cells: dict[str, str], column: str, unit: str | None
+) -> SeriesValue:
+    value, date = finite_number(cells[column]), cells.get(DATE, "")
+    if value is None:
+        raise file.unusable(
+            f"line {number}: {quoted(cells[column])} is no {column}", "write numbers as 0.0123"
+        )
+    when = moment(date) if date else None
+    if date and when is None:
+        raise file.unusable(
+            f"line {number}: {quoted(date)} is no date", "write dates as 2026-07-31"
+        )
+    return SeriesValue(
+        benchmark=cells.get(BENCHMARK) or file.path.name.removesuffix(file.path.suffix),
+        metric=column,
+        unit=cells.get(UNIT) or unit,
+        setting=cells.get(SETTING, ""),
+        commit=cells[COMMIT],
+        date=when,
+        value=value,
+    )
+
+
+FORMAT = SeriesFormat(
+    "csv", "a header commit,date,value[,benchmark][,setting][,unit]", _recognises, _read
+)

@@ -1,0 +1,389 @@
+"""A history: what changed over the commits, the curve, its campaigns, and how to go on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from equipoise.design.command_line import shell_line
+from equipoise.figures.quantity import metric_name
+from equipoise.model.history import (
+    HistoryCampaign,
+    HistoryChange,
+    HistoryResult,
+    HistoryRevision,
+)
+from equipoise.model.metrics import history_of_values
+from equipoise.model.plan import short_name
+from equipoise.model.quantities import counted
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.claims import failures_of, strip_of
+from equipoise.report.builders.origin import minute_of
+from equipoise.report.document import (
+    ALIKE_SHOWN,
+    MOST_CLAIMS,
+    PAGE,
+    SCREEN,
+    TEXT,
+    UNKNOWN,
+    WRITTEN,
+    Answer,
+    Bullets,
+    Claim,
+    Column,
+    Command,
+    Facts,
+    Number,
+    Part,
+    Row,
+    Section,
+    Styled,
+    Table,
+    text_of,
+)
+from equipoise.report.units import (
+    estimate_and_interval,
+    in_one_unit,
+    percentage,
+    significant,
+    waiting_time,
+)
+
+MOST_ROWS = 20
+"""Number of commits of the curve that a terminal and a text show."""
+_WIDTH = 27
+"""Letters of the picture of an interval."""
+_BAR, _MARK, _ZERO = "─", "●", "│"
+_CHANGES = (
+    Column("commit"),
+    Column("subject", "name"),
+    Column("author"),
+    Column("date"),
+    Column("change", "number"),
+    Column("interval"),
+    Column("e-value", "number"),
+    Column("blocks", "number"),
+    Column("which"),
+)
+_LABEL = "Commits over the baseline, the oldest first"
+_STATUS = {
+    "measured": "not beside the baseline",
+    "waiting": "not measured yet",
+    "not built": "not built",
+}
+
+
+def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
+    """Build what a reader sees first: the changes, and where the latest commit stands."""
+    failures = failures_of(document)
+    result = _of_values(document, result)
+    claims = tuple(_claim(result, one) for one in result.changes)
+    title, lines = result.summary, tuple(_latest(result))
+    if failures:
+        title = f"The campaign ended early: {failures[-1].summary}"
+        hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
+        lines = (*hints, result.summary, *lines)
+    elif len(claims) == 1:
+        # The claim is the answer itself.
+        claim = claims[0]
+        claims = (replace(claim, text=result.summary, remarks=(*lines, *claim.remarks)),)
+        title, lines = "", ()
+    return Answer(
+        title=title,
+        lines=lines,
+        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        warnings=len(document.warnings) - len(failures),
+    )
+
+
+def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
+    """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
+    result = _of_values(document, result)
+    if result.changes:
+        yield from _changes(result)
+    yield from _curve(result)
+    yield Section("Campaigns of this history", tuple(_campaigns(result)), forms=WRITTEN)
+    facts = tuple(_facts(result))
+    yield Facts(facts, forms=SCREEN)
+    yield Section("Cost", (Facts(facts),), forms=WRITTEN)
+    if result.blocks_to_go:
+        # A budget that is used up is granted again.
+        yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
+    yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
+
+
+def history_numbers(document: ResultDocument, result: HistoryResult) -> Iterator[dict[str, Number]]:
+    """Yield a row for each commit of the curve, and for each that ends a change."""
+    changes = {one.until: one for one in result.changes}
+    revisions = {one.commit: one for one in result.revisions}
+    for name in dict.fromkeys((*revisions, *changes)):
+        revision, change = revisions.get(name), changes.get(name)
+        about = revision or change
+        assert about is not None, "each name is that of a commit or of a change"
+        low, high = (None, None) if revision is None else revision.ratio_ci
+        least, most = (None, None) if change is None else change.ratio_ci
+        yield {
+            "run": document.run.id,
+            "study": document.run.study,
+            "commit": name,
+            "subject": about.subject,
+            "author": about.author,
+            "date": about.date,
+            "metric": result.metric,
+            "status": None if revision is None else revision.status,
+            "ratio": None if revision is None else revision.ratio,
+            "ratio_low": low,
+            "ratio_high": high,
+            "level": None if revision is None else revision.level,
+            "blocks": None if revision is None else revision.blocks,
+            "era": None if revision is None else revision.era,
+            "change_after": None if change is None else change.after,
+            "change_confirmed": None if change is None else str(change.confirmed).lower(),
+            "change_ratio": None if change is None else change.ratio,
+            "change_low": least,
+            "change_high": most,
+            "change_e_value": None if change is None else change.e_value,
+        }
+
+
+def _of_values(document: ResultDocument, result: HistoryResult) -> HistoryResult:
+    """Return a result as a reader sees it: of values, where more of the metric is better."""
+    of_values = result.metric in document.more_is_better
+    return history_of_values(result) if of_values else result
+
+
+def _latest(result: HistoryResult) -> Iterator[str]:
+    """Yield where the latest measured commit stands against the baseline."""
+    measured = [one for one in result.revisions[1:] if one.ratio is not None]
+    if not measured:
+        return
+    last = measured[-1]
+    estimate, interval = estimate_and_interval(last.ratio, last.ratio_ci)
+    name = result.latest.label if last.commit == result.latest.commit else short_name(last.commit)
+    level = "" if last.level is None else f"{percentage(1.0 - last.level)} interval "
+    blocks = counted(last.blocks, "block")
+    yield f"{name} against {result.baseline.label}: {estimate} ({level}{interval}; {blocks})."
+
+
+def _claim(result: HistoryResult, change: HistoryChange) -> Claim:
+    estimate, ends = estimate_and_interval(change.ratio, change.ratio_ci)
+    after, until = short_name(change.after), short_name(change.until)
+    when = ", ".join(filter(None, (change.author, change.date[:10])))
+    needed = change.threshold
+    evidence = f"e-value {significant(change.e_value)}"
+    evidence += "" if needed is None else f", where {significant(needed)} was needed"
+    facts = [("Evidence", evidence), ("Blocks", str(change.blocks))]
+    certainty = [f"{evidence}; {counted(change.blocks, 'block')}"]
+    if change.confirmed:
+        facts = [("Subject", change.subject), ("Author and date", when), *facts]
+        certainty = [f"{change.subject} ({when})", *certainty]
+    return Claim(
+        badge="change" if change.confirmed else "range",
+        tone="slower" if change.ratio is None or change.ratio > 1.0 else "faster",
+        text=change.summary,
+        subject=f"{metric_name(result.metric)} of {until} against {after}",
+        estimate=estimate,
+        interval=f"{percentage(1.0 - change.level)} interval {ends}",
+        strip=strip_of(change.ratio, change.ratio_ci, result.metric, result.min_effect),
+        remarks=tuple(_remarks(change)),
+        certainty=tuple(certainty),
+        facts=tuple(facts),
+    )
+
+
+def _remarks(change: HistoryChange) -> Iterator[str]:
+    if change.not_built:
+        names = ", ".join(map(short_name, change.not_built))
+        yield f"Not built: {names}. Each of them may have made the change as well."
+    if change.is_merge and change.confirmed:
+        yield "It is a merge: the change may come from any commit of its branch."
+
+
+def _changes(result: HistoryResult) -> Iterator[Part]:
+    rows = tuple(map(_change_row, result.changes))
+    table = Table(_CHANGES, rows, label="Changes, the oldest first", most_rows=MOST_ROWS)
+    below: list[Part] = [Bullets(tuple(_promises(result)), "dim")]
+    ranges = [one for one in result.changes if one.confirm]
+    for one in itertools.islice(ranges, ALIKE_SHOWN):
+        after, until = short_name(one.after), short_name(one.until)
+        below.append(
+            Command(one.confirm or "", f"To find the commit after {after}, up to {until}:")
+        )
+    yield Section("Changes", (table, *below), forms=WRITTEN)
+    # On a screen, few changes stand in the answer already.
+    few = len(result.changes) <= MOST_CLAIMS
+    yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
+
+
+def _change_row(one: HistoryChange) -> Row:
+    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
+    which = "confirmed" if one.confirmed else f"one or more of {one.commits} commits"
+    if one.confirmed and one.not_built:
+        which = f"confirmed, or one of {len(one.not_built)} before it"
+    commit = short_name(one.until)
+    return (
+        commit if one.confirmed else f"{short_name(one.after)}..{commit}",
+        one.subject if one.confirmed else "",
+        one.author if one.confirmed else "",
+        one.date[:10],
+        Styled(estimate, "slower" if (one.ratio or 1.0) > 1.0 else "faster"),
+        interval,
+        significant(one.e_value),
+        str(one.blocks),
+        which,
+    )
+
+
+def _promises(result: HistoryResult) -> Iterator[str]:
+    yield (
+        f"Of all changes that such a history names, at most {percentage(result.alpha)} are false "
+        "on average, however long it goes on. A change counts above "
+        f"{result.min_effect:g} %; steps that cancel each other stay unseen."
+    )
+    if any(not one.confirmed for one in result.changes):
+        yield "Confirmed: the commit ran against its parent. a..b: a change after a, up to b."
+
+
+def _curve(result: HistoryResult) -> Iterator[Part]:
+    """Build the commits over the baseline: the telling ones, and all of them on a page."""
+    if len(result.revisions) < 2:
+        return
+    telling = _telling(result)
+    left_out = len(result.revisions) - len(telling)
+    more = (f"{counted(left_out, 'commit')} between them left out.",) if left_out else ()
+    notes = (*_curve_notes(result), *more)
+    yield Section("Curve", (_screen_table(telling, result, notes),), forms=SCREEN)
+    yield Section("Curve", (_table(telling, notes),), forms=TEXT)
+    everything = _table(result.revisions, tuple(_curve_notes(result)))
+    title = f"Every commit of the curve ({len(result.revisions)})"
+    yield Section(title, (everything,), folded=True, forms=PAGE)
+
+
+def _telling(result: HistoryResult) -> tuple[HistoryRevision, ...]:
+    """Return at most ``MOST_ROWS`` commits: first both sides of each change, then evenly."""
+    revisions = result.revisions
+    beside = {name for one in result.changes for name in (one.after, one.until)}
+    last = len(revisions) - 1
+    wanted = [place for place, one in enumerate(revisions) if one.commit in beside]
+    steps = max(1, MOST_ROWS - 1)
+    evenly = [round(step * last / steps) for step in range(steps + 1)]
+    chosen = list(dict.fromkeys((0, last, *wanted, *evenly)))[:MOST_ROWS]
+    return tuple(revisions[place] for place in sorted(chosen))
+
+
+def _table(revisions: Sequence[HistoryRevision], notes: tuple[str, ...]) -> Table:
+    return Table(
+        (
+            Column("commit"),
+            Column("subject", "name"),
+            Column("author"),
+            Column("date"),
+            Column("over the baseline", "number"),
+            Column("interval"),
+            Column("blocks", "number"),
+            Column("status"),
+        ),
+        tuple(map(_revision_row, revisions)),
+        label=_LABEL,
+        notes=notes,
+    )
+
+
+def _revision_row(one: HistoryRevision) -> Row:
+    name = short_name(one.commit), one.subject, one.author, one.date[:10]
+    if not one.place:
+        return (*name, "", "", "", "baseline")
+    if one.ratio is None:
+        return (*name, UNKNOWN, "", str(one.blocks), Styled(_STATUS[one.status], "dim"))
+    estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci)
+    return (*name, estimate, interval, str(one.blocks), "")
+
+
+def _curve_notes(result: HistoryResult) -> Iterator[str]:
+    yield (
+        f"All these intervals hold together with {percentage(1.0 - result.alpha)}, on this host, "
+        "as long as each ratio stays the same."
+    )
+
+
+def _screen_table(
+    revisions: Sequence[HistoryRevision], result: HistoryResult, notes: tuple[str, ...]
+) -> Table:
+    """Build the terminal's table: each commit with a picture of its interval."""
+    ends = [end for one in revisions for end in (one.ratio, *one.ratio_ci) if end]
+    margin = 1.0 + result.min_effect / 100.0
+    low, high = math.log(min([1.0 / margin, *ends])), math.log(max([margin, *ends]))
+
+    def place(ratio: float) -> int:
+        return round((_WIDTH - 1) * (math.log(ratio) - low) / (high - low))
+
+    def picture(one: HistoryRevision) -> str:
+        letters = [" "] * _WIDTH
+        if one.ratio and one.place:
+            first, last = one.ratio_ci
+            begin, end = place(first) if first else 0, place(last) if last else _WIDTH - 1
+            letters[begin : end + 1] = _BAR * (end + 1 - begin)
+        letters[place(1.0)] = _ZERO
+        if one.ratio:
+            letters[place(one.ratio)] = _MARK
+        return "".join(letters)
+
+    heading = " to ".join(in_one_unit(math.exp(low), math.exp(high)))
+    columns = (Column("commit"), Column("subject", "name"), Column(heading), Column("change"))
+    rows: list[Row] = []
+    for one in revisions:
+        commit, subject, *_, estimate, interval, _, status = _revision_row(one)
+        known = f"{text_of(estimate):<8}  {text_of(interval)}" if interval else status
+        rows.append((commit, subject, picture(one), known))
+    return Table(columns, tuple(rows), label=_LABEL, notes=notes)
+
+
+def _campaigns(result: HistoryResult) -> Iterator[Part]:
+    columns = (
+        Column("run"),
+        Column("started"),
+        Column("blocks", "number"),
+        Column("trials", "number"),
+        Column("commits built", "number"),
+        Column("time", "number"),
+        Column("stopped by"),
+        Column("era", "number"),
+    )
+    eras = (
+        f"Era {one.era} began {minute_of(one.started)}: {'; '.join(one.differences)}. Commits are "
+        "compared within an era only."
+        for one in result.eras
+        if one.differences
+    )
+    yield Table(
+        columns,
+        tuple(map(_campaign_row, result.campaigns)),
+        label="Campaigns of this history, the oldest first",
+        notes=tuple(eras),
+    )
+
+
+def _campaign_row(one: HistoryCampaign) -> Row:
+    return (
+        one.run,
+        minute_of(one.started),
+        str(one.blocks),
+        str(one.trials),
+        str(one.builds),
+        waiting_time(one.seconds),
+        one.stopped_because or "it did not end",
+        str(one.era),
+    )
+
+
+def _facts(result: HistoryResult) -> Iterator[tuple[str, str]]:
+    nights = counted(len(result.campaigns), "campaign")
+    cost = f"{result.trials} trials of {counted(result.builds, 'build')}"
+    yield "Cost", f"{cost} in {waiting_time(result.seconds)}, over {nights}"
+    rest = "nothing, until there are new commits"
+    if result.blocks_to_go:
+        rest = f"about {counted(result.blocks_to_go, 'more block')}"
+    yield "Left to ask", rest

@@ -1,0 +1,204 @@
+"""A bisection that goes on in the branch of each merge that it names (bisect.md §8).
+
+The line of first parents is searched first. Once a merge is named and its step is measured, its
+branch is searched, from the commit where it began to the merge's other parent, with a confirmation
+of its own; then the search goes on where it was. All searches make one claim: they share k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from equipoise.stats.bisection import (
+    Bisection,
+    BisectionState,
+    BisectionVerdict,
+    NamedStep,
+    Pair,
+)
+from equipoise.stats.resolution import Resolution
+
+
+class Branch(Struct, frozen=True):
+    """The commits of a branch, by index in the whole bisection."""
+
+    merge: int
+    """The merge that brought it in."""
+    commits: tuple[int, ...]
+    """From the commit where it began to the merge's other parent; two or more."""
+
+
+class LineState(Struct, frozen=True):
+    """How the search of one line of commits stands."""
+
+    merge: int | None
+    """The merge whose branch it is; ``None`` for the first line."""
+    commits: tuple[int, ...]
+    """Its commits by index in the whole bisection; all of ``state`` counts along this line."""
+    missing: tuple[int, ...]
+    """Ends of the branch that do not run: without both of them it cannot be searched."""
+    state: BisectionState
+    course: tuple[tuple[int, Pair], ...]
+    """Each block that it took: its number among those of the whole bisection, from 1, and its pair
+    along this line."""
+
+
+class BranchingBisection:
+    """The search of a line of commits, and of the branch of each merge that is named.
+
+    A function of the blocks added, and of the commits withdrawn between them.
+
+    Parameters
+    ----------
+    line
+        The search from GOOD to BAD, before its first block.
+    branches
+        Those of all merges that can be named, on the line and on branches.
+    """
+
+    def __init__(self, line: Bisection, branches: Sequence[Branch] = ()) -> None:
+        self._branches = tuple(branches)
+        self._withdrawn: set[int] = set()
+        self._blocks = 0
+        self._lines = [_Line(None, tuple(range(line.count + 1)), line)]
+
+    def set_resolution(self, resolution: Resolution) -> None:
+        """Set the resolution of the metric, while no block has a finite cost; later, do nothing."""
+        if len(self._lines) == 1:
+            self._lines[0].search.set_resolution(resolution)
+
+    def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
+        """Return the pair that runs next; ``None`` if nothing is left to ask.
+
+        Parameters are those of `Bisection.next_pair`.
+        """
+        line = self._current()
+        if line is None:
+            return None
+        pair = line.search.next_pair(
+            [line.places[one] for one in built if one in line.places], build_trials
+        )
+        assert pair is not None, "an open search has a pair to run"
+        return line.commits[pair[0]], line.commits[pair[1]]
+
+    def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
+        """Add one complete block, of the pair that ``next_pair`` returned.
+
+        Parameters, and what is raised, are those of `Bisection.add`; "earlier" is the first of the
+        pair.
+        """
+        line = self._current()
+        if line is None:
+            raise ValueError("the bisection has ended: no block can be added")
+        if not line.places.keys() >= {*pair}:
+            raise ValueError(f"{pair} is not the pair that runs now")
+        here = (line.places[pair[0]], line.places[pair[1]])
+        line.search.add(here, costs, order)
+        self._blocks += 1
+        line.course.append((self._blocks, here))
+        self._descend(line)
+
+    def withdraw(self, commit: int) -> None:
+        """Take out a commit that does not build or run.
+
+        Raises
+        ------
+        UnusableInput
+            The commit is GOOD or BAD.
+        """
+        self._withdrawn.add(commit)
+        for line in list(self._lines):
+            line.withdraw(commit)
+            self._descend(line)
+
+    @property
+    def verdict(self) -> BisectionVerdict:
+        """What is known of the first line."""
+        return self._lines[0].search.verdict
+
+    @property
+    def named(self) -> tuple[NamedStep, ...]:
+        """The commits of the first line that are named."""
+        return self._lines[0].search.named
+
+    def state(self) -> BisectionState:
+        """Return how the search of the first line stands."""
+        return self._lines[0].search.state()
+
+    def lines(self) -> tuple[LineState, ...]:
+        """Return how each search stands: the first line, then branches as they were begun."""
+        return tuple(line.state() for line in self._lines)
+
+    @property
+    def searched_merge(self) -> int | None:
+        """The merge whose branch is searched now; ``None`` for the first line."""
+        line = self._current()
+        return None if line is None else line.merge
+
+    def in_order(self, pair: Collection[int]) -> Pair:
+        """Return the two commits of the block that runs now, the earlier one first.
+
+        Raises
+        ------
+        ValueError
+            They are not on the line that is searched now.
+        """
+        line = self._current()
+        if line is None or len(pair) != 2 or not line.places.keys() >= {*pair}:
+            raise ValueError(f"{tuple(pair)} is not a pair that can run now")
+        earlier, later = sorted(pair, key=line.places.__getitem__)
+        return earlier, later
+
+    def _current(self) -> _Line | None:
+        return next((line for line in reversed(self._lines) if line.is_open), None)
+
+    def _descend(self, line: _Line) -> None:
+        """Begin to search the branches of merges that the line has named."""
+        begun = {(one.merge, one.commits) for one in self._lines}
+        for merge in line.merges():
+            for branch in self._branches:
+                if branch.merge == merge and (merge, branch.commits) not in begun:
+                    search = line.search.of_branch(len(branch.commits) - 1)
+                    self._lines.append(_Line(merge, branch.commits, search))
+                    for commit in sorted(self._withdrawn):
+                        self._lines[-1].withdraw(commit)
+
+
+class _Line:
+    """One line of commits, and its search."""
+
+    def __init__(self, merge: int | None, commits: tuple[int, ...], search: Bisection) -> None:
+        self.merge, self.commits, self.search = merge, commits, search
+        self.places: Mapping[int, int] = {one: place for place, one in enumerate(commits)}
+        self.course: list[tuple[int, Pair]] = []
+        self._missing: set[int] = set()
+
+    @property
+    def is_open(self) -> bool:
+        return not self._missing and self.search.is_open
+
+    def withdraw(self, commit: int) -> None:
+        place = self.places.get(commit)
+        if place is None:
+            return
+        if self.merge is not None and place in (0, self.search.count):
+            self._missing.add(commit)
+        else:
+            self.search.withdraw(place)
+
+    def merges(self) -> Iterator[int]:
+        """Yield the commits that are named alone, and measured: any of them may be a merge."""
+        for before, last in self.search.measured:
+            if last == before + 1:
+                yield self.commits[last]
+
+    def state(self) -> LineState:
+        return LineState(
+            merge=self.merge,
+            commits=self.commits,
+            missing=tuple(sorted(self._missing)),
+            state=self.search.state(),
+            course=tuple(self.course),
+        )
