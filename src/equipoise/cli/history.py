@@ -22,7 +22,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.imported_series import read_imported, show_imported
+from equipoise.cli.imported_series import beside, read_imported, show_imported
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
@@ -116,8 +116,9 @@ def command(**arguments: Any) -> int:
         # A shell puts the files of a pattern behind the first one.
         arguments["imported"] += arguments["words"]
         arguments["words"] = ()
-    if arguments["imported"] and not any(map(arguments.get, _ASKS_TO_MEASURE)):
-        return show_imported(_imported(arguments), output)
+    imported = _imported(arguments) if arguments["imported"] else None
+    if imported is not None and not any(map(arguments.get, _ASKS_TO_MEASURE)):
+        return show_imported(imported, output)
     request = _request(arguments, output)
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
         with open_cache(request.repository, request.build, request.tool, scratch) as cache:
@@ -144,7 +145,7 @@ def command(**arguments: Any) -> int:
                         segment_of=partial(CommitsSegment, builds=builds),
                     )
             result = analyse(run_id, ledger, output)
-    return show_result(result, output)
+    return show_result(result if imported is None else beside(result, imported), output)
 
 
 def resume_history(

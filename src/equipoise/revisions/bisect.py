@@ -7,13 +7,14 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from equipoise.campaign.plans import PlanAndWarnings, over_layouts
 from equipoise.model.plan import (
     BISECT_STUDY,
     REVISION,
     BisectPlan,
     Commit,
     Contrast,
-    Plan,
+    LayoutSpread,
     Revision,
 )
 from equipoise.revisions.commit_builds import (
@@ -36,6 +37,8 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     prior: tuple[float, ...] = ()
     merged: MergedCommits = MergedCommits()
     why: Literal["observe", "test"] | None = None
+    layouts: int | None = None
+    """Memory layouts, one of which is drawn for each block."""
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:
@@ -48,8 +51,13 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
         return ends_of(self.good, self.bad, len(self.commits))
 
 
-def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> Plan:
-    """Return the plan of a bisection whose two ends are built.
+def bisect_plan(
+    request: BisectRequest,
+    builds: CommitBuilds,
+    scratch: Path,
+    layout_spread: LayoutSpread | None = None,
+) -> PlanAndWarnings:
+    """Return the plan of a bisection whose two ends are built, and what limits it on this host.
 
     Raises
     ------
@@ -67,7 +75,11 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,
+        layout_spread=layout_spread,
     )
     plan = plan_of_commits(BISECT_STUDY, request, builds, request.ends, scratch)
     gap = Contrast(0, terms.last, REVISION)
-    return replace(plan, chosen_contrasts=(gap,), bisected=terms)
+    over, warnings = over_layouts(plan, request.layouts, None)
+    # A search ends when it knows the commit, after however few blocks of a layout.
+    stopping = plan.stopping
+    return replace(over, stopping=stopping, chosen_contrasts=(gap,), bisected=terms), warnings

@@ -61,8 +61,8 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     Raises
     ------
     UnusableInput
-        The campaign was imported, is a gate, compares nothing, has no complete block, or does not
-        compare the named conditions.
+        The campaign was imported, is a gate or of a history, compares nothing, has no complete
+        block, or does not compare the named conditions.
     """
     plan = record.plan
     if plan.imported is not None:
@@ -79,6 +79,12 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
         raise UnusableInput(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
             hint="build both, compare them with equipoise compare, and explain that",
+        )
+    if plan.history is not None:
+        raise UnusableInput(
+            f"run {record.id} is a campaign of a history, whose commits are not explained",
+            hint="explain a change by its two commits: equipoise bisect --good PARENT --bad COMMIT "
+            "--why, with the same --build and command",
         )
     names = [condition.name for condition in plan.conditions]
     for name in (baseline, candidate):
