@@ -36,6 +36,7 @@ ADDED = frozenset(
         "bisect",
         "bisects",
         "history",
+        "history",
     }
     | {"adjust_by", "adjusted_by"}
 )

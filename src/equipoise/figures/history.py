@@ -206,7 +206,8 @@ def _suspicions(
     """Yield the suspicions about commits of the curve; a file may hold the begin of a name."""
     for each in series:
         for one in each.suspicions:
-            found = [place for name, place in places.items() if name.startswith(one.until)]
+            at = each.points[one.place].commit
+            found = [place for name, place in places.items() if name.startswith(at)]
             if len(found) == 1:
                 yield {
                     "place": found[0],
