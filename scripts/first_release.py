@@ -36,7 +36,6 @@ ADDED = frozenset(
         "bisect",
         "bisects",
         "history",
-        "history",
     }
     | {"adjust_by", "adjusted_by"}
 )
