@@ -396,3 +396,40 @@ def test_each_slow_benchmark_of_a_suite_is_bisected_in_one_search(
     again = shlex.split(terms(record).again)
     assert again[again.index("--bench") + 1] == "one=./bench one"
     assert again.count("--bench") == 2
+
+
+LISTS_TWO = """#!/bin/sh
+case "$*" in
+  *--benchmark_list_tests*^\\$) exit ;;
+  *--benchmark_list_tests*) echo One; echo Two; exit ;;
+esac
+for word; do case $word in
+  --benchmark_out=*) out=${word#*=} ;;
+  --benchmark_filter=*) name=${word#*^}; name=${name%?} ;;
+esac; done
+echo '{"context": {}, "benchmarks": [{"name": "'$name'", "real_time": 5, "cpu_time": 4,
+  "iterations": 3, "time_unit": "ns"}]}' > "$out"
+"""
+
+
+def test_each_benchmark_that_a_program_lists_is_searched_in_its_own_processes(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "good")
+    made.write("bin/program", LISTS_TWO, executable=True)
+    made.commit("benchmarks")
+    made.git("tag", "--force", "good")
+    made.write("note", "")
+    made.commit("a note")
+    words = ("--good", "good", "--kind", "google-benchmark", "--blocks", "1", *QUIET)
+    answer = bisect(*words, "--", "bin/program")
+    assert answer.status == 0, answer
+    plan = recorded(made).plan
+    found = [(one.name, one.metric, one.process) for one in plan.commit_benchmarks]
+    assert found == [("One", "time_s", 0), ("Two", "time_s", 1)]
+    (draw,) = (one for one in recorded(made).draws if one.phase == "measured")
+    assert sorted(draw.order) == [0, 1, 2, 3]
+    assert [set(draw.order[at : at + 2]) in ({0, 1}, {2, 3}) for at in (0, 2)] == [True, True]
+    answer = bisect(*words, "--metrics", "Two", "--", "bin/program")
+    assert answer.status == 0, answer
+    assert recorded(made).plan.conditions[0].command[-1] == "--benchmark_filter=^Two$"
