@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import BisectionJudge, read_search
+from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
@@ -82,11 +82,14 @@ def command(**arguments: Any) -> int:
             builds = CommitBuilds(cache, request.every_commit)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.make_needed(request.ends)
+            plan, warnings = bisect_plan(request, builds, scratch)
+            if arguments["bad"] is None:
+                warnings = (*_warnings(request.repository), *warnings)
             run_id = conduct.start(
-                bisect_plan(request, builds, scratch),
+                plan,
                 ledger,
                 listener,
-                warnings=_warnings(request.repository) if arguments["bad"] is None else (),
+                warnings=warnings,
                 judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
@@ -114,7 +117,7 @@ def resume_bisection(
     """
     terms = record.plan.bisected
     assert terms is not None, "only a bisection has a search"
-    is_searched = read_search(record).next_pair((), 0.0) is None
+    is_searched = not any(one.bisection.is_open for one in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with commits.kept_builds(record) as builds:
@@ -198,14 +201,15 @@ def _was_stopped(record: RunRecord) -> bool:
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build both commits of a gap unless they are built, and record what changed between them."""
-    terms, (parent, culprit) = record.plan.bisected, gap.pair
+    terms, culprit = record.plan.bisected, gap.contrast.candidate
     assert terms is not None, "only a bisection has culprits"
-    for reason in builds.make(gap.pair).values():
+    parent, commit = map(terms.commit_of, gap.pair)
+    for reason in builds.make((parent, commit)).values():
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
     if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
         return
     diff = diff_between(
-        repository_of(terms), terms.every_commit[parent], terms.every_commit[culprit]
+        repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]
     )
     if diff is not None:
         document = msgspec.json.encode(diff)
@@ -249,7 +253,7 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
         yield from ("--likely", path)
     if request.why is not None:
         yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
-    yield from ("--", *request.command)
+    yield from request.named_benchmarks()
 
 
 def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from equipoise.model.plan import (
     Plan,
     Revision,
 )
+from equipoise.model.record import CampaignWarning
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
     CommitsRequest,
@@ -48,18 +50,23 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
         return ends_of(self.good, self.bad, len(self.commits))
 
 
-def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> Plan:
-    """Return the plan of a bisection whose two ends are built.
+def bisect_plan(
+    request: BisectRequest, builds: CommitBuilds, scratch: Path
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan of a bisection whose two ends are built, and warnings of its benchmarks.
 
     Raises
     ------
     UnusableInput
-        The program does not exist in an end, or it is not known which benchmark is meant.
+        The program does not exist in an end, or no benchmark has a name that is given.
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
+    plan, benchmarks, warnings = plan_of_commits(
+        BISECT_STUDY, request, builds, request.ends, scratch
+    )
     terms = BisectPlan(
-        **terms_of(request),
+        **{**terms_of(request), "benchmarks": benchmarks},
         good=request.good,
         bad=request.bad,
         likely=request.likely,
@@ -68,6 +75,14 @@ def bisect_plan(request: BisectRequest, builds: CommitBuilds, scratch: Path) -> 
         branches=request.merged.branches,
         why=request.why,
     )
-    plan = plan_of_commits(BISECT_STUDY, request, builds, request.ends, scratch)
-    gap = Contrast(0, terms.last, REVISION)
-    return replace(plan, chosen_contrasts=(gap,), bisected=terms)
+    processes = range(len(plan.conditions) // len(request.every_commit))
+    firsts = [terms.condition_of(process, 0) for process in processes]
+    gaps = [
+        Contrast(first, first + terms.last, REVISION, _stratum(plan.conditions[first].levels))
+        for first in firsts
+    ]
+    return replace(plan, chosen_contrasts=tuple(gaps), bisected=terms), warnings
+
+
+def _stratum(levels: Mapping[str, str]) -> dict[str, str]:
+    return {factor: level for factor, level in levels.items() if factor != REVISION}
