@@ -225,3 +225,25 @@ def test_what_cannot_be_used_is_told_in_two_lines(
     assert told in answer.err
     assert "  hint: " in answer.err
     assert answer.err.count("\n") == 2
+
+
+def test_series_of_other_tools_are_shown_beside_the_curve(
+    history: History, made: MadeRepository
+) -> None:
+    names = made.git("rev-list", "--reverse", "HEAD").split()
+    rows = [f"{names[0]}~{number},1.0\n" for number in range(12, 0, -1)]
+    rows += [f"{name},{1 + (number >= CHANGED)}\n" for number, name in enumerate(names)]
+    file = made.path.parent / "old.csv"
+    file.write_text(f"commit,value\n{''.join(rows)}")
+    words = ("--import", str(file), "--json", "-", *SHORT, "--", "./bench", "a b")
+    answer = history("--from", "v1", *words)
+    assert answer.status == 0
+    document = json.loads(answer.out)["history"]
+    assert document["baseline"]["commit"] == names[0]
+    (old,) = document["series"]
+    (suspicion,) = old["suspicions"]
+    assert (suspicion["after"], suspicion["until"]) == (names[1], names[2])
+    assert suspicion["confirm"] == (
+        f"equipoise bisect --good {names[1]} --bad {names[2]} --build {shlex.quote(LOGGED)} -- "
+        "./bench 'a b'"
+    )

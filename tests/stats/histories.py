@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.stats.history import History
+from equipoise.stats.history_course import WIDTH
 from tests.stats.simulated import FloatArray, Noise
 
 NO_COMMITS: frozenset[int] = frozenset()
@@ -62,7 +63,7 @@ def run_night(
     built
         Commits that are built already.
     """
-    by_trial = iter(noise(generator, 6 * blocks).tolist())
+    by_trial = iter(noise(generator, (1 + WIDTH) * blocks).tolist())
     ready = {0, *built}
     ran: list[tuple[int, ...]] = []
     while len(ran) < blocks:

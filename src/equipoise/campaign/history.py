@@ -1,6 +1,6 @@
 """A campaign of a history: its judge, and the whole series read back.
 
-Each block runs two or three commits. All of a history is a function of the recorded blocks of the
+Each block runs two or more commits. All of a history is a function of the recorded blocks of the
 campaigns of its series, in the order in which they began, and of the commits that they left out
 (`read_history`).
 """

@@ -23,7 +23,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.imported_series import read_imported, show_imported
+from equipoise.cli.imported_series import beside, read_imported, show_imported
 from equipoise.cli.output_options import OutputOptions, numbered
 from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
@@ -53,7 +53,17 @@ from equipoise.revisions.history import (
     tagged,
 )
 
-_ASKS_TO_MEASURE = ("words", "kind", "first", "every", "tags", "since", "only_new")
+_ASKS_TO_MEASURE = (
+    "words",
+    "kind",
+    "benches",
+    "suite",
+    "first",
+    "every",
+    "tags",
+    "since",
+    "only_new",
+)
 """Options without which ``--import`` measures nothing."""
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
@@ -120,8 +130,9 @@ def command(**arguments: Any) -> int:
         # A shell puts the files of a pattern behind the first one.
         arguments["imported"] += arguments["words"]
         arguments["words"] = ()
-    if arguments["imported"] and not any(map(arguments.get, _ASKS_TO_MEASURE)):
-        return show_imported(_imported(arguments), output)
+    imported = _imported(arguments) if arguments["imported"] else None
+    if imported is not None and not any(map(arguments.get, _ASKS_TO_MEASURE)):
+        return show_imported(imported, output)
     requests = tuple(_of_each_benchmark(_request(arguments, output), arguments, output))
     first, *_ = requests
     results: list[CampaignResult] = []
@@ -132,7 +143,8 @@ def command(**arguments: Any) -> int:
             builds.make_needed((baseline_of(first.baseline),))
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
-                results.append(analyse(run_id, ledger, output))
+                result = analyse(run_id, ledger, output)
+                results.append(result if imported is None else beside(result, imported))
     if len(requests) == 1:
         return show_result(results[0], output)
     return max(

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cli.results import CampaignResult
 from equipoise.design.command_line import shell_line
 from equipoise.model.series import SeriesResult
 
@@ -57,6 +60,14 @@ def read_imported(
     return series_result(
         series, min_effect=min_effect, again=shell_line(again), command=command, build=build
     )
+
+
+def beside(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
+    """Return the result of a history with series of other tools beside its curve."""
+    history = result.document.history
+    assert history is not None, "only a history has series of other tools beside it"
+    document = replace(result.document, history=replace(history, series=imported.series))
+    return replace(result, document=document)
 
 
 def _named(pattern: str) -> list[str]:

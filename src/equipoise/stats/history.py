@@ -3,7 +3,7 @@
 A history is a series of campaigns, one after the other. Everything here is a function of their
 blocks: a series that is read back goes on with the very same state.
 
-A block runs two or three commits in random order, chosen from the blocks before it. A pair of
+A block runs two or more commits in random order, chosen from the blocks before it. A pair of
 commits is opened when it first runs with nothing measured in between, and bets on its blocks from
 then on. It is named as a change at an e-value that makes the false-discovery rate at most alpha at
 every look, for ever.
@@ -11,6 +11,7 @@ every look, for ever.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
@@ -168,6 +169,7 @@ class History:
         self._points: dict[tuple[str, int], _Sequence] = {}
         self._pairs: list[_Pair] = []
         self._opened: dict[tuple[str, str], list[_Pair]] = {}
+        self._named: list[Places] = []
         self._blocks = self._baseline_blocks = 0
         self._has_values = False
 
@@ -254,17 +256,16 @@ class History:
             raise ValueError(f"a block cannot have the conditions {ran} in the order {order}")
         self._withdrawn[self._era] -= {self._names[condition] for condition in ran}
         self._open_pairs(ran)
-        names = {self._names[condition]: condition for condition in ran}
-        pairs = [one for one in self._of_era() if one.after in names and one.until in names]
+        pairs = self._pairs_of(ran)
         for one in (*pairs, *self._points_of(ran)):
-            first, second = names[one.after], names[one.until]
+            first, second = self._places[one.after], self._places[one.until]
             is_first = order.index(first) < order.index(second)
             one.add(costs[first], costs[second], BASELINE_FIRST if is_first else CANDIDATE_FIRST)
-        self._measured.update(names)
+        self._measured.update(self._names[condition] for condition in ran)
         self._blocks += 1
         self._baseline_blocks += BASELINE in costs
         self._has_values = self._has_values or any(map(math.isfinite, costs.values()))
-        self._name_changes()
+        self._name_changes(pairs)
 
     def withdraw(self, commit: int) -> None:
         """Take out a commit that does not build or run, while the era lasts.
@@ -347,7 +348,7 @@ class History:
             between = self._names[first + 1 : second]
             is_close = not any(name in self._measured and name not in gone for name in between)
             earlier = self._opened.setdefault((after, until), [])
-            if is_close and not any(one.is_decided or one.era == self._era for one in earlier):
+            if is_close and not any(one.era == self._era or one.is_decided for one in earlier):
                 pair = _Pair(
                     after, until, self._era, len(self._pairs) + 1, self._alpha, self._no_blocks()
                 )
@@ -368,26 +369,36 @@ class History:
                 )
             yield self._points[key]
 
-    def _of_era(self) -> Iterator[_Pair]:
-        gone = self._withdrawn[self._era]
-        for pair in self._pairs:
-            if pair.era == self._era and pair.after not in gone and pair.until not in gone:
-                yield pair
+    def _pairs_of(self, ran: Sequence[int]) -> list[_Pair]:
+        """Return the pairs of this era of which both ran."""
+        names = [self._names[condition] for condition in ran]
+        return [
+            pair
+            for ends in itertools.combinations(names, 2)
+            for pair in self._opened.get(ends, ())
+            if pair.era == self._era
+        ]
 
-    def _name_changes(self) -> None:
-        """Name each pair whose evidence is enough by now: one more name lowers all bars."""
+    def _name_changes(self, pairs: Sequence[_Pair]) -> None:
+        """Name each pair whose evidence is enough by now, of those whose evidence is new.
+
+        One more name lowers the bars of all others.
+        """
         while True:
-            named = [self._span(pair) for pair in self._pairs if pair.is_named]
-            for pair in self._of_era():
+            for pair in pairs:
                 bar = math.log(pair.rank * (pair.rank + 1) / self._alpha)
-                if pair.is_named or pair.ln_e_value < bar - math.log(len(named) + 1):
+                if pair.is_named or pair.ln_e_value < bar - math.log(len(self._named) + 1):
                     continue
-                bar -= math.log(_most_disjoint([*named, self._span(pair)]))
+                bar -= math.log(_most_disjoint([*self._named, self._span(pair)]))
                 if pair.ln_e_value >= bar:
                     pair.name(bar)
+                    self._named.append(self._span(pair))
                     break
             else:
                 return
+            gone = self._withdrawn[self._era]
+            era = [pair for pair in self._pairs if pair.era == self._era]
+            pairs = [pair for pair in era if gone.isdisjoint((pair.after, pair.until))]
 
     def _span(self, pair: _Pair) -> Places:
         return self._places[pair.after], self._places[pair.until]

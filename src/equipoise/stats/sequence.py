@@ -241,7 +241,7 @@ def _checked(
     """Return the costs and the orders of blocks as arrays."""
     below, above = as_costs(baseline, "the baseline"), as_costs(candidate, "the candidate")
     places = np.array(orders, dtype=np.int64, ndmin=1)
-    if not np.isin(places, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+    if not ((places == BASELINE_FIRST) | (places == CANDIDATE_FIRST)).all():
         raise UnusableInput(
             "an order is neither 1 (baseline first) nor -1 (candidate first)",
             hint="give one of the two for every block",

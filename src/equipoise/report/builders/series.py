@@ -69,7 +69,6 @@ def series_document(result: SeriesResult) -> Document:
         title="Imported series",
         parts=(
             Answer(result.summary, lines=(CAVEAT,)),
-            Figures(lambda: _figures(result.series[:_MOST_FIGURES])),
             *series_parts(result.series),
             Section("Do it again", (Command(result.again, "Again:"),), forms=WRITTEN),
         ),
@@ -79,7 +78,7 @@ def series_document(result: SeriesResult) -> Document:
 
 
 def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
-    """Build the suspicions with their lines, and a table of all series; nothing of no series."""
+    """Build the suspicions with their lines, the figures, and a table; nothing without series."""
     if not series:
         return
     suspected = [one for one in series if one.suspicions]
@@ -98,6 +97,7 @@ def series_parts(series: Sequence[ImportedSeries]) -> Iterator[Part]:
         )
         table = Table(_SUSPICIONS, rows, label="Suspicions", most_rows=_MOST_ROWS)
         yield Section("Suspicions, not measured side by side", (table, *_lines(suspected)))
+    yield Figures(lambda: _figures(series[:_MOST_FIGURES]), title="Imported series")
     every = tuple(
         (
             one.benchmark,
