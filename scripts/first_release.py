@@ -34,6 +34,8 @@ ADDED = frozenset(
         "certain",
         "functions",
         "bisect",
+        "bisects",
+        "history",
     }
     | {"adjust_by", "adjusted_by"}
 )

@@ -101,13 +101,16 @@ def computing() -> Count:
 
 
 def running() -> Count:
-    """All other tests under tests/, two files at a time where each can have a network namespace."""
+    """All other tests under tests/, three files at a time where each can have a network namespace.
+
+    They wait half of the time, for programs that sleep: three keep two processors busy.
+    """
     others = [f"--ignore={folder}" for folder in TESTS_THAT_COMPUTE]
     # In a namespace no registry answers.
     subprocess.run([sys.executable, "-m", "tests.crates"], cwd=ROOT, check=True)
     apart = subprocess.run([IN_NAMESPACE, "-c", ""], capture_output=True, check=False)
     if apart.returncode == 0:
-        return python([*others, "--dist=loadfile", f"--tx=2*popen//python={IN_NAMESPACE}"])
+        return python([*others, "--dist=loadfile", f"--tx=3*popen//python={IN_NAMESPACE}"])
     return python(others)
 
 

@@ -6,17 +6,19 @@ campaign, or -1 where it stops without a name, and the number of trials. As in b
 
 from __future__ import annotations
 
-import functools
-import importlib
-import importlib.util
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.bisect.noise import FloatArray, IntArray, Machine, series
+from benchmarks.environments import NoEnvironment, python_with
 
 Answer = tuple[IntArray, FloatArray]
 """The commit named in each campaign, and the number of trials."""
@@ -30,8 +32,8 @@ CERTAINTY = 0.95
 MOST_BAYES = 1500
 ENDS = 10
 """Runs of both ends that Welch, growing samples and Bayes begin with."""
-PACKAGE = "git_bayesect"
-"""Simulated where it is installed: ``pip install git-bayesect==1.2``."""
+PACKAGE = "git-bayesect==1.2"
+SCRIPT = Path(__file__).with_name("package.py")
 MOST_OF_PACKAGE = 100
 """Campaigns of the package, which runs them one by one."""
 
@@ -48,7 +50,7 @@ def rules(
     def machine(most: int) -> Machine:
         return Machine(levels, series(kind, sd, len(levels), most, rng))
 
-    answers = {
+    return {
         "plain, 1 run": plain(machine, levels, 1, 5),
         "plain, same trials": plain(machine, levels, runs, runs),
         "interleaved, same trials": interleaved(machine, levels, pairs, rng),
@@ -56,9 +58,23 @@ def rules(
         "growing": growing(machine, levels),
         "Bayes": bayes(machine, levels, rng),
     }
-    if importlib.util.find_spec(PACKAGE) is not None:
-        answers[PACKAGE] = git_bayesect(machine, levels)
-    return answers
+
+
+def packages(
+    levels: FloatArray, kind: str, sd: float, rng: np.random.Generator
+) -> dict[str, Answer]:
+    """Return the answers of git_bayesect's own package, in an environment of its own.
+
+    It runs campaigns one by one, so only some are searched; none where it cannot be installed.
+    """
+    try:
+        python = python_with(PACKAGE)
+    except NoEnvironment as error:
+        print(f"git_bayesect is left out: {error}", file=sys.stderr)
+        return {}
+    few = levels[:MOST_OF_PACKAGE]
+    by_trial = series(kind, sd, len(few), 2 * ENDS + MOST_BAYES, rng)
+    return {"git_bayesect": git_bayesect(few, by_trial, python)}
 
 
 def plain(make: MakeMachine, levels: FloatArray, runs: int, ends: int) -> Answer:
@@ -215,29 +231,23 @@ def bayes(make: MakeMachine, levels: FloatArray, rng: np.random.Generator) -> An
     return named, trials
 
 
-def git_bayesect(make: MakeMachine, levels: FloatArray) -> Answer:
-    """The package itself, told pass or fail by the midpoint of both ends; stops at 95 %."""
-    bisector_class = importlib.import_module(PACKAGE).Bisector
-    campaigns, count = min(len(levels), MOST_OF_PACKAGE), levels.shape[1] - 1
-    machine = make(2 * ENDS + MOST_BAYES)
-    trials, named = np.full(campaigns, 2.0 * ENDS), np.full(campaigns, -1)
-    for campaign in range(campaigns):
-        run = functools.partial(_run_once, machine, campaign)
-        ends = [[run(commit) for _ in range(ENDS)] for commit in (0, count)]
-        midpoint = float(np.mean(ends))
-        bisector = bisector_class(np.ones(count))  # From the newest commit to that after GOOD.
-        for _ in range(MOST_BAYES):
-            if bisector.distribution.max() >= CERTAINTY:
-                named[campaign] = count - int(bisector.distribution.argmax())
-                break
-            place = bisector.select()
-            bisector.record(place, run(count - place) > midpoint)
-            trials[campaign] += 1
-    return named, trials
+def git_bayesect(levels: FloatArray, by_trial: FloatArray, python: Path) -> Answer:
+    """The package itself, told pass or fail by the midpoint of both ends; stops at 95 %.
 
-
-def _run_once(machine: Machine, campaign: int, commit: int) -> float:
-    return float(machine.run(np.array([campaign]), np.array([commit]))[0])
+    Parameters
+    ----------
+    by_trial
+        Shape (campaigns, trials): the noise; no campaign takes more trials.
+    python
+        Interpreter of an environment that has the package.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        arrays, answers = Path(folder, "arrays.npz"), Path(folder, "answers.npz")
+        np.savez(arrays, levels=levels, by_trial=by_trial)
+        words = (python, SCRIPT, arrays, answers, str(ENDS), str(CERTAINTY))
+        subprocess.run(words, check=True)
+        read = np.load(answers)
+        return read["named"], read["trials"].astype(np.float64)
 
 
 def _halved(

@@ -13,7 +13,7 @@ from benchmarks.bisect import engine
 from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
 from benchmarks.bisect.engine import ALPHA, Outcome
 from benchmarks.bisect.noise import KINDS
-from benchmarks.bisect.rules import rules
+from benchmarks.bisect.rules import packages, rules
 from equipoise.stats.arrays import FloatArray
 from tests.stats.simulated import at_most
 
@@ -116,6 +116,10 @@ def further_table(run_all: RunAll) -> Table:
             partial(engine.merge, small, inside=False),
         ),
         ("a suite of ten, five with a step (3 %, sd 1 %)", partial(engine.suite, small)),
+        (
+            "a suite of ten that one command measures, likewise",
+            partial(engine.suite_of_one_command, small),
+        ),
     )
     columns = (
         *("scenario", "right", "any wrong", "excluded"),
@@ -190,7 +194,9 @@ def _rules(cell: Cell, campaigns: int, trials: float) -> str:
         np.arange(cell.count + 1) >= truth[:, None]
     ).astype(np.float64)
     parts = []
-    for name, (named, taken) in rules(levels, cell.kind, cell.sd / 100, trials, rng).items():
+    answers = rules(levels, cell.kind, cell.sd / 100, trials, rng)
+    answers |= packages(levels, cell.kind, cell.sd / 100, rng)
+    for name, (named, taken) in answers.items():
         wrong = 100 * np.mean((named > 0) & (named != truth[: len(named)]))
         none = 100 * np.mean(named < 0)
         parts.append(f"{name} {wrong:.1f} ({none:.0f}; {np.median(taken):.0f})")

@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from equipoise.analysis.layouts import layout_spread
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.bisection import BisectionJudge
 from equipoise.campaign.commits import CommitsSegment
 from equipoise.campaign.conduct import start
 from equipoise.campaign.progress import ProgressListener
+from equipoise.design.coin import draw_layouts
 from equipoise.model.bisection import BisectResult
 from equipoise.model.plan import (
     BISECT_STUDY,
     BisectPlan,
     Commit,
     Contrast,
+    LayoutSpread,
     MergedBranch,
     Plan,
     Revision,
@@ -374,3 +377,36 @@ def test_a_branch_whose_tip_does_not_build_cannot_be_searched(tmp_path: Path) ->
     assert branch.summary == (
         "The branch of 0000000000 cannot be searched: 0000000000 does not build or run."
     )
+
+
+def layout_warnings(folder: Path, step: float) -> list[str]:
+    plan = searched(layout_spread=LayoutSpread(0.5, "20261123-010101-abcd"))
+    document, _ = found(record_of(folder, plan, with_steps(at_11=step)))
+    return [one.summary for one in document.warnings if one.code == "step_of_layout"]
+
+
+def test_a_step_below_ten_spreads_of_layouts_is_warned_of(tmp_path: Path) -> None:
+    (warning,) = layout_warnings(tmp_path, 0.03)
+    assert warning.startswith("the step of 0000000000, ")
+    assert "the spread of memory layouts, 0.5 % in campaign 20261123-010101-abcd" in warning
+
+
+def test_a_step_of_more_spreads_is_not_warned_of(tmp_path: Path) -> None:
+    assert layout_warnings(tmp_path, 0.12) == []
+
+
+def test_over_layouts_each_block_has_one_and_the_spread_is_known_afterwards(tmp_path: Path) -> None:
+    spread = LayoutSpread(0.5, "20261123-010101-abcd")
+    plan = replace(searched(layout_spread=spread), layouts=draw_layouts(1, 3, "drawn"))
+    record = record_of(tmp_path, plan, with_steps(at_11=0.03))
+    document, result = found(record)
+    assert [one.commit for one in result.culprits] == [commit_of(11).hash]
+    drawn = {draw.layout for draw in record.draws if draw.phase == "measured"}
+    assert drawn == {1, 2, 3}
+    assert [one for one in document.warnings if one.code == "step_of_layout"] == []
+    known = layout_spread(record)
+    # All of the noise is of trials.
+    assert known is not None
+    assert known < 100.0 * NOISE
+    assert layout_spread(replace(record, plan=replace(plan, layouts=()))) is None
+    assert layout_spread(replace(record, trials=())) is None

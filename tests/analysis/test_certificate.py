@@ -32,7 +32,7 @@ def certified(folder: Path, noise: float, injected: float) -> Certificate:
     @contextmanager
     def hire(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         more = plan.conditions[1].name == "spin more"
-        medians = (0.010, 0.010 * (1.0 + injected) if more else 0.010)
+        medians = (0.1, 0.1 * (1.0 + injected) if more else 0.1)
         runner = ScriptedRunner(clock, medians=medians, noise=noise)
         runner.random.seed(plan.seed)
         yield runner

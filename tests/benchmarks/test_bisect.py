@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
-import types
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
-from benchmarks.bisect.engine import Outcome, merge, single, suite, with_broken, with_prior
-from benchmarks.bisect.noise import KINDS, FloatArray, Machine, series
+from benchmarks.bisect.engine import (
+    Outcome,
+    merge,
+    single,
+    suite,
+    suite_of_one_command,
+    with_broken,
+    with_prior,
+)
+from benchmarks.bisect.noise import KINDS, Machine, series
 from benchmarks.bisect.rules import git_bayesect, rules
 from benchmarks.bisect.tables import main_table, profile_table
 
@@ -59,35 +67,41 @@ def test_without_noise_every_rule_finds_the_commit() -> None:
         assert (trials > 0).all()
 
 
-class HalvingBisector:
-    """Halves what is left: the newest commit has index 0, and the culprit is the last one seen."""
+HALVING = """
+import numpy as np
 
-    def __init__(self, weights: FloatArray) -> None:
+class Bisector:
+    def __init__(self, weights):
         self.distribution = weights / weights.sum()
 
-    def select(self) -> int:
+    def select(self):
         left = np.flatnonzero(self.distribution)
         return int(left[len(left) // 2])
 
-    def record(self, index: int, observation: bool) -> None:
+    def record(self, index, observation):
         if observation:
             self.distribution[:index] = 0.0
         else:
             self.distribution[index:] = 0.0
         self.distribution /= self.distribution.sum()
+"""
+"""Halves what is left: the newest commit has index 0, and the culprit is the last one seen."""
 
 
 def test_the_package_is_told_the_commits_from_the_newest_on(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = types.ModuleType("git_bayesect")
-    monkeypatch.setattr(package, "Bisector", HalvingBisector, raising=False)
-    monkeypatch.setitem(sys.modules, "git_bayesect", package)
+    (tmp_path / "git_bayesect.py").write_text(HALVING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     truth = np.arange(1, 17)
     levels = 0.1 * (np.arange(17) >= truth[:, None]).astype(np.float64)
-    named, trials = git_bayesect(lambda most: Machine(levels, np.zeros((16, most))), levels)
+    named, trials = git_bayesect(levels, np.zeros((16, 40)), Path(sys.executable))
     assert named.tolist() == truth.tolist()
     assert (trials <= 20 + 5).all()
+    # Noise leaves nothing certain in so few trials.
+    named, trials = git_bayesect(levels, np.zeros((16, 20)), Path(sys.executable))
+    assert named.tolist() == [-1] * 16
+    assert trials.tolist() == [20.0] * 16
 
 
 def test_a_certain_step_is_found_in_every_scenario() -> None:
@@ -100,6 +114,7 @@ def test_a_certain_step_is_found_in_every_scenario() -> None:
             merge(CERTAIN, seed, inside=True),
             merge(CERTAIN, seed, inside=False),
             suite(CERTAIN, seed),
+            suite_of_one_command(CERTAIN, seed),
         ]
         assert all(one.right and not one.wrong for one in outcomes)
 

@@ -237,6 +237,33 @@ def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None
     assert "(side 1) made it take" in page
 
 
+def test_each_block_runs_programs_of_one_layout(bisect: Bisect, made: MadeRepository) -> None:
+    # What a linker would make: programs that are the same but for their layout.
+    link = f"{LOGGED} && mkdir layouts && cp bench layouts/1 && cp bench layouts/2"
+    words = ("--build", link, "--layouts", "2", "--budget", "300", *QUIET)
+    answer = bisect("--good", "good", *words, "--", "./layouts/{layout}")
+    assert answer.status == 0, answer.err
+    record = recorded(made)
+    assert named(record) == [f"change {CULPRIT}"]
+    assert {draw.layout for draw in record.draws if draw.phase == "measured"} == {1, 2}
+    # A program that has just been linked is warmed up in each layout.
+    warmed = {
+        (condition, draw.layout)
+        for draw in record.draws
+        if draw.phase == "warmup"
+        for condition in draw.order
+    }
+    ran = {trial.condition for trial in record.trials}
+    assert warmed == {(condition, layout) for condition in ran for layout in (1, 2)}
+    assert "--layouts 2" in terms(record).again
+    # The next search knows how far layouts move the program.
+    short = ("--build", LOGGED, "--blocks", "1", *QUIET, "--", "./bench")
+    assert bisect("--good", "good", *short).status == 0
+    spread = terms(recorded(made)).layout_spread
+    assert spread is not None
+    assert spread.run == record.id
+
+
 def test_another_toolchain_does_not_go_on_with_a_search(
     bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +303,8 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
         (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
         (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "lists no benchmark"),
         (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
+        (("--good", "good", "--", "./{layout}"), 2, "is the number of a layout"),
+        (("--good", "good", "--layouts", "1", "--", "true"), 2, "layouts"),
         (("--good", "good", "--build", "exit 3", "--", "true"), 3, "the good revision: commit"),
         (("--good", "good", "--", "false"), 3, "failed: exit status 1"),
         (("--", "true"), 2, "Missing option '--good'"),

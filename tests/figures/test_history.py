@@ -66,7 +66,7 @@ def test_a_suspicion_is_hollow_and_in_another_colour() -> None:
     "places", [(3, 4, 5, 6), (0, 10, 40, 95), tuple(range(0, 100, 4)), (5, 5, 5)], ids=str
 )
 def test_no_name_meets_another_name_or_a_line(places: tuple[int, ...]) -> None:
-    lanes, room = lanes_of(places, 100.0), 100.0 * 0.25 / 0.75
+    lanes, room = lanes_of(places, 100.0), 100.0 * 0.28 / 0.72
     named = [(place, lane) for place, lane in zip(places, lanes, strict=True) if lane < 4]
     assert named
     for place, lane in named:

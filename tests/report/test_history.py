@@ -49,8 +49,11 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
     text = screen(history_document(), capsys)
     assert text.startswith(
         "3 changes in 24 commits since v1.0 (0000000000): 2 slower and 1 faster.\n"
-        "HEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
+        "The latest change: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % "
+        "slower (1.75 % to 3.15 %).\nHEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
     )
+    both = told(changes=(history_result().changes[0], history_result().changes[2]))
+    text = screen(history_document(result=both), capsys)
     assert "change: 0ade7c2cf9 (Change 9) made it 5.20 % slower (4.50 % to 5.90 %)." in text
     assert "time of 0ade7c2cf9 against fe5dbbcea5: +5.20 %, 99.75 % interval" in text
     assert "e-value 4321, where 420 was needed; 48 blocks" in text
@@ -78,16 +81,16 @@ def test_many_changes_stand_in_a_table_on_a_screen(capsys: pytest.CaptureFixture
     text = screen(history_document(result=told(changes=changes)), capsys)
     assert "4 changes in 24 commits since v1.0 (0000000000): 4 slower." in text
     assert "\nchange: " not in text
-    assert [line.split()[0] for line in text.splitlines() if "confirmed" in line] == [
-        name_of(place)[:10] for place in (2, 4, 9, 12)
-    ]
+    assert [
+        line.split()[0] for line in text.splitlines() if "% to" in line and " confirmed" in line
+    ] == [name_of(place)[:10] for place in (2, 4, 9, 12)]
 
 
 def test_what_is_promised_always_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
     document = history_document()
     promises = (
         "at most 5 % are false on average, however long it goes on. A change counts above 1 %",
-        "Confirmed: the commit ran against its parent.",
+        "A change is confirmed where one commit ran side by side with its parent.",
         "All these intervals hold together with 95 %, on this host",
     )
     text = " ".join(screen(document, capsys).split())
@@ -207,8 +210,8 @@ def test_markdown_has_the_chart_as_a_picture_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "last night.md"
     write_documents(file, [campaign_document(CampaignReport(document))])
     text = file.read_text()
-    assert "![Time over the commits since v1.0](last%20night-1-curve.svg)" in text
-    assert (tmp_path / "last night-1-curve.svg").read_text().startswith("<svg")
+    assert "![Time over the commits since v1.0](last%20night-curve.svg)" in text
+    assert (tmp_path / "last night-curve.svg").read_text().startswith("<svg")
     assert "![" not in to_markdown(document)
 
 

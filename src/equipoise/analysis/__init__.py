@@ -14,6 +14,7 @@ pooling.py      several campaigns of the same commands
 reference.py    a result beside a reference result, and how their environments differ
 sequences.py    the interval of each candidate after every block
 gate.py         whether a gate lets a revision through
+layouts.py      how far layouts alone move a program
 bisection.py    which commits made a difference; bisection_wording.py has its sentences
 history.py      what changed over the commits; history_wording.py has its sentences
 series.py       suspicions of imported series, each with the line that confirms it

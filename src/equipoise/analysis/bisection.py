@@ -30,7 +30,7 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
-from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan
+from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import NamedStep, SegmentState
 from equipoise.stats.bisection_branches import LineState
@@ -127,10 +127,19 @@ def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
 
 
-def warnings_of_bisection(plan: Plan, blocks: Blocks) -> Iterator[CampaignWarning]:
-    """Yield a warning for each benchmark of which a commit gave the same value in every run."""
+LAYOUT_SPREADS = 10.0
+"""Spreads of layouts below which a step may be one of layouts (bisect.md §9)."""
+
+
+def warnings_of_bisection(
+    plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
+) -> Iterator[CampaignWarning]:
+    """Yield warnings where steps are small beside layouts, or values are always the same."""
     if plan.bisected is None:
         return
+    if not plan.layouts:
+        for result in results:
+            yield from _steps_of_layouts(plan.bisected, result)
     for benchmark in plan.commit_benchmarks:
         read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
         for block in blocks.values():
@@ -256,6 +265,27 @@ class _Group(Struct, frozen=True):
     def members(self) -> range:
         """Places of the commits."""
         return range(self.first, self.last + 1)
+
+
+def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[CampaignWarning]:
+    spread = terms.layout_spread
+    if spread is None or spread.percent <= 0.0:
+        return
+    in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
+    of = f" in {result.benchmark}" if result.benchmark else ""
+    for culprit in (*result.culprits, *in_branches):
+        if culprit.ratio is None:
+            continue
+        step = 100.0 * abs(math.log(culprit.ratio))
+        if step < LAYOUT_SPREADS * spread.percent:
+            yield CampaignWarning(
+                "step_of_layout",
+                f"the step of {short_name(culprit.commit)}{of}, {step:.2g} %, is below ten times "
+                f"the spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
+                "commits that change nothing differ by their layouts, too",
+                "let the build link several layouts, and draw one for each block with --layouts "
+                "12 (docs/bisect.md)",
+            )
 
 
 def _groups(count: int, not_built: Collection[int]) -> Iterator[_Group]:

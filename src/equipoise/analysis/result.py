@@ -113,7 +113,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
             *threats(imported),
             *warnings_of_typical(plan, blocks),
-            *warnings_of_bisection(plan, blocks),
+            *warnings_of_bisection(plan, blocks, searches),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,

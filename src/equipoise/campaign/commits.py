@@ -302,7 +302,7 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         new = tuple(one for one in conditions if one not in self._warm)
         self._warm.update(new)
         warmups: list[Trial] = []
-        for _ in range(self.plan.measure.warmup if new else 0):
+        for _ in range(self.plan.warmup_blocks if new else 0):
             warmups += self._run_block(runner, "warmup", self.next_warmup, new)
             self.next_warmup += 1
             if self._withdraw_failed(warmups, block):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from msgspec.structs import replace
 
+from equipoise.analysis.layouts import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
@@ -22,11 +24,13 @@ from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
-from equipoise.design.limits import CampaignLimits
+from equipoise.design.limits import CampaignLimits, check_number
 from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import ConditionFailed
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.plan import LAYOUT, LayoutSpread
 from equipoise.model.record import DIFF, CampaignWarning, Observation, RunRecord
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
@@ -62,6 +66,11 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     help="Suspect the commits that touch this file or folder: they are asked first.",
 )
 @commits.measuring_options("What has become slower")
+@options.number_option(
+    "--layouts",
+    metavar="K",
+    help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
+)
 @click.option(
     "--why",
     is_flag=True,
@@ -82,9 +91,10 @@ def command(**arguments: Any) -> int:
             builds = CommitBuilds(cache, request.every_commit)
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.make_needed(request.ends)
-            plan, warnings = bisect_plan(request, builds, scratch)
+            spread = _layout_spread(ledger, request.repository)
+            plan, warnings = bisect_plan(request, builds, scratch, spread)
             if arguments["bad"] is None:
-                warnings = (*_warnings(request.repository), *warnings)
+                warnings = (*warnings, *_warnings(request.repository))
             run_id = conduct.start(
                 plan,
                 ledger,
@@ -235,12 +245,44 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         bad=bad,
         commits=between,
         merged=merged_commits(repository, between),
+        layouts=_layouts(arguments["layouts"], fields["benchmarks"]),
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
     )
     return replace(request, command_line=shell_line(_command_line(request)))
+
+
+def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | None:
+    """Return how far layouts moved programs in the latest campaign over layouts of a repository."""
+    for run_id in ledger.over_layouts():
+        record = ledger.read_run(run_id)
+        terms = record.plan.bisected
+        folder = record.plan.measure.working_folder if terms is None else terms.repository
+        if Path(folder).is_relative_to(repository.top):
+            percent = layout_spread(record)
+            if percent is not None:
+                return LayoutSpread(percent, run_id)
+    return None
+
+
+def _layouts(count: float | None, benchmarks: Sequence[Benchmark]) -> int | None:
+    """Return the number of layouts.
+
+    Raises
+    ------
+    UnusableInput
+        The command names layouts, and there are none.
+    """
+    words = [word for benchmark in benchmarks for word in benchmark.command]
+    if count is None and any(LAYOUT in word for word in words):
+        raise UnusableInput(
+            f"{LAYOUT} in the command is the number of a layout, and there are none",
+            hint="add --layouts 12; --build has to link as many",
+        )
+    check_number("layouts", count)
+    return None if count is None else int(count)
 
 
 def _command_line(request: BisectRequest) -> Iterator[str]:
@@ -251,6 +293,8 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
     yield from request.options()
     for path in request.likely:
         yield from ("--likely", path)
+    if request.layouts is not None:
+        yield from ("--layouts", str(request.layouts))
     if request.why is not None:
         yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
     yield from request.named_benchmarks()

@@ -6,7 +6,6 @@ its form.
 
 from __future__ import annotations
 
-import itertools
 import re
 import sys
 from collections import Counter
@@ -345,7 +344,7 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
     """
     from equipoise.report.renderers.markdown import to_markdown
 
-    numbers = itertools.count(1)
+    names: Counter[str] = Counter()
 
     def write(figures: Figures) -> Iterator[tuple[str, str]]:
         try:
@@ -357,8 +356,9 @@ def with_pictures(documents: Sequence[Document], path: Path) -> str:
         from equipoise.figures.save import save
 
         for figure in figures.draw():
-            number = next(numbers)
-            file = path.with_name(f"{path.stem}-{number}-{figure.name}.svg")
+            names[figure.name] += 1
+            suffix = f"-{names[figure.name]}" if names[figure.name] > 1 else ""
+            file = path.with_name(f"{path.stem}-{figure.name}{suffix}.svg")
             save(figure.chart, file)
             yield figure.chart.to_dict()["title"]["text"], file.name
 

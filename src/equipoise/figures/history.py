@@ -30,8 +30,8 @@ from equipoise.figures.lanes import (
     names,
     stretch_for,
 )
-from equipoise.figures.quantity import metric_name, rounded
-from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, extent, ratio_axis
+from equipoise.figures.quantity import extent, metric_name, rounded
+from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, ratio_axis
 from equipoise.figures.theme import color_of
 from equipoise.model.history import HistoryResult, HistoryRevision
 from equipoise.model.metrics import is_time
@@ -79,7 +79,7 @@ def history(result: HistoryResult) -> alt.LayerChart:
         "kind",
         [_MEASURED, *kinds],
         [_CURVE, *(_CHANGE for _ in kinds)],
-        top_legend(labelLimit=300),
+        top_legend(labelLimit=300, columns=2),
         [0, *(_UP if kind in _kinds(result)[:1] else _DOWN for kind in kinds)],
     )
     curve = [_point(axis, one) for one in revisions]
@@ -126,7 +126,7 @@ def history(result: HistoryResult) -> alt.LayerChart:
     measured = f"{counted(len(curve) - 1, 'commit')} against {result.baseline.label}"
     return frame(
         layers,
-        title=f"{name.capitalize()} over the commits since {result.baseline.asked}",
+        title=f"{name[:1].upper()}{name[1:]} over the commits since {result.baseline.asked}",
         notes=list(_notes(result, axis, marks, suspicions)),
         description=f"Ratio of the {name} of {measured}, with intervals. {result.summary}",
         height=HEIGHT,
@@ -206,7 +206,8 @@ def _suspicions(
     """Yield the suspicions about commits of the curve; a file may hold the begin of a name."""
     for each in series:
         for one in each.suspicions:
-            found = [place for name, place in places.items() if name.startswith(one.until)]
+            at = each.points[one.place].commit
+            found = [place for name, place in places.items() if name.startswith(at)]
             if len(found) == 1:
                 yield {
                     "place": found[0],

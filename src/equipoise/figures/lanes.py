@@ -19,7 +19,7 @@ LETTERS = 7
 _LANE = 18
 """Pixels of a row of names."""
 _MOST_LANES = 4
-_ROOM_FOR_A_NAME = 0.25
+_ROOM_FOR_A_NAME = 0.28
 """Part of the axis of commits that a name takes, on a phone."""
 _GAP = 7
 """Pixels between the centre of a mark and its line."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from equipoise.model.interval import Interval
 from equipoise.model.quantities import BYTE_UNITS, TIME_UNITS
 
 _RATES = tuple((divisor, f"{unit}/s") for divisor, unit in BYTE_UNITS)
@@ -34,6 +36,10 @@ _NARROW = 4.0
 """Factor below which a logarithmic axis is nearly linear, and labelled like one."""
 _STEPS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 """Labels within a decade, the densest first."""
+
+
+_WIDEST = 4.0
+"""Typical bar lengths beyond the outermost mark up to which a bar is drawn in full."""
 
 
 class Quantity(Struct, frozen=True):
@@ -166,3 +172,17 @@ def _range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[fl
     )
     low, high = low - margin, high + (margin or 1.0)
     return (math.exp(low), math.exp(high)) if logarithmic else (low, high)
+
+
+def extent(drawn: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
+    """Yield the ratios, and the ends of their intervals that are not unusually far out."""
+    yield from (ratio for ratio, _ in drawn)
+    known = [(ratio, interval) for ratio, interval in drawn if ratio]
+    reach = [
+        abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
+    ]
+    most = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
+    most += _WIDEST * (statistics.median(reach) if reach else 0.0)
+    yield from (
+        end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= most
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 import altair as alt
@@ -12,10 +11,7 @@ from msgspec import Struct
 
 from equipoise.figures.building import Position, layer, plain_scale, rule
 from equipoise.figures.quantity import log_ticks, rounded
-from equipoise.model.interval import Interval
 
-_WIDEST = 4.0
-"""Typical bar lengths beyond the outermost mark up to which a bar is drawn in full."""
 _PERCENT_BELOW = 2.0
 """Ratio below which the axis shows percent."""
 _MARGIN = 0.08
@@ -80,17 +76,3 @@ def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
 
 RATIO_TOOLTIPS = tuple((f"{field}:Q", field, "+.4~r") for field in ("ratio", "low", "high"))
 """What a reader sees of a ratio at its mark."""
-
-
-def extent(drawn: Sequence[tuple[float | None, Interval]]) -> Iterator[float | None]:
-    """Yield the ratios, and the ends of their intervals that are not unusually far out."""
-    yield from (ratio for ratio, _ in drawn)
-    known = [(ratio, interval) for ratio, interval in drawn if ratio]
-    reach = [
-        abs(math.log(end) - math.log(ratio)) for ratio, interval in known for end in interval if end
-    ]
-    most = max((abs(math.log(ratio)) for ratio, _ in known), default=0.0)
-    most += _WIDEST * (statistics.median(reach) if reach else 0.0)
-    yield from (
-        end for _, interval in drawn for end in interval if end and abs(math.log(end)) <= most
-    )

@@ -23,8 +23,8 @@ from equipoise.figures.building import (
     tooltips,
     top_legend,
 )
-from equipoise.figures.quantity import metric_name
-from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, extent, ratio_axis
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, ratio_axis
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison

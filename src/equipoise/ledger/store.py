@@ -262,6 +262,14 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
             return tuple(identifier for (identifier,) in cursor)
 
+    def over_layouts(self) -> tuple[str, ...]:
+        """Return the campaigns over memory layouts, the newest first."""
+        with self._reading():
+            cursor = self._connection.execute(
+                "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", ('"layouts":[{',)
+            )
+            return tuple(identifier for (identifier,) in cursor)
+
     def of_series(self, series: str) -> tuple[str, ...]:
         """Return the campaigns of a history, in the order in which they began."""
         told = f'"series":{to_text(series)}'

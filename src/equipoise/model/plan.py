@@ -550,6 +550,15 @@ class MergedBranch(Struct, frozen=True):
     parent. Each but the first is the first parent's next commit."""
 
 
+class LayoutSpread(Struct, frozen=True):
+    """How far memory layouts alone move the cost of a program."""
+
+    percent: float
+    """Standard deviation over layouts."""
+    run: str
+    """Campaign over layouts that measured it."""
+
+
 class CommitsPlan(Struct, frozen=True, kw_only=True):
     """A stretch of commits, and how each is built: what a bisection and a history share."""
 
@@ -613,6 +622,8 @@ class BisectPlan(CommitsPlan, frozen=True, kw_only=True):
     why: Literal["observe", "test"] | None = None
     """Whether the culprit is explained once it is named: by what is observed, or by interventions
     that test the causes, too."""
+    layout_spread: LayoutSpread | None = None
+    """How far layouts alone move this project's programs, if an earlier campaign measured it."""
 
     @property
     def last(self) -> int:

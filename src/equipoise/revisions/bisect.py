@@ -8,16 +8,16 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from equipoise.campaign.plans import PlanAndWarnings, over_layouts
 from equipoise.model.plan import (
     BISECT_STUDY,
     REVISION,
     BisectPlan,
     Commit,
     Contrast,
-    Plan,
+    LayoutSpread,
     Revision,
 )
-from equipoise.model.record import CampaignWarning
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
     CommitsRequest,
@@ -38,6 +38,8 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
     prior: tuple[float, ...] = ()
     merged: MergedCommits = MergedCommits()
     why: Literal["observe", "test"] | None = None
+    layouts: int | None = None
+    """Memory layouts, one of which is drawn for each block."""
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:
@@ -51,9 +53,12 @@ class BisectRequest(CommitsRequest, frozen=True, kw_only=True):
 
 
 def bisect_plan(
-    request: BisectRequest, builds: CommitBuilds, scratch: Path
-) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """Return the plan of a bisection whose two ends are built, and warnings of its benchmarks.
+    request: BisectRequest,
+    builds: CommitBuilds,
+    scratch: Path,
+    layout_spread: LayoutSpread | None = None,
+) -> PlanAndWarnings:
+    """Return the plan of a bisection whose two ends are built, and what limits it on this host.
 
     Raises
     ------
@@ -74,6 +79,7 @@ def bisect_plan(
         branch_commits=request.merged.commits,
         branches=request.merged.branches,
         why=request.why,
+        layout_spread=layout_spread,
     )
     processes = range(len(plan.conditions) // len(request.every_commit))
     firsts = [terms.condition_of(process, 0) for process in processes]
@@ -81,7 +87,11 @@ def bisect_plan(
         Contrast(first, first + terms.last, REVISION, _stratum(plan.conditions[first].levels))
         for first in firsts
     ]
-    return replace(plan, chosen_contrasts=tuple(gaps), bisected=terms), warnings
+    over, limits = over_layouts(plan, request.layouts, None)
+    # A search ends when it knows the commit, after however few blocks of a layout.
+    stopping = plan.stopping
+    over = replace(over, stopping=stopping, chosen_contrasts=tuple(gaps), bisected=terms)
+    return over, (*limits, *warnings)
 
 
 def _stratum(levels: Mapping[str, str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     BENCHMARK,
     BENCHMARK_SUFFIX,
+    LAYOUT,
     PRIMARY_METRIC,
     REVISION,
     STUDY,
@@ -424,9 +425,11 @@ def program_in(
     path = os.path.normpath(os.path.join(side.folder, name))
     if not built:
         return path
-    if os.path.isfile(path) and not os.access(path, os.X_OK):
+    # Of programs that differ in layout alone, the first represents all.
+    file = path.replace(LAYOUT, "1")
+    if os.path.isfile(file) and not os.access(file, os.X_OK):
         raise UnusableInput(f"{name} of the {side.label} cannot be executed", hint="chmod +x it")
-    if not os.path.isfile(path):
+    if not os.path.isfile(file):
         raise UnusableInput(
             f"the {side.label} has no program {name}",
             hint="let --build make it; the path is from the folder in which you run the command",

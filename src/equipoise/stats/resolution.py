@@ -85,7 +85,7 @@ class PastValues:
     def add(self, baseline: Sequence[float], candidate: Sequence[float]) -> None:
         """Add the costs of a block; a timeout and a cost of 0 show no resolution."""
         for seen, costs in zip(self._by_condition, (baseline, candidate), strict=True):
-            for value in self.values(np.array(costs)).tolist():
+            for value in map(self._value, map(float, costs)):
                 if 0 < value < math.inf:
                     bisect.insort(self._values, value)
                     if self._resolution.quantum is None:
@@ -96,8 +96,13 @@ class PastValues:
         """Return the values of which these are the costs, shape (n,); 0 for an infinite cost."""
         if not self._resolution.more_is_better:
             return costs
+        return np.array([self._value(cost) for cost in costs.tolist()])
+
+    def _value(self, cost: float) -> float:
+        if not self._resolution.more_is_better:
+            return cost
         # Rounded as the inverse of an inverse: 49 must not become 49.00000000000001.
-        return np.array([float(f"{_inverse(cost):.15g}") for cost in costs.tolist()])
+        return float(f"{_inverse(cost):.15g}")
 
     @property
     def is_empty(self) -> bool:

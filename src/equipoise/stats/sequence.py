@@ -25,8 +25,12 @@ BASELINE_FIRST = 1
 CANDIDATE_FIRST = -1
 
 
-def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
+def block_differences(
+    baseline: FloatArray, candidate: FloatArray, quantum: float | FloatArray
+) -> FloatArray:
     """Return ln(candidate) - ln(baseline) in each block, shape (n,).
+
+    ``quantum`` is that of all blocks, or shape (n,).
 
     ±inf where one of the two timed out or cost nothing. NaN, a tie, where both did, and where one
     cost nothing and the other less than 1.5 quanta.
@@ -143,7 +147,7 @@ class PairedBlocks:
             [baseline, twin], [candidate, candidate], [order, twin_order]
         )
         tolerances = self._tolerances(below, above)
-        differences = self._differences(below, above)
+        differences = self._differences(below, above, self._past.quantum)
         self._past.add(below.tolist(), [float(candidate)])
         self.engine.push_pooled(
             (float(differences[0]), float(differences[1])),
@@ -187,14 +191,18 @@ class PairedBlocks:
         """Return the differences and tolerances of the next blocks, and remember their costs."""
         if self._past.is_exact or not self.rules.resolution_from_past:
             tolerances = self._tolerances(below, above)
-            return self._differences(below, above), tolerances
-        differences, tolerances = np.empty_like(below), np.empty_like(below)
-        for place in range(len(below)):
-            block = slice(place, place + 1)
-            tolerances[block] = self._tolerances(below[block], above[block])
-            differences[block] = self._differences(below[block], above[block])
-            self._past.add([float(below[place])], [float(above[place])])
-        return differences, tolerances
+            return self._differences(below, above, self._past.quantum), tolerances
+        quanta, tolerances = np.zeros_like(below), np.empty_like(below)
+        for place, (cost, other) in enumerate(zip(below.tolist(), above.tolist(), strict=True)):
+            if self._past.is_empty:
+                tolerances[place] = self._tolerances(below[[place]], above[[place]])[0]
+            else:
+                tolerances[place] = self._past.tolerance()
+            if not (cost and other):
+                # The quantum of the costs so far, which may be slow to infer, tells a tie with 0.
+                quanta[place] = self._past.quantum
+            self._past.add([cost], [other])
+        return self._differences(below, above, quanta), tolerances
 
     def _tolerances(self, below: FloatArray, above: FloatArray) -> FloatArray:
         """Return the tolerances of the pairs of one block, or of all where none are learnt."""
@@ -203,10 +211,11 @@ class PairedBlocks:
         values = self._past.values
         return tie_tolerance(values(below), values(above), self._past.quantum)
 
-    def _differences(self, below: FloatArray, above: FloatArray) -> FloatArray:
+    def _differences(
+        self, below: FloatArray, above: FloatArray, quantum: float | FloatArray
+    ) -> FloatArray:
         # An infinite cost may be a timeout, which is never a tie with less than that.
-        quantum = 0.0 if self._past.are_inverse else self._past.quantum
-        return block_differences(below, above, quantum)
+        return block_differences(below, above, 0.0 if self._past.are_inverse else quantum)
 
     def _without_values(self, resolution: Resolution) -> PastValues:
         if self.rules.resolution_from_past:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
-from equipoise.figures.quantity import metric_name
+from equipoise.figures.quantity import extent, metric_name
 from equipoise.model.history import (
     HistoryCampaign,
     HistoryChange,
@@ -24,7 +24,6 @@ from equipoise.report.builders.claims import failures_of, strip_of
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
-    MOST_CLAIMS,
     PAGE,
     SCREEN,
     TEXT,
@@ -52,11 +51,15 @@ from equipoise.report.units import (
     waiting_time,
 )
 
+MOST_TOLD = 2
+"""Number of changes that are told one by one: more do not fit on the first screen of a phone."""
 MOST_ROWS = 20
 """Number of commits of the curve that a terminal and a text show."""
 _WIDTH = 27
 """Letters of the picture of an interval."""
 _BAR, _MARK, _ZERO = "─", "●", "│"
+_BEYOND = "<>"
+"""Ends of an interval that goes on beyond the picture."""
 _CHANGES = (
     Column("commit"),
     Column("subject", "name"),
@@ -82,6 +85,8 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     result = _of_values(document, result)
     claims = tuple(_claim(result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
+    if len(claims) > MOST_TOLD:
+        lines = (f"The latest change: {claims[-1].text}", *lines)
     if failures:
         title = f"The campaign ended early: {failures[-1].summary}"
         hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
@@ -94,7 +99,7 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     return Answer(
         title=title,
         lines=lines,
-        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        claims=claims if len(claims) <= MOST_TOLD else (),
         warnings=len(document.warnings) - len(failures),
     )
 
@@ -214,18 +219,19 @@ def _changes(result: HistoryResult) -> Iterator[Part]:
         )
     yield Section("Changes", (table, *below), forms=WRITTEN)
     # On a screen, few changes stand in the answer already.
-    few = len(result.changes) <= MOST_CLAIMS
+    few = len(result.changes) <= MOST_TOLD
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
 def _change_row(one: HistoryChange) -> Row:
     estimate, interval = estimate_and_interval(one.ratio, one.ratio_ci, unknown=UNKNOWN)
-    which = "confirmed" if one.confirmed else f"one or more of {one.commits} commits"
-    if one.confirmed and one.not_built:
+    which = "confirmed"
+    if not one.confirmed:
+        which = f"one or more of {one.commits} commits after {short_name(one.after)}"
+    elif one.not_built:
         which = f"confirmed, or one of {len(one.not_built)} before it"
-    commit = short_name(one.until)
     return (
-        commit if one.confirmed else f"{short_name(one.after)}..{commit}",
+        short_name(one.until) if one.confirmed else f"up to {short_name(one.until)}",
         one.subject if one.confirmed else "",
         one.author if one.confirmed else "",
         one.date[:10],
@@ -243,8 +249,7 @@ def _promises(result: HistoryResult) -> Iterator[str]:
         "on average, however long it goes on. A change counts above "
         f"{result.min_effect:g} %; steps that cancel each other stay unseen."
     )
-    if any(not one.confirmed for one in result.changes):
-        yield "Confirmed: the commit ran against its parent. a..b: a change after a, up to b."
+    yield "A change is confirmed where one commit ran side by side with its parent."
 
 
 def _curve(result: HistoryResult) -> Iterator[Part]:
@@ -313,12 +318,14 @@ def _screen_table(
     revisions: Sequence[HistoryRevision], result: HistoryResult, notes: tuple[str, ...]
 ) -> Table:
     """Build the terminal's table: each commit with a picture of its interval."""
-    ends = [end for one in revisions for end in (one.ratio, *one.ratio_ci) if end]
     margin = 1.0 + result.min_effect / 100.0
-    low, high = math.log(min([1.0 / margin, *ends])), math.log(max([margin, *ends]))
+    drawn = extent([(one.ratio, one.ratio_ci) for one in revisions])
+    ends = [1.0 / margin, margin, *filter(None, drawn)]
+    low, high = math.log(min(ends)), math.log(max(ends))
 
     def place(ratio: float) -> int:
-        return round((_WIDTH - 1) * (math.log(ratio) - low) / (high - low))
+        share = (math.log(ratio) - low) / (high - low)
+        return round((_WIDTH - 1) * min(max(share, 0.0), 1.0))
 
     def picture(one: HistoryRevision) -> str:
         letters = [" "] * _WIDTH
@@ -326,6 +333,10 @@ def _screen_table(
             first, last = one.ratio_ci
             begin, end = place(first) if first else 0, place(last) if last else _WIDTH - 1
             letters[begin : end + 1] = _BAR * (end + 1 - begin)
+            if not first or math.log(first) < low:
+                letters[0] = _BEYOND[0]
+            if not last or math.log(last) > high:
+                letters[-1] = _BEYOND[1]
         letters[place(1.0)] = _ZERO
         if one.ratio:
             letters[place(one.ratio)] = _MARK

@@ -476,10 +476,13 @@ def _repetition(report: CampaignReport) -> Iterator[Part]:
     command = _command(report)
     show = shell_line(["equipoise", "show", document.run.id])
     facts = tuple(_run_facts(document))
+    again = "The same question with the same coin:"
+    if document.history is not None:
+        again = "To add the commits that are new:"
     yield Section(
         "Run it again",
         (
-            *([Command(command, "The same question with the same coin:")] if command else []),
+            *([Command(command, again)] if command else []),
             Command(show, "From the ledger that holds it, without measuring again:"),
             Facts(facts),
         ),
