@@ -61,7 +61,12 @@ def kinds() -> tuple[Kind, ...]:
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
         Kind("gate", gated, ("The gate fails: b is slower.",), 2),
         Kind("bisection", bisected, ("made it 3.10 % slower", "it is this one (95 %)"), 1),
-        Kind("history", historied, ("3 changes in 24 commits", "made it 5.20 % slower"), 2),
+        Kind(
+            "history",
+            historied,
+            ("3 changes in 24 commits", "The latest change: The 4"),
+            2,
+        ),
         Kind("alone", alone, ("a takes 50", " in a typical run ("), 2),
         Kind("six", six, ("zstd -1 is the fastest of 6: 2.2 times as fast as gzip -1",), 4),
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),

@@ -49,8 +49,11 @@ def test_changes_come_first_each_with_its_step_and_its_evidence(
     text = screen(history_document(), capsys)
     assert text.startswith(
         "3 changes in 24 commits since v1.0 (0000000000): 2 slower and 1 faster.\n"
-        "HEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
+        "The latest change: The 4 commits after b3f0c7f6bb, up to d435a6cdd7, made it 2.45 % "
+        "slower (1.75 % to 3.15 %).\nHEAD (4d134bc072) against v1.0 (0000000000): +4.50 %"
     )
+    both = told(changes=(history_result().changes[0], history_result().changes[2]))
+    text = screen(history_document(result=both), capsys)
     assert "change: 0ade7c2cf9 (Change 9) made it 5.20 % slower (4.50 % to 5.90 %)." in text
     assert "time of 0ade7c2cf9 against fe5dbbcea5: +5.20 %, 99.75 % interval" in text
     assert "e-value 4321, where 420 was needed; 48 blocks" in text

@@ -349,10 +349,10 @@ class History:
             is_close = not any(name in self._measured and name not in gone for name in between)
             earlier = self._opened.setdefault((after, until), [])
             if is_close and not any(one.era == self._era or one.is_decided for one in earlier):
+                rank = len(self._pairs) + 1
                 pair = _Pair(
-                    after, until, self._era, len(self._pairs) + 1, self._alpha, self._no_blocks()
+                    *(after, until, self._era, rank, self._alpha, self._no_blocks()), self.margin
                 )
-                pair.margin = self.margin
                 self._pairs.append(pair)
                 earlier.append(pair)
 
@@ -499,16 +499,22 @@ class _Sequence:
 class _Pair(_Sequence):
     """Two commits between which something may have changed."""
 
-    margin: float
-    ln_bar: float | None = None
-    """Logarithm of the e-value from which on it was named."""
-    ln_e_value = 0.0
-    """Evidence for a difference of more than the margin; of a named pair when it was named."""
-
     def __init__(
-        self, after: str, until: str, era: int, rank: int, alpha: float, blocks: PairedBlocks
+        self,
+        after: str,
+        until: str,
+        era: int,
+        rank: int,
+        alpha: float,
+        blocks: PairedBlocks,
+        margin: float,
     ) -> None:
         super().__init__(after, until, era, rank, alpha, blocks)
+        self.margin = margin
+        self.ln_e_value = 0.0
+        """Evidence for a difference above the margin; of a named pair when it was named."""
+        self.ln_bar: float | None = None
+        """Logarithm of the e-value from which on it was named."""
         self._alpha = alpha
         self._blocks_to_name = 0
         self._alone: ComparisonVerdict | None = None

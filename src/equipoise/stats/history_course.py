@@ -224,7 +224,7 @@ class Course(Struct, frozen=True):
         )
 
     def _strength(self, pair: Pair) -> tuple[bool, int]:
-        """Return the key by which certain changes come before others, and narrow ones first."""
+        """Return the key by which named pairs come before others, and short stretches first."""
         return (self._link(pair).status != "named", pair[1] - pair[0])
 
     def _link(self, pair: Pair) -> Link:

@@ -24,7 +24,6 @@ from equipoise.report.builders.claims import failures_of, strip_of
 from equipoise.report.builders.origin import minute_of
 from equipoise.report.document import (
     ALIKE_SHOWN,
-    MOST_CLAIMS,
     PAGE,
     SCREEN,
     TEXT,
@@ -52,6 +51,8 @@ from equipoise.report.units import (
     waiting_time,
 )
 
+MOST_TOLD = 2
+"""Number of changes that are told one by one: more do not fit on the first screen of a phone."""
 MOST_ROWS = 20
 """Number of commits of the curve that a terminal and a text show."""
 _WIDTH = 27
@@ -84,6 +85,8 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     result = _of_values(document, result)
     claims = tuple(_claim(result, one) for one in result.changes)
     title, lines = result.summary, tuple(_latest(result))
+    if len(claims) > MOST_TOLD:
+        lines = (f"The latest change: {claims[-1].text}", *lines)
     if failures:
         title = f"The campaign ended early: {failures[-1].summary}"
         hints = tuple(f"hint: {one.hint}" for one in failures if one.hint)
@@ -96,7 +99,7 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     return Answer(
         title=title,
         lines=lines,
-        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        claims=claims if len(claims) <= MOST_TOLD else (),
         warnings=len(document.warnings) - len(failures),
     )
 
@@ -216,7 +219,7 @@ def _changes(result: HistoryResult) -> Iterator[Part]:
         )
     yield Section("Changes", (table, *below), forms=WRITTEN)
     # On a screen, few changes stand in the answer already.
-    few = len(result.changes) <= MOST_CLAIMS
+    few = len(result.changes) <= MOST_TOLD
     yield Section("" if few else "Changes", (*below,) if few else (table, *below), forms=SCREEN)
 
 
