@@ -34,6 +34,7 @@ ADDED = frozenset(
         "certain",
         "functions",
         "bisect",
+        "bisects",
         "history",
     }
     | {"adjust_by", "adjusted_by"}

@@ -13,6 +13,7 @@ from benchmarks.bisect.cells import PROFILE_BLOCKS, PROFILE_COUNT, PROFILE_SD, C
 from benchmarks.bisect.noise import series
 from equipoise.stats.bisection import Bisection, OwnPairs
 from equipoise.stats.bisection_branches import Branch, BranchingBisection
+from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
 from tests.stats.bisected import one_step, search, steps
 from tests.stats.simulated import FloatArray, Noise
 
@@ -137,15 +138,95 @@ def merge(cell: Cell, seed: int, *, inside: bool) -> Outcome:
 
 
 def suite(cell: Cell, seed: int) -> Outcome:
-    """Search ten benchmarks with one counter of own pairs: five have a step, five have none."""
+    """Search ten benchmarks of a command each: five have a step, five have none."""
     rng = _random(cell, seed)
+    culprits, levels, bisections = _suite(cell, rng)
+    commands = [SharedBlocks([one]) for one in bisections]
+    built, trials = {0, cell.count}, 0
+    noise = _noise(cell.kind, cell.sd / 100)
+    for _ in range(MOST_BLOCKS):
+        open_ones = [at for at, one in enumerate(bisections) if _is_searched(one)]
+        if not open_ones:
+            break
+        pairs = next_pairs([commands[at] for at in open_ones], built, BUILD_TRIALS)
+        for place, pair in pairs.items():
+            at = open_ones[place]
+            built.update(pair)
+            # A coin for each benchmark in each block.
+            first = int(rng.choice(pair))
+            costs = _costs(levels[at], pair, first, noise(rng, 2))
+            commands[at].add([costs], first)
+            trials += 2
+    return _of_suite(bisections, culprits, trials, len(built))
+
+
+def suite_of_one_command(cell: Cell, seed: int) -> Outcome:
+    """Search ten benchmarks of one command, which share its trials and coins; as `suite`."""
+    rng = _random(cell, seed)
+    culprits, levels, bisections = _suite(cell, rng)
+    command = SharedBlocks(bisections)
+    built, trials = {0, cell.count}, 0
+    noise = _noise(cell.kind, cell.sd / 100)
+    while trials < 10 * MOST_BLOCKS and any(map(_is_searched, bisections)):
+        pair = command.next_pair(built, BUILD_TRIALS)
+        assert pair is not None, "an open search has a pair"
+        built.update(pair)
+        first = int(rng.choice(pair))
+        command.add([_costs(one, pair, first, noise(rng, 2)) for one in levels], first)
+        trials += 2
+    return _of_suite(bisections, culprits, trials, len(built))
+
+
+def _suite(
+    cell: Cell, rng: np.random.Generator
+) -> tuple[list[int | None], list[FloatArray], list[BranchingBisection]]:
+    """Draw the culprits of ten benchmarks; return them, the log costs and the searches."""
     own_pairs = OwnPairs()
-    parts = []
-    for number in range(10):
-        bisection = Bisection(cell.count, alpha=ALPHA, min_effect=MIN_EFFECT, own_pairs=own_pairs)
-        culprit = int(rng.integers(1, cell.count + 1)) if number % 2 else None
-        parts.append(_searched(cell, rng, culprit, bisection))
-    return _together(parts, whole=True)
+    culprits = [int(rng.integers(1, cell.count + 1)) if at % 2 else None for at in range(10)]
+    effect = math.log1p(cell.step / 100)
+    levels = [one_step(cell.count, effect, one or cell.count + 1) for one in culprits]
+    bisections = [
+        BranchingBisection(
+            Bisection(cell.count, alpha=ALPHA, min_effect=MIN_EFFECT, own_pairs=own_pairs)
+        )
+        for _ in culprits
+    ]
+    return culprits, levels, bisections
+
+
+def _is_searched(one: BranchingBisection) -> bool:
+    """Return whether a search has no verdict yet."""
+    return one.verdict in ("confirming", "searching")
+
+
+def _costs(
+    levels: FloatArray, pair: tuple[int, int], first: int, noise: FloatArray
+) -> dict[int, float]:
+    (second,) = (one for one in pair if one != first)
+    logs = {first: levels[first] + noise[0], second: levels[second] + noise[1]}
+    return {commit: math.exp(log) for commit, log in logs.items()}
+
+
+def _of_suite(
+    bisections: Sequence[BranchingBisection],
+    culprits: Sequence[int | None],
+    trials: int,
+    builds: int,
+) -> Outcome:
+    named = [[step.last for step in one.named] for one in bisections]
+    right = [[] if one is None else [one] for one in culprits]
+    excluded = (
+        one is not None and bisection.state().excluded[one - 1]
+        for bisection, one in zip(bisections, culprits, strict=True)
+    )
+    return Outcome(
+        right=named == right,
+        wrong=any(not set(one) <= set(it) for one, it in zip(named, right, strict=True)),
+        excluded=any(excluded),
+        several=any(one.verdict == "several" for one in bisections),
+        trials=trials,
+        builds=builds,
+    )
 
 
 def _searched(

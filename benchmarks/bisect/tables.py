@@ -116,6 +116,10 @@ def further_table(run_all: RunAll) -> Table:
             partial(engine.merge, small, inside=False),
         ),
         ("a suite of ten, five with a step (3 %, sd 1 %)", partial(engine.suite, small)),
+        (
+            "a suite of ten that one command measures, likewise",
+            partial(engine.suite_of_one_command, small),
+        ),
     )
     columns = (
         *("scenario", "right", "any wrong", "excluded"),

@@ -91,16 +91,18 @@ class Result(Struct, frozen=True):
     def plot(self) -> altair.LayerChart:
         """Return a chart of the distributions with every trial, or of a bisection or a history.
 
+        Of a bisection of several benchmarks it shows the search of the first one.
+
         Raises
         ------
         UnusableInput
             altair or vl-convert is not installed.
         """
         require_figures()
-        if self.document.bisect is not None:
+        if self.document.searches:
             from equipoise.figures.bisection import bisection
 
-            return bisection(self.document.bisect)
+            return bisection(self.document.searches[0])
         if self.document.history is not None:
             from equipoise.figures.gallery import history_figure
 
@@ -121,9 +123,9 @@ class Result(Struct, frozen=True):
         printer.text(str(self))
 
     def __str__(self) -> str:
-        """Return a sentence for each comparison; one of a bisection, a history or a condition."""
-        if self.document.bisect is not None:
-            return self.document.bisect.summary
+        """Return a sentence for each comparison or search, or of a history or a condition."""
+        if self.document.searches:
+            return "\n".join(one.titled_summary for one in self.document.searches)
         if self.document.history is not None:
             return self.document.history.summary
         if self.document.typical is not None:

@@ -12,7 +12,15 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.bisect.cells import MAIN, NOISES, PROFILES, Cell
-from benchmarks.bisect.engine import Outcome, merge, single, suite, with_broken, with_prior
+from benchmarks.bisect.engine import (
+    Outcome,
+    merge,
+    single,
+    suite,
+    suite_of_one_command,
+    with_broken,
+    with_prior,
+)
 from benchmarks.bisect.noise import KINDS, Machine, series
 from benchmarks.bisect.rules import git_bayesect, rules
 from benchmarks.bisect.tables import main_table, profile_table
@@ -106,6 +114,7 @@ def test_a_certain_step_is_found_in_every_scenario() -> None:
             merge(CERTAIN, seed, inside=True),
             merge(CERTAIN, seed, inside=False),
             suite(CERTAIN, seed),
+            suite_of_one_command(CERTAIN, seed),
         ]
         assert all(one.right and not one.wrong for one in outcomes)
 

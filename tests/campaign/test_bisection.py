@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from equipoise.campaign.bisection import BisectionJudge, read_search
+from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.commits import (
     NOT_BUILT,
@@ -56,7 +56,7 @@ def plan_of_bisection(count: int, *, warmup: int = 1, stopping: Stopping | None 
 
 def named(record: RunRecord) -> list[tuple[int, int]]:
     """Return the first and the last commit of each step that the recorded search names."""
-    return sorted((one.first, one.last) for one in read_search(record).state().named)
+    return sorted((one.first, one.last) for one in read_searches(record)[0].bisection.state().named)
 
 
 def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_the_culprit_is_named_and_few_commits_are_built(tmp_path: Path) -> None:
 def test_a_single_commit_is_named_by_blocks_of_its_own(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(1, 1))
     record = stage.start(plan_of_bisection(1))
-    (step,) = read_search(record).state().named
+    (step,) = read_searches(record)[0].bisection.state().named
     assert (step.first, step.last) == (1, 1)
     # Those that confirmed the gap are no evidence of the name.
-    assert step.blocks < read_search(record).state().blocks
+    assert step.blocks < read_searches(record)[0].bisection.state().blocks
 
 
 def test_each_commit_is_warmed_up_before_its_first_block(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_each_commit_is_warmed_up_before_its_first_block(tmp_path: Path) -> None
 def test_without_a_difference_nothing_is_searched_and_nothing_else_built(tmp_path: Path) -> None:
     stage = Stage(tmp_path, steps(8))
     record = stage.start(plan_of_bisection(8))
-    assert read_search(record).verdict == "no difference"
+    assert read_searches(record)[0].bisection.verdict == "no difference"
     assert sorted(stage.builds.made) == [0, 8]
 
 
@@ -149,7 +149,7 @@ def test_a_commit_whose_command_fails_is_left_out_and_its_block_counts_for_nothi
     assert sum(one.code == NOT_RUN for one in record.notices) == 3
     blocks = complete_blocks(record.draws, record.trials)
     lost = {trial.block for trial in failed if trial.phase == "measured"}
-    assert read_search(record).state().blocks == len(blocks) - len(lost)
+    assert read_searches(record)[0].bisection.state().blocks == len(blocks) - len(lost)
 
 
 def test_a_failed_trial_leaves_its_commit_out_even_if_no_warning_was_written(
@@ -167,7 +167,7 @@ def test_an_end_that_fails_ends_the_campaign(tmp_path: Path, end: int) -> None:
         stage.start(plan_of_bisection(8))
     record = stage.ledger.read_run()
     assert withdrawals_of(record) == ()
-    assert read_search(record).verdict == "confirming"
+    assert read_searches(record)[0].bisection.verdict == "confirming"
     with pytest.raises(ConditionFailed):
         stage.resume()
 
@@ -195,14 +195,14 @@ def test_a_killed_search_loses_nothing_and_ends_at_the_same_commit(
         stage.start(plan_of_bisection(16))
     before = stage.ledger.read_run()
     built = list(stage.builds.made)
-    state_before = read_search(before).state()
+    state_before = read_searches(before)[0].bisection.state()
     after = stage.resume()
     assert after.trials[: len(before.trials)] == before.trials
     assert after.draws[: len(before.draws)] == before.draws
     assert stage.builds.made[: len(built)] == built
     assert len(set(stage.builds.made)) == len(stage.builds.made)
     assert named(after) == [(11, 11)]
-    state = read_search(after).state()
+    state = read_searches(after)[0].bisection.state()
     assert state.blocks >= state_before.blocks
     for earlier, later in zip(state_before.excluded_at, state.excluded_at, strict=True):
         assert earlier in (None, later)
@@ -228,7 +228,7 @@ def test_what_is_read_back_is_the_search_that_ran(tmp_path: Path) -> None:
         now=stage.now,
     )
     record = stage.ledger.read_run(run_id)
-    assert read_search(record).state() == judges[0].search.state()
+    assert read_searches(record)[0].bisection.state() == judges[0].searches[0].bisection.state()
     assert named(record) == [(5, 5), (11, 11)]
 
 
@@ -293,7 +293,7 @@ def test_a_search_goes_on_in_a_branch_after_a_kill(tmp_path: Path, moment: int) 
     with pytest.raises(Killed):
         stage.start(plan_with_a_branch())
     record = stage.resume()
-    line, branch = read_search(record).lines()
+    line, branch = read_searches(record)[0].bisection.lines()
     assert [(one.first, one.last) for one in line.state.named] == [(5, 5)]
     assert branch.merge == 5
     assert [(one.first, one.last) for one in branch.state.named] == [(2, 3)]

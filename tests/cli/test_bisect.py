@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from equipoise.campaign.bisection import read_search
+from equipoise.campaign.bisection import read_searches
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
@@ -83,7 +83,7 @@ def terms(record: RunRecord) -> BisectPlan:
 def named(record: RunRecord) -> list[str]:
     """Return the subjects of the commits that are named."""
     commits = terms(record).commits
-    return [commits[step.last].subject for step in read_search(record).state().named]
+    return [commits[step.last].subject for step in read_searches(record)[0].bisection.state().named]
 
 
 def test_the_commit_is_named_and_the_repository_stays_as_it_was(
@@ -157,7 +157,7 @@ def test_a_culprit_among_commits_that_do_not_build_is_named_with_them(
     answer = bisect("--good", "good", "--build", line, "--budget", "300", *QUIET, "--", "./bench")
     assert answer.status == 0
     record = recorded(made)
-    (step,) = read_search(record).state().named
+    (step,) = read_searches(record)[0].bisection.state().named
     assert (step.first, step.last) == (CULPRIT - 1, CULPRIT + 1)
     codes = {one.code: one.summary for one in record.notices}
     assert "cannot be built: exit status 2" in codes["not_built"]
@@ -229,7 +229,7 @@ def test_a_merge_is_descended_into(bisect: Bisect, made: MadeRepository) -> None
     record = recorded(made)
     assert [one.subject for one in terms(record).commits][1:] == ["a note", "a merge", "more"]
     assert named(record) == ["a merge"]
-    (branch,) = read_search(record).lines()[1:]
+    (branch,) = read_searches(record)[0].bisection.lines()[1:]
     every = terms(record).every_commit
     assert [every[branch.commits[one.last]].subject for one in branch.state.named] == ["side 1"]
     page = (made.path.parent / "page.md").read_text()
@@ -295,13 +295,13 @@ def test_a_working_tree_that_has_changed_does_not_go_on_with_a_search(
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("--good", "good"), 2, "a bisection needs a command behind --"),
+        (("--good", "good"), 2, "a bisection needs one thing to run"),
         (("--good", "nowhere", "--", "true"), 2, "--good nowhere: there is no such commit"),
         (("--good", "HEAD", "--bad", "good", "--", "true"), 2, "is older than good"),
         (("--good", "HEAD", "--", "true"), 2, "the same commit"),
         (("--good", "good", "--likely", "nothing", "--", "true"), 2, "no commit between"),
         (("--good", "good", "--metrics", "a,b", "--", "true"), 2, "searches by one metric"),
-        (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "Invalid value"),
+        (("--good", "good", "--kind", "google-benchmark", "--", "true"), 2, "lists no benchmark"),
         (("--good", "good", "--", "./bench"), 2, "the good revision good ("),
         (("--good", "good", "--", "./{layout}"), 2, "is the number of a layout"),
         (("--good", "good", "--layouts", "1", "--", "true"), 2, "layouts"),
@@ -321,7 +321,12 @@ def test_what_cannot_be_used_is_told_in_two_lines(
     assert answer.err.count("\n") == 2
 
 
-def test_a_benchmark_of_pytest_is_chosen_by_its_name(bisect: Bisect, made: MadeRepository) -> None:
+def test_a_benchmark_of_pytest_is_chosen_by_its_name(
+    bisect: Bisect, made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What else is installed here need not be loaded in each run.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "equipoise.helpers.pytest_plugin")
     made.git("checkout", "--quiet", "good")
     made.write(
         "test_speed.py",
@@ -336,9 +341,58 @@ def test_a_benchmark_of_pytest_is_chosen_by_its_name(bisect: Bisect, made: MadeR
     words = ("--good", "good", "--kind", "pytest", "--blocks", "1", "--warmup", "0", *QUIET)
     command = ("--", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     answer = bisect(*words, *command)
-    assert answer.status == 2
-    assert "pytest reports 2 benchmarks in both ends: " in answer.err
-    name = next(one for one in answer.err.replace(",", " ").split() if "test_two" in one)
-    answer = bisect(*words, "--metrics", name, *command)
     assert answer.status == 0, answer
-    assert recorded(made).plan.judgement.primary_metric == f"{name} time_s"
+    both = [one.name for one in recorded(made).plan.commit_benchmarks]
+    assert [name.rpartition("::")[2] for name in both] == ["test_one", "test_two"]
+    answer = bisect(*words, "--metrics", both[1], *command)
+    assert answer.status == 0, answer
+    assert recorded(made).plan.judgement.primary_metric == f"{both[1]} time_s"
+    assert terms(recorded(made)).benchmarks == ()
+
+
+SUITE = """
+build = 'make -s && echo built >> "$LOG"'
+[benchmarks]
+one = "./bench one"
+two = "./bench two"
+"""
+
+
+def test_each_slow_benchmark_of_a_suite_is_bisected_in_one_search(
+    bisect: Bisect, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "good")
+    for number in range(1, COUNT + 1):
+        slow = [name for name, at in (("one", CULPRIT), ("two", 3)) if number >= at]
+        times = f"case $1 in {'|'.join(slow) or '-'}) {SLOW};; *) {FAST};; esac"
+        made.write("source", f"#!/bin/sh\n# {number}\n{times}\n")
+        made.commit(f"change {number}")
+    (made.path.parent / "suite.toml").write_text(SUITE)
+    before = everything_in(made.path)
+    # What is left of a gap is compared until it is known within this.
+    words = ("--suite", "../suite.toml", "--min-effect", "50", *QUIET)
+    answer = bisect("--good", "good", *words, "--blocks", "12")
+    assert (answer.status, answer.err) == (0, "")
+    short = recorded(made)
+    answer = bisect(
+        *("last", "--quiet", "--ledger", "../ledger.db", "--json", "../result.json"),
+        *("--blocks", "2000", "--budget", "300"),
+        command="resume",
+    )
+    assert answer.status == 0, answer
+    record = recorded(made)
+    assert record.trials[: len(short.trials)] == short.trials
+    result = json.loads((made.path.parent / "result.json").read_text())
+    jsonschema.validate(result, schema())
+    assert result["bisect"] is None
+    commits = [one.hash for one in terms(record).commits]
+    culprits = {
+        one["benchmark"]: [culprit["commit"] for culprit in one["culprits"]]
+        for one in result["bisects"]
+    }
+    assert culprits == {"one": [commits[CULPRIT]], "two": [commits[3]]}
+    assert everything_in(made.path) == before
+    assert builds(made) <= COUNT + 1
+    again = shlex.split(terms(record).again)
+    assert again[again.index("--bench") + 1] == "one=./bench one"
+    assert again.count("--bench") == 2

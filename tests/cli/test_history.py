@@ -173,7 +173,7 @@ def test_another_toolchain_begins_an_era(
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("--from", "v1"), 2, "a history needs a command behind --"),
+        (("--from", "v1"), 2, "a history needs one thing to run"),
         (("--", "true"), 2, "a history needs a baseline"),
         (("--from", "nowhere", "--", "true"), 2, "--from nowhere: there is no such commit"),
         (("--from", "v1", "--to", "nowhere", "--", "true"), 2, "--to nowhere: there is no such"),

@@ -20,6 +20,7 @@ from equipoise.design.coin import (
 )
 from equipoise.model.plan import Plan
 from tests.plans import plan_of
+from tests.suites import plan_of_suite
 
 
 def test_a_draw_depends_on_seed_phase_and_block_alone() -> None:
@@ -145,3 +146,18 @@ def test_a_fresh_seed_fits_the_option_that_takes_it() -> None:
 
 
 GOLDEN = [((0, 1, 2, 3), 2732), ((0, 1, 2, 3), 1394), ((3, 1, 2, 0), 999)]
+
+
+def test_trials_of_a_command_over_commits_are_adjacent_and_each_command_has_its_own_coin() -> None:
+    plan = plan_of_suite(4, "a", "b", "c")
+    blocks = 4000
+    counts = Counter(
+        draw_block(plan, "measured", block, (0, 3, 6, 8, 10, 14)).order for block in range(blocks)
+    )
+    # 3! orders of the commands, and a coin for each of them: 48 orders, all as likely.
+    assert len(counts) == 48
+    pairs = [{0, 3}, {6, 8}, {10, 14}]
+    assert all({*order[at : at + 2]} in pairs for order in counts for at in (0, 2, 4))
+    # Five standard errors.
+    expected = blocks / 48
+    assert max(abs(count - expected) for count in counts.values()) < 5 * expected**0.5

@@ -125,6 +125,16 @@ def test_a_slower_benchmark_has_the_line_that_finds_its_commit() -> None:
     assert f"Which commit made parse slower?\n\n```\n{line}\n```" in to_markdown(document)
 
 
+def test_benchmarks_that_are_bisected_together_have_one_line() -> None:
+    document = gated(row("parse", "slower", 1.05, 1.2), row("render", "slower", 1.05, 1.2))
+    assert document.gate is not None
+    line = "equipoise bisect --good 1111 --bad 2222 --bench 'parse=./p' --bench 'render=./r'"
+    gate = replace(document.gate, bisect={"parse": line, "render": line})
+    markdown = to_markdown(replace(document, gate=gate))
+    assert f"Which commits made parse and render slower?\n\n```\n{line}\n```" in markdown
+    assert markdown.count("--bench") == 2
+
+
 def test_warnings_come_with_their_mend() -> None:
     document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
     assert to_markdown(document).endswith("\n- what is wrong; the hint\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.cli.bisect import command
+from equipoise.design.command_line import joined_bisect_lines
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Revision
 from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
@@ -61,16 +62,17 @@ def test_each_of_several_benchmarks_is_compared_with_itself(sides: Pair, tmp_pat
 
 
 def lines_of(*metrics: str, tool: str | None = None, uncommitted: bool = False) -> dict[str, str]:
-    """The lines of a gate of two benchmarks."""
+    """The lines of a gate of two benchmarks, which a tool reports of one command."""
+    commands = (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render")))
     request = GateRequest(
         Repository(Path("/repository"), ""),
         Revision("old", "1" * 40),
         Revision("new", "2" * 40, uncommitted),
-        (Benchmark("parse", ("./bench", "a b")), Benchmark("render", ("./bench", "render"))),
+        commands if tool is None else commands[:1],
         build="make all",
         tool=None if tool is None else TOOLS[tool],
     )
-    return dict(bisect_lines(request, request.benchmarks, metrics))
+    return dict(bisect_lines(request, commands, metrics))
 
 
 def test_each_benchmark_of_a_gate_has_a_line_that_bisect_takes() -> None:
@@ -96,7 +98,35 @@ def test_a_benchmark_that_a_tool_reports_is_a_metric_of_the_bisection() -> None:
 
 def test_a_gate_that_no_bisection_can_follow_has_no_line() -> None:
     assert lines_of("wall_s", "max_rss_bytes") == {}
-    assert lines_of("time_s", tool="google-benchmark") == {}
+    # A bisection searches the benchmarks of this tool by their times only.
+    assert lines_of("cpu_time_s", tool="google-benchmark") == {}
+
+
+def test_a_benchmark_that_a_program_lists_is_named_with_the_program() -> None:
+    line = lines_of("time_s", tool="google-benchmark")["render"]
+    options = command.make_context("bisect", shlex.split(line)[2:]).params
+    assert (options["kind"], options["metrics"]) == ("google-benchmark", "render")
+    assert options["words"] == ("./bench", "a b")
+
+
+def test_slower_benchmarks_are_bisected_by_one_line() -> None:
+    lines = joined_bisect_lines(lines_of("cpu_s"))
+    assert lines["parse"] == lines["render"]
+    options = command.make_context("bisect", shlex.split(lines["parse"])[2:]).params
+    assert (options["good"], options["metrics"], options["words"]) == ("1" * 40, "cpu_s", ())
+    assert options["benches"] == ("parse=./bench 'a b'", "render=./bench render")
+    of_tool = joined_bisect_lines(lines_of("parse time_s", "render time_s", tool="cargo"))
+    options = command.make_context("bisect", shlex.split(of_tool["render"])[2:]).params
+    assert (options["kind"], options["metrics"]) == ("cargo", "parse,render")
+
+
+def test_lines_that_differ_in_more_stay_apart() -> None:
+    lines = lines_of("wall_s")
+    other = {**lines, "third": lines["parse"].replace("make all", "make")}
+    assert joined_bisect_lines(other) == other
+    hidden = {name: line.replace("all", "$TARGET") for name, line in lines.items()}
+    assert joined_bisect_lines(hidden) == hidden
+    assert joined_bisect_lines({"parse": lines["parse"]}) == {"parse": lines["parse"]}
 
 
 def test_what_reads_a_tool_is_the_same_for_both(sides: Pair, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,10 +17,9 @@ from equipoise.analysis.bisection_wording import (
     culprit_sentence,
 )
 from equipoise.analysis.comparisons import Blocks, is_more_better
-from equipoise.campaign.bisection import read_search
+from equipoise.campaign.bisection import BenchmarkSearch, read_searches
 from equipoise.campaign.blocks import cost_in, seconds_of_segments
 from equipoise.campaign.commits import withdrawals_of
-from equipoise.campaign.segment import fails
 from equipoise.model.bisection import (
     BisectBlock,
     BisectBranch,
@@ -31,7 +30,7 @@ from equipoise.model.bisection import (
     Culprit,
     GapStatus,
 )
-from equipoise.model.plan import BisectPlan, Commit, Plan, short_name
+from equipoise.model.plan import BENCHMARK_SUFFIX, BisectPlan, Commit, Plan, short_name
 from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.stats.bisection import NamedStep, SegmentState
 from equipoise.stats.bisection_branches import LineState
@@ -50,8 +49,8 @@ _FEWEST_REPEATED = 5
 """Number of equal runs of a commit from which on its metric may be repeatable."""
 
 
-def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
-    """Return what a bisection found; ``None`` for what is no bisection, or has no block.
+def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
+    """Return what a bisection found of each benchmark; none if it is no bisection, or has no block.
 
     Parameters
     ----------
@@ -63,12 +62,28 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
     UnusableInput
         A trial does not know the metric.
     """
-    plan, terms = record.plan, record.plan.bisected
-    if terms is None or not blocks:
-        return None
-    metric = plan.judgement.primary_metric
-    more_is_better = is_more_better(blocks, metric)
-    of = _Recorded(record, blocks, frozenset(one.commit for one in withdrawals_of(record)))
+    if record.plan.bisected is None or not blocks:
+        return ()
+    withdrawals = withdrawals_of(record)
+    return tuple(
+        _result(
+            _Recorded(
+                record,
+                blocks,
+                search,
+                frozenset(one.commit for one in withdrawals if one.benchmark == place),
+            ),
+            {one.commit for one in withdrawals},
+        )
+        for place, search in enumerate(read_searches(record))
+    )
+
+
+def _result(of: _Recorded, not_built: Collection[int]) -> BisectResult:
+    """Return what came of one search; some commits do not run for all benchmarks."""
+    plan, terms = of.record.plan, of.terms
+    metric = of.search.benchmark.metric
+    more_is_better = is_more_better(of.blocks, metric)
     first, *others = (
         replace(
             line,
@@ -77,10 +92,10 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
                 for one in line.culprits
             ),
         )
-        for line in (_searched(of, state) for state in read_search(record).lines())
+        for line in (_searched(of, state) for state in of.search.bisection.lines())
     )
     branches = [_branch(line) for line in others]
-    ran = {trial.condition for trial in record.trials}
+    ran = {terms.commit_of(trial.condition) for trial in of.record.trials}
     result = BisectResult(
         good=terms.good,
         bad=terms.bad,
@@ -94,9 +109,9 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
         metric=metric,
         min_effect=plan.judgement.min_effect,
         alpha=plan.judgement.alpha,
-        trials=sum(map(len, blocks.values())),
-        builds=len(ran | of.not_built),
-        seconds=seconds_of_segments(record),
+        trials=of.trials.total(),
+        builds=len(ran.union(not_built)),
+        seconds=seconds_of_segments(of.record),
         blocks_to_go=next(
             (one.blocks_to_go for one in (*reversed(others), first) if one.blocks_to_go), None
         ),
@@ -107,6 +122,7 @@ def bisect_result(record: RunRecord, blocks: Blocks) -> BisectResult | None:
             replace(one, summary=branch_sentence(one, more_is_better=more_is_better))
             for one in branches
         ),
+        benchmark=of.search.benchmark.name,
     )
     return replace(result, summary=bisect_sentence(result, more_is_better=more_is_better))
 
@@ -116,25 +132,30 @@ LAYOUT_SPREADS = 10.0
 
 
 def warnings_of_bisection(
-    plan: Plan, blocks: Blocks, result: BisectResult | None
+    plan: Plan, blocks: Blocks, results: Sequence[BisectResult]
 ) -> Iterator[CampaignWarning]:
     """Yield warnings where steps are small beside layouts, or values are always the same."""
     if plan.bisected is None:
         return
-    if result is not None and not plan.layouts:
-        yield from _steps_of_layouts(plan.bisected, result)
-    metric = plan.judgement.primary_metric
-    read, costs = cost_in(metric), defaultdict[int, list[float | None]](list)
-    for block in blocks.values():
-        for trial in block:
-            costs[trial.condition].append(read(trial))
-    repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
-    if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
-        yield CampaignWarning(
-            "repeatable_metric",
-            f"each commit gave the same {metric} in all of its runs",
-            "git bisect run finds the commit with one run of each",
-        )
+    if not plan.layouts:
+        for result in results:
+            yield from _steps_of_layouts(plan.bisected, result)
+    for benchmark in plan.commit_benchmarks:
+        read, costs = cost_in(benchmark.metric), defaultdict[int, list[float | None]](list)
+        for block in blocks.values():
+            for trial in block:
+                if plan.bisected.process_of(trial.condition) == benchmark.process:
+                    costs[trial.condition].append(read(trial))
+        repeated = [values for values in costs.values() if len(values) >= _FEWEST_REPEATED]
+        if len(repeated) > 1 and all(len(set(values)) == 1 for values in repeated):
+            metric = benchmark.metric
+            if benchmark.name not in ("", metric.removesuffix(BENCHMARK_SUFFIX)):
+                metric = f"{metric} of {benchmark.name}"
+            yield CampaignWarning(
+                "repeatable_metric",
+                f"each commit gave the same {metric} in all of its runs",
+                "git bisect run finds the commit with one run of each",
+            )
 
 
 class _Recorded(Struct, frozen=True):
@@ -143,29 +164,30 @@ class _Recorded(Struct, frozen=True):
     record: RunRecord
     blocks: Blocks
     """Complete blocks of the record."""
+    search: BenchmarkSearch
     not_built: frozenset[int]
-    """Conditions of commits that do not build or run."""
+    """Commits that do not build or run."""
+
+    @property
+    def terms(self) -> BisectPlan:
+        """The commits that are searched."""
+        assert self.record.plan.bisected is not None, "only a bisection searches commits"
+        return self.record.plan.bisected
 
     @property
     def commits(self) -> tuple[Commit, ...]:
-        """The commit of each condition."""
-        assert self.record.plan.bisected is not None, "only a bisection searches commits"
-        return self.record.plan.bisected.every_commit
+        """The commits by their places in the whole bisection."""
+        return self.terms.every_commit
 
     @property
-    def numbers(self) -> list[int]:
-        """Numbers of the blocks that the search took; one in which a trial failed says nothing."""
-        plan = self.record.plan
-        return [
-            number
-            for number, block in self.blocks.items()
-            if not any(fails(plan, trial) for trial in block)
-        ]
-
-    @property
-    def trials(self) -> Mapping[int, int]:
-        """Measured trials of each condition."""
-        return Counter(trial.condition for block in self.blocks.values() for trial in block)
+    def trials(self) -> Counter[int]:
+        """Measured trials of each commit."""
+        return Counter(
+            self.terms.commit_of(trial.condition)
+            for block in self.blocks.values()
+            for trial in block
+            if self.terms.process_of(trial.condition) == self.search.benchmark.process
+        )
 
 
 class _Line(Struct, frozen=True):
@@ -228,7 +250,7 @@ def _branch(line: _Line) -> BisectBranch:
 
 def _course(of: _Recorded, line: LineState) -> Iterator[BisectBlock]:
     ends = list(itertools.accumulate(segment.blocks for segment in line.state.segments))
-    numbers = of.numbers
+    numbers = of.search.blocks
     for count, (number, (earlier, later)) in enumerate(line.course, start=1):
         yield BisectBlock(numbers[number - 1], earlier, later, bisect.bisect_left(ends, count) + 1)
 
@@ -250,6 +272,7 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
     if spread is None or spread.percent <= 0.0:
         return
     in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
+    of = f" in {result.benchmark}" if result.benchmark else ""
     for culprit in (*result.culprits, *in_branches):
         if culprit.ratio is None:
             continue
@@ -257,8 +280,8 @@ def _steps_of_layouts(terms: BisectPlan, result: BisectResult) -> Iterator[Campa
         if step < LAYOUT_SPREADS * spread.percent:
             yield CampaignWarning(
                 "step_of_layout",
-                f"the step of {short_name(culprit.commit)}, {step:.2g} %, is below ten times the "
-                f"spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
+                f"the step of {short_name(culprit.commit)}{of}, {step:.2g} %, is below ten times "
+                f"the spread of memory layouts, {spread.percent:.2g} % in campaign {spread.run}: "
                 "commits that change nothing differ by their layouts, too",
                 "let the build link several layouts, and draw one for each block with --layouts "
                 "12 (docs/bisect.md)",

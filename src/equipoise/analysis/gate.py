@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs, resolution_of
+from equipoise.design.command_line import joined_bisect_lines
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.quantities import counted
 from equipoise.model.result import GateOutcome, GateResult, GateRow
@@ -46,11 +47,13 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         rows=rows,
         summary=_gate_sentence(gated, rows, outcomes, effect),
         again=gated.again,
-        bisect={
-            row.benchmark: gated.bisect[row.benchmark]
-            for row in rows
-            if row.outcome == "slower" and row.benchmark in gated.bisect
-        },
+        bisect=joined_bisect_lines(
+            {
+                row.benchmark: gated.bisect[row.benchmark]
+                for row in rows
+                if row.outcome == "slower" and row.benchmark in gated.bisect
+            }
+        ),
     )
 
 

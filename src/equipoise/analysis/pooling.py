@@ -14,15 +14,15 @@ from equipoise.analysis.levels import pooled_by_level
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.quantities import iso_time
-from equipoise.model.record import RunRecord
-from equipoise.model.result import (
+from equipoise.model.pooled import (
     POOLED_SCHEMA,
     CommonRatio,
     PooledCampaign,
     PooledCampaigns,
     PooledComparison,
 )
+from equipoise.model.quantities import iso_time
+from equipoise.model.record import RunRecord
 from equipoise.stats.common_ratio import common_ratio
 from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks

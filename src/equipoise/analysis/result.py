@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_result, warnings_of_bisection
+from equipoise.analysis.bisection import bisect_results, warnings_of_bisection
 from equipoise.analysis.comparisons import (
     Blocks,
     control_comparison,
@@ -92,7 +92,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     control = _control(plan, blocks, by_condition)
     gate = gate_result(plan, blocks)
     typical = typical_value(plan, blocks)
-    bisect = bisect_result(record, blocks)
+    searches = bisect_results(record, blocks)
     samples = (sample for trial in record.trials for sample in trial.samples)
     return ResultDocument(
         schema=SCHEMA,
@@ -109,11 +109,11 @@ def _document_of(record: RunRecord) -> ResultDocument:
         why=sources_of_spread(plan, blocks),
         warnings=(
             # The gap of a bisection has sentences of its own.
-            *warnings_of(record, () if bisect else primary, control, blocks, gate),
+            *warnings_of(record, () if searches else primary, control, blocks, gate),
             *unknown,
             *threats(imported),
             *warnings_of_typical(plan, blocks),
-            *warnings_of_bisection(plan, blocks, bisect),
+            *warnings_of_bisection(plan, blocks, searches),
         ),
         trials=_rows(record, blocks),
         steady_state=steady,
@@ -126,7 +126,8 @@ def _document_of(record: RunRecord) -> ResultDocument:
         resolutions=_known_resolutions(plan, blocks),
         functions=plan.functions,
         typical=typical,
-        bisect=bisect,
+        bisect=searches[0] if len(searches) == 1 else None,
+        bisects=searches if len(searches) > 1 else (),
         history=history_result(record),
     )
 

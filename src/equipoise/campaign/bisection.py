@@ -1,12 +1,14 @@
 """A bisection as a campaign: its judge, and what is read back of it.
 
-Each block runs two commits. All of the search is a function of the recorded blocks and of the
-commits that are left out (`read_search`).
+Each block runs two commits of each benchmark. All of the searches is a function of the recorded
+blocks and of the commits that are left out (`read_searches`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
@@ -18,18 +20,28 @@ from equipoise.campaign.commits import (
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import BENCHMARK, CommitBenchmark, Plan, Stopping
 from equipoise.model.quantities import joined
 from equipoise.model.record import RunRecord
-from equipoise.stats.bisection import Bisection
+from equipoise.stats.bisection import Bisection, OwnPairs
 from equipoise.stats.bisection_branches import Branch, BranchingBisection
+from equipoise.stats.bisection_suite import SharedBlocks, next_pairs
 
 
-def read_search(record: RunRecord) -> BranchingBisection:
-    """Return the search of a recorded bisection, after its last complete block."""
+class BenchmarkSearch(Struct, frozen=True):
+    """The search of one benchmark."""
+
+    benchmark: CommitBenchmark
+    bisection: BranchingBisection
+    blocks: list[int]
+    """Numbers of the blocks that count, in the order in which they ran."""
+
+
+def read_searches(record: RunRecord) -> tuple[BenchmarkSearch, ...]:
+    """Return the search of each benchmark of a bisection, after its last complete block."""
     search = _Search(record.plan, withdrawals_of(record))
     search.replay(record)
-    return search.bisection
+    return search.of_benchmarks
 
 
 class _Search(CommitSearch):
@@ -37,57 +49,112 @@ class _Search(CommitSearch):
 
     def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
         super().__init__(plan, withdrawals)
-        judgement, terms = plan.judgement, plan.bisected
+        judgement, terms, own_pairs = plan.judgement, plan.bisected, OwnPairs()
         assert terms is not None, "only the plan of a bisection is searched"
         self._last = terms.last
-        line = Bisection(
-            terms.last,
-            alpha=judgement.alpha,
-            min_effect=judgement.min_effect,
-            prior=terms.prior or None,
-            engine=judgement.engine,
-        )
         branches = [Branch(one.merge, one.commits) for one in terms.branches]
-        self.bisection = BranchingBisection(line, branches)
+        self.of_benchmarks = tuple(
+            BenchmarkSearch(
+                benchmark,
+                BranchingBisection(
+                    Bisection(
+                        terms.last,
+                        alpha=judgement.alpha,
+                        min_effect=judgement.min_effect,
+                        prior=terms.prior or None,
+                        engine=judgement.engine,
+                        own_pairs=own_pairs,
+                    ),
+                    branches,
+                ),
+                [],
+            )
+            for benchmark in plan.commit_benchmarks
+        )
+        self._measured_by = tuple(
+            tuple(at for at, one in enumerate(plan.commit_benchmarks) if one.process == process)
+            for process in range(1 + max(one.process for one in plan.commit_benchmarks))
+        )
+        """Places of the benchmarks that each command measures."""
+        self._commands = tuple(
+            SharedBlocks([self.of_benchmarks[place].bisection for place in places])
+            for places in self._measured_by
+        )
 
-    def add_costs(self, block: BlockRead) -> None:
-        if block.resolution is not None:
-            self.bisection.set_resolution(block.resolution)
-        earlier, later = self.bisection.in_order(block.costs)
-        costs = (block.costs[earlier], block.costs[later])
-        self.bisection.add((earlier, later), costs, block.order(earlier, later))
+    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        for command, places in zip(self._commands, self._measured_by, strict=True):
+            known = {place: blocks[place] for place in places if place in blocks}
+            if known:
+                self._add_block(number, command, places, known)
 
-    def withdraw(self, commit: int) -> None:
-        self.bisection.withdraw(commit)
+    def _add_block(
+        self,
+        number: int,
+        command: SharedBlocks,
+        places: Sequence[int],
+        known: Mapping[int, BlockRead],
+    ) -> None:
+        """Add a block of one command, with what is known of the benchmarks that it measures."""
+        for place, block in known.items():
+            if block.resolution is not None:
+                self.of_benchmarks[place].bisection.set_resolution(block.resolution)
+        ran = next(iter(known.values())).places
+        costs = [known[place].costs if place in known else None for place in places]
+        taken = command.add(costs, min(ran, key=ran.__getitem__))
+        for place, counts in zip(places, taken, strict=True):
+            if counts:
+                self.of_benchmarks[place].blocks.append(number)
+
+    def withdraw(self, commit: int, benchmark: int) -> None:
+        self.of_benchmarks[benchmark].bisection.withdraw(commit)
 
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        return self.bisection.next_pair(built, build_trials) or ()
+        pairs = next_pairs(self._commands, built, build_trials)
+        return tuple(
+            self.terms.condition_of(process, commit)
+            for process, pair in pairs.items()
+            for commit in pair
+        )
 
-    def status(self) -> ComparisonStatus:
-        """Return the gap until it is confirmed, then how many commits are left."""
-        state = self.bisection.state()
-        names = [condition.name for condition in self.plan.conditions]
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
+        """Return the gap of each benchmark until it is confirmed, then how many are left."""
+        return tuple(map(self._status, self.of_benchmarks))
+
+    def _status(self, search: BenchmarkSearch) -> ComparisonStatus:
+        bisection, benchmark = search.bisection, search.benchmark
+        state = bisection.state()
         gap = state.gap
         left = sum(not excluded for excluded in state.excluded)
-        search = f"{left} of {self._last} commits are left"
+        clause = f"{left} of {self._last} commits are left"
         if state.named:
-            search = f"{joined([names[one.last] for one in state.named])} made a difference"
-        merge = self.bisection.searched_merge
+            culprits = [self._name(benchmark, one.last) for one in state.named]
+            clause = f"{joined(culprits)} made a difference"
+        elif benchmark.name:
+            clause = f"{benchmark.name}: {clause}"
+        merge = bisection.searched_merge
         if merge is not None:
-            search += f", and the branch of {names[merge]} is searched"
+            clause += f", and the branch of {self._name(benchmark, merge)} is searched"
         return ComparisonStatus(
-            names[self._last],
+            self._name(benchmark, self._last),
             gap.verdict if state.verdict == "no difference" else "undecided",
             gap.ratio,
             gap.ratio_ci,
-            baseline=names[FIRST],
+            baseline=self._name(benchmark, FIRST),
             blocks=state.blocks,
-            search="" if state.verdict in ("confirming", "no difference") else search,
+            search="" if state.verdict in ("confirming", "no difference") else clause,
         )
+
+    def _name(self, benchmark: CommitBenchmark, commit: int) -> str:
+        """Return the name of a commit's condition; it says the benchmark if there are several."""
+        at = self.terms.condition_of(benchmark.process, commit)
+        condition = self.plan.conditions[at]
+        if not benchmark.name or BENCHMARK in condition.levels:
+            return condition.name
+        return f"{benchmark.name}: {condition.name}"
 
 
 class BisectionJudge(CommitsJudge):
-    """The judge of a bisection: what the search asks next, until nothing is left to ask.
+    """The judge of a bisection: what the searches ask next, until nothing is left to ask.
 
     Parameters
     ----------
@@ -104,5 +171,5 @@ class BisectionJudge(CommitsJudge):
     ) -> None:
         search = _Search(plan, withdrawals)
         super().__init__(search, builds)
-        self.search = search.bisection
-        """The search after the blocks so far."""
+        self.searches = search.of_benchmarks
+        """The search of each benchmark after the blocks so far."""

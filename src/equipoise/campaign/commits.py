@@ -1,9 +1,10 @@
 """What campaigns over commits share: builds before a block, warm-ups, and commits left out.
 
-A block runs some of the commits. Before it they are built, while nothing is measured, and a commit
-that has just been built is warmed up. A commit that does not build, or whose command fails, takes
-part in no later block: its name, its reason and the number of the first block without it are in the
-ledger. All of a search is a function of the recorded blocks and of these commits.
+A block runs some of the commits, with one command or with several. Before it the commits are built,
+while nothing is measured, and what has just been built is warmed up. A commit that does not build
+takes part in no later block, nor does one whose command fails in the blocks of what that command
+measures: its name, its reason and the number of the first block without it are in the ledger. All
+of a search is a function of the recorded blocks and of these commits.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from equipoise.campaign.blocks import BlockRead, complete_blocks, read_block
+from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import CommitsPlan, Plan
+from equipoise.model.plan import REVISION, CommitBenchmark, CommitsPlan, Plan
+from equipoise.model.quantities import joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 from equipoise.stats.verdict import earliest_block
 
@@ -35,12 +38,14 @@ _READ_WITHDRAWN = re.compile(_WITHDRAWN.format(r"([0-9a-f]{40,64})", r"([0-9]{1,
 
 
 class Withdrawal(Struct, frozen=True):
-    """A commit that takes part in no block from one on."""
+    """A commit that takes part in no block of a benchmark from one on."""
 
     commit: int
-    """Its condition."""
+    """Its place."""
     block: int
     """Number of the first measured block without it."""
+    benchmark: int = 0
+    """Place of the benchmark in the plan."""
 
 
 class Builds(Protocol):
@@ -68,28 +73,44 @@ def indispensable(plan: Plan) -> tuple[int, ...]:
 
 
 def withdrawals_of(record: RunRecord) -> tuple[Withdrawal, ...]:
-    """Return the commits that were left out, in the order of the blocks before which they were."""
-    plan = record.plan
+    """Return what was left out, in the order of the blocks before which it was."""
+    plan, terms = record.plan, commits_of(record.plan)
     names = {
-        commit.hash: index
-        for index, commit in enumerate(commits_of(plan).every_commit)
+        commit.hash: place
+        for place, commit in enumerate(terms.every_commit)
         if not commit.uncommitted
     }
-    found: dict[int, int] = {}
+    found: dict[tuple[int, int], int] = {}
     for notice in record.notices:
         read = _READ_WITHDRAWN.match(notice.summary) if notice.code == NOT_BUILT else None
         if read is not None and read[1] in names:
-            found.setdefault(names[read[1]], int(read[2]))
+            for benchmark in range(len(plan.commit_benchmarks)):
+                found.setdefault((names[read[1]], benchmark), int(read[2]))
     # A failed trial tells by itself: a campaign may be killed before it has recorded a warning.
-    latest, needed = 0, indispensable(plan)
+    latest = 0
     for trial in record.trials:
         if trial.phase == "measured":
             latest = max(latest, trial.block)
-        # One that failed in an end has ended the campaign.
-        if trial.condition not in needed and fails(plan, trial):
-            found[trial.condition] = min(latest + 1, found.get(trial.condition, latest + 1))
+        commit = terms.commit_of(trial.condition)
+        for benchmark in _not_measured(plan, trial):
+            before = found.get((commit, benchmark), latest + 1)
+            found[commit, benchmark] = min(latest + 1, before)
     in_order = sorted(found.items(), key=lambda one: (one[1], one[0]))
-    return tuple(Withdrawal(commit, block) for commit, block in in_order)
+    return tuple(Withdrawal(commit, block, at) for (commit, at), block in in_order)
+
+
+def _not_measured(plan: Plan, trial: Trial) -> tuple[int, ...]:
+    """Return the benchmarks that a trial of a dispensable commit should measure and does not."""
+    terms = commits_of(plan)
+    if terms.commit_of(trial.condition) in indispensable(plan):
+        # A failure there ends the campaign.
+        return ()
+    return tuple(
+        place
+        for place, benchmark in enumerate(plan.commit_benchmarks)
+        if benchmark.process == terms.process_of(trial.condition)
+        and (fails(plan, trial) or cost_in(benchmark.metric)(trial) is None)
+    )
 
 
 class CommitSearch(ABC):
@@ -103,6 +124,9 @@ class CommitSearch(ABC):
 
     def __init__(self, plan: Plan, withdrawals: Sequence[Withdrawal]) -> None:
         self.plan = plan
+        self.terms = commits_of(plan)
+        self.left_out: set[tuple[int, int]] = set()
+        """Commits that are left out, each with a benchmark of which it is."""
         self._waiting = list(withdrawals)
 
     def replay(self, record: RunRecord) -> None:
@@ -114,27 +138,54 @@ class CommitSearch(ABC):
         self.withdraw_before(latest + 1)
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Add one complete block; one in which a commit failed says nothing (bisect.md §11)."""
+        """Add one complete block; of a command that failed in it, nothing (bisect.md §11)."""
         self.withdraw_before(block[0].block)
-        if not any(fails(self.plan, trial) for trial in block):
-            self.add_costs(read_block(block, self.plan))
+        reads: dict[int, BlockRead] = {}
+        for place, benchmark in enumerate(self.plan.commit_benchmarks):
+            trials = tuple(
+                one for one in block if self.terms.process_of(one.condition) == benchmark.process
+            )
+            failed = any(
+                fails(self.plan, trial) or place in _not_measured(self.plan, trial)
+                for trial in trials
+            )
+            if trials and not failed:
+                reads[place] = self._read(trials, benchmark)
+        if reads:
+            self.add_costs(block[0].block, reads)
+
+    def _read(self, trials: tuple[Trial, ...], benchmark: CommitBenchmark) -> BlockRead:
+        """Return the costs and places of commits, where a block has those of conditions."""
+        read = read_block(trials, self.plan, benchmark.metric)
+        commit_of = self.terms.commit_of
+        return replace(
+            read,
+            costs={commit_of(one): cost for one, cost in read.costs.items()},
+            places={commit_of(one): place for one, place in read.places.items()},
+        )
 
     def withdraw_before(self, block: int) -> None:
         """Leave out the commits that a block, and all after it, did without."""
         while self._waiting and self._waiting[0].block <= block:
-            self.withdraw(self._waiting.pop(0).commit)
+            one = self._waiting.pop(0)
+            self.leave_out(one.commit, one.benchmark)
+
+    def leave_out(self, commit: int, benchmark: int) -> None:
+        """Leave a commit out of all later blocks of a benchmark."""
+        self.left_out.add((commit, benchmark))
+        self.withdraw(commit, benchmark)
 
     @abstractmethod
-    def add_costs(self, block: BlockRead) -> None:
-        """Add the costs of one block, in which no commit failed."""
+    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        """Add the costs of commits in one block, for each benchmark that it measured."""
 
     @abstractmethod
-    def withdraw(self, commit: int) -> None:
-        """Leave a commit out of all later blocks."""
+    def withdraw(self, commit: int, benchmark: int) -> None:
+        """Ask nothing more about a commit that is left out of a benchmark."""
 
     @abstractmethod
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
-        """Return the commits that the next block runs; none if nothing is left to ask.
+        """Return the conditions that the next block runs; none if nothing is left to ask.
 
         Parameters
         ----------
@@ -145,8 +196,8 @@ class CommitSearch(ABC):
         """
 
     @abstractmethod
-    def status(self) -> ComparisonStatus:
-        """Return how far the search is."""
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
+        """Return how far the search of each benchmark is."""
 
 
 class CommitsJudge:
@@ -162,30 +213,36 @@ class CommitsJudge:
         self._search.add(block)
         self._trial_s += [t.accounting.wall_s for t in block if t.accounting.wall_s is not None]
 
-    def withdraw(self, commit: int) -> None:
-        """Leave a commit out of all later blocks."""
-        self._search.withdraw(commit)
+    def withdraw(self, commit: int, benchmarks: Collection[int]) -> None:
+        """Leave a commit out of all later blocks of some benchmarks."""
+        for benchmark in benchmarks:
+            self._search.leave_out(commit, benchmark)
+
+    def is_left_out(self, commit: int, benchmark: int) -> bool:
+        """Return whether a commit takes part in no block of a benchmark."""
+        return (commit, benchmark) in self._search.left_out
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Return how far the search is."""
-        return (self._search.status(),)
+        """Return how far the search of each benchmark is."""
+        return self._search.statuses()
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Return ``verdict`` once nothing is left to ask."""
         return None if self._next_block() else "verdict"
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """Return the commits that the next block runs; none if nothing is left to ask.
+        """Return the conditions that the next block runs; none if nothing is left to ask.
 
         The choice depends on earlier blocks, and on times of builds and trials that exchanging two
-        commits would not change. So the coin of the block stays fair given the past.
+        commits would not change. So each coin of the block stays fair given the past.
         """
         self._search.withdraw_before(block)
         return self._next_block()
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the search goes on without the commit of a failed trial."""
-        return trial.condition not in indispensable(self._search.plan)
+        plan = self._search.plan
+        return commits_of(plan).commit_of(trial.condition) not in indispensable(plan)
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
@@ -210,31 +267,39 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
 
     builds: Builds
     _warm: set[int] = field(default_factory=set)
-    """Commits that ran in this segment."""
+    """Conditions that ran in this segment."""
 
     def _warm_up(self, runner: Runner) -> None:
-        """Do nothing: each commit is warmed up before its first block."""
+        """Do nothing: each condition is warmed up before its first block."""
 
     def _conditions_of(self, runner: Runner, block: int) -> tuple[int, ...]:
+        terms = commits_of(self.plan)
+        everywhere = range(len(self.plan.commit_benchmarks))
         while True:
-            commits = self.judge.needed_conditions("measured", block)
-            if not commits:
+            conditions = self.judge.needed_conditions("measured", block)
+            if not conditions:
                 return ()
+            commits = tuple(dict.fromkeys(map(terms.commit_of, conditions)))
             unbuilt = tuple(one for one in commits if one not in self.builds.built())
             if unbuilt:
-                self.listener.building(tuple(self.plan.conditions[one].name for one in unbuilt))
+                self.listener.building(tuple(map(self._name, unbuilt)))
             failed = self.builds.make(commits)
             for commit, reason in failed.items():
-                self._withdraw(commit, block, NOT_BUILT, reason)
-            if not failed and self._are_warm(runner, commits, block):
-                return commits
+                self._withdraw(commit, everywhere, block, NOT_BUILT, reason)
+            if not failed and self._are_warm(runner, conditions, block):
+                return conditions
             is_over = self._elapsed() >= self.stopping.budget_s
             if is_over and not self.stopping.min_blocks_explicit:
                 return ()
 
-    def _are_warm(self, runner: Runner, commits: tuple[int, ...], block: int) -> bool:
-        """Warm up the commits that have not run in this segment; return whether none failed."""
-        new = tuple(one for one in commits if one not in self._warm)
+    def _name(self, commit: int) -> str:
+        """Return how conditions name a commit."""
+        condition = self.plan.conditions[commit]
+        return condition.levels.get(REVISION, condition.name)
+
+    def _are_warm(self, runner: Runner, conditions: tuple[int, ...], block: int) -> bool:
+        """Warm up the conditions that have not run in this segment; return whether none failed."""
+        new = tuple(one for one in conditions if one not in self._warm)
         self._warm.update(new)
         warmups: list[Trial] = []
         for _ in range(self.plan.warmup_blocks if new else 0):
@@ -252,17 +317,31 @@ class CommitsSegment(SegmentInProgress, kw_only=True):
         self._withdraw_failed(trials, block + 1)
 
     def _withdraw_failed(self, trials: Sequence[Trial], block: int) -> bool:
-        """Leave out the commits whose trials failed; return whether there are any."""
-        failed = {trial.condition: trial for trial in trials if fails(self.plan, trial)}
-        for commit, trial in failed.items():
+        """Leave out what trials did not measure; return whether there is more of it now."""
+        assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
+        benchmarks, terms = self.plan.commit_benchmarks, commits_of(self.plan)
+        any_new = False
+        for trial in trials:
+            commit = terms.commit_of(trial.condition)
+            lacking = _not_measured(self.plan, trial)
+            places = tuple(one for one in lacking if not self.judge.is_left_out(commit, one))
+            if not places:
+                continue
+            any_new = True
             reason = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
-            self._withdraw(commit, block, NOT_RUN, reason)
-        return bool(failed)
+            if trial.failure is None:
+                reason = f"it does not report {joined(benchmarks[one].metric for one in places)}"
+            elif len(places) < len(benchmarks):
+                reason = f"{joined(benchmarks[one].name for one in places)}: {reason}"
+            self._withdraw(commit, places, block, NOT_RUN, reason)
+        return any_new
 
-    def _withdraw(self, commit: int, block: int, code: str, reason: str) -> None:
+    def _withdraw(
+        self, commit: int, benchmarks: Collection[int], block: int, code: str, reason: str
+    ) -> None:
         assert isinstance(self.judge, CommitsJudge), "commits have a judge of their own"
         name = commits_of(self.plan).every_commit[commit].hash
         summary = _WITHDRAWN.format(name, block) + reason
         hint = f"to see why, run it by hand after: git checkout {name}"
         self.store.record_notice(self.run_id, CampaignWarning(code, summary, hint))
-        self.judge.withdraw(commit)
+        self.judge.withdraw(commit, benchmarks)

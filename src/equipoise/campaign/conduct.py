@@ -33,7 +33,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
-from equipoise.model.plan import Condition, Contrast, Plan, Stopping
+from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
@@ -268,13 +268,16 @@ def _built_before(plan: Plan) -> Plan:
     Of a bisection these are the two ends, of a history the baseline: each other commit is built
     before its own first block.
     """
-    if plan.over_commits is None:
+    terms = plan.over_commits
+    if terms is None:
         return plan
-    there: tuple[Condition, ...] = plan.conditions[:1]
-    if plan.bisected is not None:
-        there = (*there, plan.conditions[plan.bisected.last])
-    contrasts = tuple(Contrast(0, place) for place in range(1, len(there)))
-    return replace(plan, conditions=there, chosen_contrasts=contrasts)
+    built = (0,) if plan.bisected is None else (0, plan.bisected.last)
+    there = [place for place in range(len(plan.conditions)) if terms.commit_of(place) in built]
+    contrasts = tuple(
+        Contrast(at, at + 1) for at in range(0, len(there), len(built)) if len(built) > 1
+    )
+    conditions = tuple(plan.conditions[place] for place in there)
+    return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
 def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[object]:

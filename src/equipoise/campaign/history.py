@@ -7,7 +7,7 @@ campaigns of its series, in the order in which they began, and of the commits th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.campaign.commits import (
@@ -101,14 +101,15 @@ class _Course(CommitSearch):
             only_new=terms.only_new,
         )
 
-    def add_costs(self, block: BlockRead) -> None:
+    def add_costs(self, number: int, blocks: Mapping[int, BlockRead]) -> None:
+        block = blocks[0]
         self._changed += 1
         self._blocks += 1
         if block.resolution is not None:
             self._history.set_resolution(block.resolution)
         self._history.add(block.costs, sorted(block.costs, key=lambda one: block.places[one]))
 
-    def withdraw(self, commit: int) -> None:
+    def withdraw(self, commit: int, benchmark: int) -> None:
         self._changed += 1
         self._history.withdraw(commit)
 
@@ -119,7 +120,7 @@ class _Course(CommitSearch):
             self._next = (question, self._history.next_block(built, build_trials))
         return self._next[1]
 
-    def status(self) -> ComparisonStatus:
+    def statuses(self) -> tuple[ComparisonStatus, ...]:
         """Return how many commits the curve has, and which changes are certain."""
         measured, changes = self._history.progress()
         names = self.plan.conditions
@@ -127,14 +128,16 @@ class _Course(CommitSearch):
         if changes:
             until = joined([short_name(one.pair.until) for one in changes])
             course += f", changes at {until}"
-        return ComparisonStatus(
-            names[-1].name,
-            "undecided",
-            None,
-            (None, None),
-            baseline=names[FIRST].name,
-            blocks=self._blocks,
-            search=course,
+        return (
+            ComparisonStatus(
+                names[-1].name,
+                "undecided",
+                None,
+                (None, None),
+                baseline=names[FIRST].name,
+                blocks=self._blocks,
+                search=course,
+            ),
         )
 
 

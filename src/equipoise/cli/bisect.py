@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.layouts import layout_spread
 from equipoise.campaign import conduct
-from equipoise.campaign.bisection import BisectionJudge, read_search
+from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import commits, options
@@ -30,6 +30,7 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
 from equipoise.model.record import DIFF, CampaignWarning, Observation, RunRecord
+from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
@@ -91,15 +92,14 @@ def command(**arguments: Any) -> int:
             listener.building((f"good {request.good.label}", f"bad {request.bad.label}"))
             builds.make_needed(request.ends)
             spread = _layout_spread(ledger, request.repository)
-            plan, limits = bisect_plan(request, builds, scratch, spread)
+            plan, warnings = bisect_plan(request, builds, scratch, spread)
+            if arguments["bad"] is None:
+                warnings = (*warnings, *_warnings(request.repository))
             run_id = conduct.start(
                 plan,
                 ledger,
                 listener,
-                warnings=(
-                    *limits,
-                    *(_warnings(request.repository) if arguments["bad"] is None else ()),
-                ),
+                warnings=warnings,
                 judge_of=partial(BisectionJudge, builds=builds),
                 segment_of=partial(CommitsSegment, builds=builds),
             )
@@ -127,7 +127,7 @@ def resume_bisection(
     """
     terms = record.plan.bisected
     assert terms is not None, "only a bisection has a search"
-    is_searched = read_search(record).next_pair((), 0.0) is None
+    is_searched = not any(one.bisection.is_open for one in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
     with commits.kept_builds(record) as builds:
@@ -211,14 +211,15 @@ def _was_stopped(record: RunRecord) -> bool:
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:
     """Build both commits of a gap unless they are built, and record what changed between them."""
-    terms, (parent, culprit) = record.plan.bisected, gap.pair
+    terms, culprit = record.plan.bisected, gap.contrast.candidate
     assert terms is not None, "only a bisection has culprits"
-    for reason in builds.make(gap.pair).values():
+    parent, commit = map(terms.commit_of, gap.pair)
+    for reason in builds.make((parent, commit)).values():
         raise ConditionFailed(reason, hint="bisect anew: its build was removed")
     if any((one.source, one.condition) == (DIFF, culprit) for one in record.observations):
         return
     diff = diff_between(
-        repository_of(terms), terms.every_commit[parent], terms.every_commit[culprit]
+        repository_of(terms), terms.every_commit[parent], terms.every_commit[commit]
     )
     if diff is not None:
         document = msgspec.json.encode(diff)
@@ -244,7 +245,7 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         bad=bad,
         commits=between,
         merged=merged_commits(repository, between),
-        layouts=_layouts(arguments["layouts"], fields["command"]),
+        layouts=_layouts(arguments["layouts"], fields["benchmarks"]),
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
@@ -266,7 +267,7 @@ def _layout_spread(ledger: Ledger, repository: Repository) -> LayoutSpread | Non
     return None
 
 
-def _layouts(count: float | None, command: Sequence[str]) -> int | None:
+def _layouts(count: float | None, benchmarks: Sequence[Benchmark]) -> int | None:
     """Return the number of layouts.
 
     Raises
@@ -274,7 +275,8 @@ def _layouts(count: float | None, command: Sequence[str]) -> int | None:
     UnusableInput
         The command names layouts, and there are none.
     """
-    if count is None and any(LAYOUT in word for word in command):
+    words = [word for benchmark in benchmarks for word in benchmark.command]
+    if count is None and any(LAYOUT in word for word in words):
         raise UnusableInput(
             f"{LAYOUT} in the command is the number of a layout, and there are none",
             hint="add --layouts 12; --build has to link as many",
@@ -295,7 +297,7 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
         yield from ("--layouts", str(request.layouts))
     if request.why is not None:
         yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
-    yield from ("--", *request.command)
+    yield from request.named_benchmarks()
 
 
 def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:

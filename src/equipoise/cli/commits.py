@@ -11,6 +11,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.options import Option
+from equipoise.cli.suites import suite_of, suite_options
 from equipoise.design.limits import metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
@@ -28,12 +29,7 @@ from equipoise.revisions.commit_builds import (
 
 build_options = options.options_of(
     click.option("--build", metavar="LINE", help="Run this in each commit first, untimed."),
-    click.option(
-        "--kind",
-        type=click.Choice([name for name, tool in TOOLS.items() if tool.listing is None]),
-        metavar="TOOL",
-        help="CMD runs benchmarks of cargo, go or pytest; --metrics says which of them.",
-    ),
+    suite_options,
 )
 
 
@@ -42,9 +38,9 @@ def measuring_options(what_counts: str) -> Option:
     return options.options_of(
         click.option(
             "--metrics",
-            metavar="NAME",
-            show_default="wall_s; with --kind, the one benchmark",
-            help=f"{what_counts}; one metric.",
+            metavar="NAME,…",
+            show_default="wall_s; with --kind, all benchmarks",
+            help=f"{what_counts}: one metric; with --kind, benchmarks.",
         ),
         options.warmup_option(
             "Trials of each commit before its first block, never analysed.", default=1
@@ -79,24 +75,23 @@ def requested(arguments: dict[str, Any], called: str, example: str) -> dict[str,
     Raises
     ------
     UnusableInput
-        There is no command, or several metrics are named.
+        There is no command, or several metrics are named without a tool.
     """
     tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
-    words = arguments["words"] or (() if tool is None else tool.command)
-    if not words or not words[0] or any("\0" in word for word in words):
-        raise UnusableInput(f"a {called} needs a command behind --", hint=f"as in: {example}")
+    suite = suite_of(arguments, f"a {called}", example)
     metrics = None if arguments["metrics"] is None else metric_names(arguments["metrics"])
-    if metrics is not None and len(metrics) > 1:
+    if tool is None and metrics is not None and len(metrics) > 1:
         raise UnusableInput(
             f"a {called} searches by one metric, and --metrics names {len(metrics)}",
             hint=f"run it once for each: --metrics {metrics[0]}",
         )
     return {
         "repository": repository_at(Path.cwd()),
-        "command": tuple(words),
-        "build": arguments["build"] or (None if tool is None else tool.build),
+        "benchmarks": suite.benchmarks,
+        "build": suite.build,
         "tool": tool,
-        "metric": None if metrics is None else metrics[0],
+        # Names of benchmarks may have commas.
+        "metrics": arguments["metrics"] if tool is not None or metrics is None else metrics[0],
         "limits": options.limits_of(arguments),
     }
 

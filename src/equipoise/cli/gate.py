@@ -19,16 +19,17 @@ from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
 from equipoise.cli.streams import say
+from equipoise.cli.suites import suite_of, suite_options
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
+from equipoise.revisions.benchmarks import TOOLS
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
     fork_point,
@@ -61,16 +62,7 @@ MARK = "<!-- equipoise gate -->"
     help="Compare with where the candidate left --baseline, without what came there since.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
-@click.option(
-    "--kind",
-    type=click.Choice(list(TOOLS)),
-    metavar="TOOL",
-    help="CMD runs benchmarks of cargo, go, pytest or google-benchmark; only the last needs CMD.",
-)
-@click.option(
-    "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
-)
-@options.file_option("--suite", metavar="FILE.toml", help="Several benchmarks, in a file.")
+@suite_options
 @click.option(
     "--metrics",
     metavar="NAME,…",
@@ -157,7 +149,9 @@ def _summarise(document: ResultDocument, markdown: Path | None, output: OutputOp
 
 def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
     tool = None if arguments["kind"] is None else TOOLS[arguments["kind"]]
-    suite = _suite(arguments)
+    own = "" if tool is None else f"--kind {tool.name} "
+    example = f"equipoise gate --baseline main {own}--build make -- ./bench"
+    suite = suite_of(arguments, "a gate", example)
     baseline = revision_named(repository, arguments["baseline"], "--baseline")
     if arguments["candidate"] is None:
         candidate = revision_of_working_tree(repository)
@@ -171,7 +165,7 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
         baseline=baseline,
         candidate=candidate,
         benchmarks=suite.benchmarks,
-        build=arguments["build"] or suite.build or (None if tool is None else tool.build),
+        build=suite.build,
         tool=tool,
         metrics=None if arguments["metrics"] is None else metric_names(arguments["metrics"]),
         limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
@@ -204,26 +198,6 @@ def _command_line(request: GateRequest) -> Iterator[str]:
         return
     for benchmark in request.benchmarks:
         yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
-
-
-def _suite(arguments: dict[str, Any]) -> Suite:
-    """Return the benchmarks, which the user may name in one way only."""
-    words, benches, file, kind = (arguments[key] for key in ("words", "benches", "suite", "kind"))
-    words = words or (() if kind is None else TOOLS[kind].command)
-    # Of a kind with a command of its own the command is the one thing.
-    if sum(map(bool, (words, benches, file))) != 1:
-        own = "" if kind is None else f"--kind {kind} "
-        raise UnusableInput(
-            "a gate needs one thing to run: a command behind --, --bench, --suite or --kind",
-            hint=f"as in: equipoise gate --baseline main {own}--build make -- ./bench",
-        )
-    if benches:
-        return Suite(benchmarks_named(benches))
-    if file is not None:
-        return read_suite(file)
-    if not words[0] or any("\0" in word for word in words):
-        raise UnusableInput("the command behind -- is empty", hint="write the program to be run")
-    return Suite((Benchmark(shlex.join(words), tuple(words)),))
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:

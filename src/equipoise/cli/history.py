@@ -125,7 +125,7 @@ def command(**arguments: Any) -> int:
             builds = CommitBuilds(cache, request.commits)
             listener.building((f"baseline {request.baseline.label}",))
             builds.make_needed((baseline_of(request.baseline),))
-            plan = history_plan(request, builds, scratch)
+            plan, warnings = history_plan(request, builds, scratch)
             assert plan.history is not None, "the plan of a history has its terms"
             with conduct.series_lock(plan.history.series, ledger):
                 earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
@@ -141,6 +141,7 @@ def command(**arguments: Any) -> int:
                         plan,
                         ledger,
                         listener,
+                        warnings=warnings,
                         judge_of=lambda _plan, _stopping: judge,
                         segment_of=partial(CommitsSegment, builds=builds),
                     )
@@ -281,4 +282,4 @@ def _command_line(request: HistoryRequest, arguments: dict[str, Any]) -> Iterato
     if request.host != os.uname().nodename:
         yield from ("--host", request.host)
     yield from request.options()
-    yield from ("--", *request.command)
+    yield from request.named_benchmarks()

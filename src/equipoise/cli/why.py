@@ -273,8 +273,8 @@ def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
     parts: list[Part] = [Paragraph(nothing_to_explain(gap))]
     if gap.is_called:
         parts = [Paragraph(gap.comparison.summary), *why_parts(document)]
-        if document.bisect is not None:
-            parts += explained_parts(document.bisect)
+        for search in document.searches:
+            parts += explained_parts(search)
     if gap.chosen_because is not None:
         chosen = f"{gap.chosen_because}; --baseline and --candidate name another"
         parts.insert(0, Paragraph(chosen))

@@ -6,7 +6,7 @@ A line can be copied from a page or a screen and means the same.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from equipoise.design.limits import ONE_COMMAND
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
@@ -26,6 +26,51 @@ from equipoise.model.primitives import OS_STUDY
 from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
+
+
+def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
+    """Return lines that each bisect one benchmark, joined to one line that bisects them all.
+
+    Parameters
+    ----------
+    lines
+        Line of each benchmark, by its name. They differ in ``--metrics`` with a tool, and else in
+        the command. Other lines are returned as they are.
+
+    Returns
+    -------
+        The line of each benchmark: the same one for all that it bisects.
+    """
+    # A placeholder of a value is no word to be quoted anew.
+    if len(lines) < 2 or any("$" in line for line in lines.values()):
+        return dict(lines)
+    words = [shlex.split(line) for line in lines.values()]
+    whole = _joined_by_metrics(words) or _joined_by_command(words, list(lines))
+    return dict(lines) if whole is None else dict.fromkeys(lines, shell_line(whole))
+
+
+def _joined_by_metrics(lines: Sequence[Sequence[str]]) -> list[str] | None:
+    first = list(lines[0])
+    if "--kind" not in first or "--metrics" not in first:
+        return None
+    value = first.index("--metrics") + 1
+    rests = {(*line[:value], *line[value + 1 :]) for line in lines}
+    if len(rests) > 1:
+        return None
+    return [*first[:value], ",".join(line[value] for line in lines), *first[value + 1 :]]
+
+
+def _joined_by_command(lines: Sequence[Sequence[str]], names: Sequence[str]) -> list[str] | None:
+    if any("--" not in line or "=" in name for line, name in zip(lines, names, strict=True)):
+        return None
+    at = lines[0].index("--")
+    options = list(lines[0][:at])
+    if any(list(line[: line.index("--")]) != options for line in lines):
+        return None
+    joined = options
+    for line, name in zip(lines, names, strict=True):
+        joined = [*joined, "--bench", f"{name}={shlex.join(line[at + 1 :])}"]
+    return joined
 
 
 def bisect_line(
@@ -72,8 +117,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.functions.again
     if document.gate is not None:
         return document.gate.again
-    if document.bisect is not None:
-        return document.bisect.again
+    if document.searches:
+        return document.searches[0].again
     if document.history is not None:
         return document.history.again
     if document.run.study == OS_STUDY:

@@ -36,7 +36,8 @@ _ROOM_FOR_A_NAME = 0.2
 
 def bisection(result: BisectResult) -> alt.LayerChart:
     """Draw the search for the commits that made a difference."""
-    return _search(result, "The search", "from the good (0) to the bad one")
+    title = f"The search: {result.benchmark}" if result.benchmark else "The search"
+    return _search(result, title, "from the good (0) to the bad one")
 
 
 def branch(result: BisectBranch) -> alt.LayerChart:

@@ -56,14 +56,18 @@ def gallery(
     from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
     from equipoise.figures.time_course import time_course
 
-    if document.bisect is not None:
+    if document.searches:
         # A chart of each of very many commits would hide the search.
         from equipoise.figures.bisection import HOW_TO_READ, bisection, branch
 
-        yield Figure("bisection", HOW_TO_READ, bisection(document.bisect))
-        for number, one in enumerate(document.bisect.branches, start=1):
-            if one.course:
-                yield Figure(f"bisection_branch_{number}", HOW_TO_READ, branch(one))
+        for number, search in enumerate(document.searches, start=1):
+            name = f"bisection_{number}" if search.benchmark else "bisection"
+            # Without a gap of a benchmark among several there was no search.
+            if search.margin is not None or not search.benchmark:
+                yield Figure(name, HOW_TO_READ, bisection(search))
+            for branch_number, one in enumerate(search.branches, start=1):
+                if one.course:
+                    yield Figure(f"{name}_branch_{branch_number}", HOW_TO_READ, branch(one))
         return
     if document.history is not None:
         yield history_figure(document, document.history)

@@ -5,7 +5,8 @@ Every other room may import this one; this one imports nothing of ours. In readi
 study.py               a study: workload, factors, metrics, budget, and where its keys stand
 plan.py                a plan: conditions, how they are measured and judged; gates, bisections
 record.py              a campaign as recorded: draws, trials, segments, instrumented runs
-result.py              the result document, and several campaigns pooled
+result.py              the result document
+pooled.py              the document of several campaigns that are pooled
 bisection.py           the result of a bisection: culprits, the commits that are left, the gap
 history.py             the result of a history: the curve over the commits, and the changes
 adjustment.py          what costs may be adjusted by, and what an adjustment did

@@ -182,9 +182,10 @@ class BisectResult(Struct, frozen=True):
     min_effect: float
     alpha: float
     trials: int
-    """Trials in complete blocks, those of branches included."""
+    """Trials in complete blocks, those of branches included; of a benchmark among several, those
+    that measured it."""
     builds: int
-    """Commits that ran, or were to run and did not build."""
+    """Commits that ran, or were to run and did not build, for any benchmark."""
     seconds: float
     """Time that the campaign took, builds included."""
     blocks_to_go: int | None
@@ -198,3 +199,10 @@ class BisectResult(Struct, frozen=True):
     """The culprit that was explained last; null if none was."""
     branches: tuple[BisectBranch, ...] = ()
     """Branches of merges that are named, in the order in which they were searched."""
+    benchmark: str = ""
+    """Name of the benchmark; empty if the bisection searched only one."""
+
+    @property
+    def titled_summary(self) -> str:
+        """The answer, behind the name of the benchmark if it is one of several."""
+        return f"{self.benchmark}: {self.summary}" if self.benchmark else self.summary

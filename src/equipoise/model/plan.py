@@ -258,7 +258,7 @@ class Plan(Struct, frozen=True):
     gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
     bisected: BisectPlan | None = None
-    """The commits that it searches, one for each condition, if it is a bisection."""
+    """The commits that it searches, if it is a bisection."""
     history: HistoryPlan | None = None
     """The commits that it measures, one for each condition, if it is a campaign of a history."""
     ranking: bool = True
@@ -334,6 +334,14 @@ class Plan(Struct, frozen=True):
         if self.history is not None:
             return ()
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def commit_benchmarks(self) -> tuple[CommitBenchmark, ...]:
+        """Benchmarks that run in each commit: several, or one without a name."""
+        terms = self.over_commits
+        if terms is None:
+            return ()
+        return terms.benchmarks or (CommitBenchmark("", self.judgement.primary_metric),)
 
     @property
     def describes_one(self) -> bool:
@@ -522,6 +530,16 @@ class Commit(Struct, frozen=True):
         return len(self.parents) > 1
 
 
+class CommitBenchmark(Struct, frozen=True):
+    """One of the benchmarks that run in each commit."""
+
+    name: str
+    """Empty if it is the only one."""
+    metric: str
+    process: int = 0
+    """Number of the command that measures it, from 0; one command may measure several."""
+
+
 class MergedBranch(Struct, frozen=True):
     """The branch that a merge brought in: it is searched once the merge is named."""
 
@@ -549,7 +567,8 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     anew: ClassVar[str] = "measure anew"
     """What a hint advises where the campaign cannot go on."""
     commits: tuple[Commit, ...]
-    """Along first parents, the earliest first: the first conditions of the plan."""
+    """Along first parents, the earliest first. Each command of a plan has one condition for each
+    commit, in this order and followed by those of branches; the commands follow each other."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     repository: str = ""
@@ -560,6 +579,20 @@ class CommitsPlan(Struct, frozen=True, kw_only=True):
     """Tool that reads the results of the benchmark, by its name in `equipoise.revisions`."""
     again: str = ""
     """The shell line that runs it again."""
+    benchmarks: tuple[CommitBenchmark, ...] = ()
+    """Benchmarks, if there are several."""
+
+    def condition_of(self, process: int, commit: int) -> int:
+        """Return the condition that runs a command in a commit."""
+        return process * len(self.every_commit) + commit
+
+    def process_of(self, condition: int) -> int:
+        """Return the number of the command that a condition runs, from 0."""
+        return condition // len(self.every_commit)
+
+    def commit_of(self, condition: int) -> int:
+        """Return the place of the commit in which a condition runs."""
+        return condition % len(self.every_commit)
 
     @property
     def every_commit(self) -> tuple[Commit, ...]:

@@ -147,7 +147,8 @@ class GateResult(Struct, frozen=True):
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""
     bisect: dict[str, str] = field(default_factory=dict)
-    """Shell line that finds the commit that made a benchmark slower, for each that is slower."""
+    """Shell line that finds the commit that made a benchmark slower, for each that is slower; one
+    line for all where one bisection can search them together."""
 
 
 SCHEMA = "equipoise.result/2"
@@ -616,83 +617,21 @@ class ResultDocument(Struct, frozen=True):
     typical: TypicalValue | None = None
     """Typical value of the condition, if there is one alone; else null."""
     bisect: BisectResult | None = None
-    """Null for what is no bisection."""
+    """Null for what is no bisection, and for one of several benchmarks."""
+    bisects: tuple[BisectResult, ...] = ()
+    """Bisections of the benchmarks of a suite; empty for what is none."""
     history: HistoryResult | None = None
     """Null for what is no history."""
 
     @property
+    def searches(self) -> tuple[BisectResult, ...]:
+        """Bisections of all benchmarks; empty for what is no bisection."""
+        return self.bisects or (() if self.bisect is None else (self.bisect,))
+
+    @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        for one in (self.imported, self.typical, self.bisect, self.history):
+        for one in (self.imported, self.typical, *self.searches, self.history):
             if one is not None:
                 return one.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
-
-
-POOLED_SCHEMA = "equipoise.pooled/2"
-
-
-class CommonRatio(Struct, frozen=True):
-    """The ratio that all campaigns have in common, if they have one.
-
-    It holds though each campaign stopped at its verdict, and after any number of campaigns.
-    """
-
-    ratio: float | None
-    """e to the mean of the campaigns' log ratios, each weighted by its blocks."""
-    ratio_ci: Interval
-    """Ratios that all campaigns together do not exclude, at 95 %; ``None`` for no limit."""
-    blocks: int
-    """Blocks of all campaigns."""
-    unknown_because: str | None = None
-    """Why there is no common ratio."""
-
-
-class PooledEffect(Struct, frozen=True):
-    """The mean over campaigns that may differ, from the first blocks of each."""
-
-    ratio: float
-    """e to the mean of the log ratios, each replicate alike."""
-    ratio_ci: Interval
-    """Interval of the mean over such replicates, at 95 %; ``None`` for one replicate."""
-    between_sd: float
-    """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
-    campaigns: int
-    replicates: int
-    """Boots, if there are several; else campaigns."""
-
-
-class PooledCampaign(Struct, frozen=True):
-    """One of the pooled campaigns."""
-
-    id: str
-    started: str
-    boot: str
-    kernel: str
-    blocks: int
-
-
-class PooledComparison(Struct, frozen=True):
-    """One comparison in every campaign, and over all of them."""
-
-    baseline: str
-    candidate: str
-    metric: str
-    ratios: tuple[float | None, ...]
-    """Ratio of each campaign; ``None`` where it has none."""
-    pooled: PooledEffect
-    common: CommonRatio
-    first_blocks: tuple[int, ...]
-    """Blocks of each campaign that ``pooled`` and ``by_level`` are from: those that it would have
-    run whatever they showed."""
-    by_level: VarianceByLevel | None = None
-    """``None`` where no level is replicated."""
-
-
-class PooledCampaigns(Struct, frozen=True):
-    """Campaigns as levels; the whole document, in the order in which it is written."""
-
-    schema: str
-    study: str
-    campaigns: tuple[PooledCampaign, ...]
-    comparisons: tuple[PooledComparison, ...]

@@ -20,13 +20,12 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
+from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.result import (
     FIRST_SCHEMA,
-    POOLED_SCHEMA,
     SCHEMA,
     Comparison,
     MetricSummary,
-    PooledCampaigns,
     ResultDocument,
 )
 from equipoise.model.series import SERIES_SCHEMA, SeriesResult
@@ -246,8 +245,8 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
             yield f"{condition.name} has fewer than no trials"
     for comparison in compared:
         yield from _impossible_comparison(comparison)
-    if document.bisect is not None:
-        yield from _impossible_bisection(document.bisect)
+    for search in document.searches:
+        yield from _impossible_bisection(search)
     if document.history is not None:
         yield from _impossible_history(document.history)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -62,12 +63,15 @@ def bisect_plan(
     Raises
     ------
     UnusableInput
-        The program does not exist in an end, or it is not known which benchmark is meant.
+        The program does not exist in an end, or no benchmark has a name that is given.
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
+    plan, benchmarks, warnings = plan_of_commits(
+        BISECT_STUDY, request, builds, request.ends, scratch
+    )
     terms = BisectPlan(
-        **terms_of(request),
+        **{**terms_of(request), "benchmarks": benchmarks},
         good=request.good,
         bad=request.bad,
         likely=request.likely,
@@ -77,9 +81,18 @@ def bisect_plan(
         why=request.why,
         layout_spread=layout_spread,
     )
-    plan = plan_of_commits(BISECT_STUDY, request, builds, request.ends, scratch)
-    gap = Contrast(0, terms.last, REVISION)
-    over, warnings = over_layouts(plan, request.layouts, None)
+    processes = range(len(plan.conditions) // len(request.every_commit))
+    firsts = [terms.condition_of(process, 0) for process in processes]
+    gaps = [
+        Contrast(first, first + terms.last, REVISION, _stratum(plan.conditions[first].levels))
+        for first in firsts
+    ]
+    over, limits = over_layouts(plan, request.layouts, None)
     # A search ends when it knows the commit, after however few blocks of a layout.
     stopping = plan.stopping
-    return replace(over, stopping=stopping, chosen_contrasts=(gap,), bisected=terms), warnings
+    over = replace(over, stopping=stopping, chosen_contrasts=tuple(gaps), bisected=terms)
+    return over, (*limits, *warnings)
+
+
+def _stratum(levels: Mapping[str, str]) -> dict[str, str]:
+    return {factor: level for factor, level in levels.items() if factor != REVISION}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -18,14 +19,15 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
-from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import (
+    BENCHMARK,
     BENCHMARK_SUFFIX,
     PRIMARY_METRIC,
     REVISION,
     BisectPlan,
     Commit,
+    CommitBenchmark,
     CommitsPlan,
     Condition,
     HistoryPlan,
@@ -36,14 +38,23 @@ from equipoise.model.plan import (
     Revision,
     Stopping,
 )
-from equipoise.revisions.benchmarks import TOOLS, BenchmarkTool
+from equipoise.model.record import CampaignWarning
+from equipoise.revisions.benchmarks import TOOLS, Benchmark, BenchmarkTool
 from equipoise.revisions.build_cache import BuildCache, NoFolder
 from equipoise.revisions.build_key import source_of
 from equipoise.revisions.commits import trees_of
 from equipoise.revisions.git import Repository
-from equipoise.revisions.plan import TIMEOUT_S, CheckedOut, program_in
+from equipoise.revisions.plan import (
+    TIMEOUT_S,
+    CheckedOut,
+    benchmarks_in_all,
+    metrics_in_all,
+    program_in,
+)
 
 _POLL_S = 0.05
+_FEWEST_AT_ONCE = 2
+"""Number of builds that always run side by side: both commits of a pair."""
 BUDGET_S = 900.0
 """Default budget: a search runs some hundred trials, and builds about ten commits."""
 
@@ -85,14 +96,15 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
 
     repository: Repository
     commits: tuple[Commit, ...]
-    command: tuple[str, ...]
-    """A program with a slash in its name is looked for in each commit."""
+    benchmarks: tuple[Benchmark, ...]
+    """Commands; a program with a slash in its name is looked for in each commit."""
     build: str | None = None
     """Line for a shell that builds a commit."""
     tool: BenchmarkTool | None = None
-    """Tool that reads the results of the command, if that reports them in its form."""
-    metric: str | None = None
-    """By default the wall time, or the one benchmark that the needed commits report to the tool."""
+    """Tool that reads the results of the commands, if they report them in its form."""
+    metrics: str | None = None
+    """One metric, by default the wall time; with a tool the names of benchmarks with commas
+    between, by default all that the needed commits have."""
     limits: CampaignLimits = CampaignLimits()
     command_line: str = ""
     """Line for a shell that runs the campaign again."""
@@ -112,7 +124,7 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
         settings = {
             "build": self.build,
             "kind": None if self.tool is None else self.tool.name,
-            "metrics": self.metric,
+            "metrics": self.metrics,
         }
         for name, number in asdict(self.limits).items():
             # Digits of a seed must not be lost.
@@ -121,6 +133,14 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
         for name, value in settings.items():
             if value is not None:
                 yield from (f"--{name.replace('_', '-')}", value)
+
+    def named_benchmarks(self) -> Iterator[str]:
+        """Yield the words that name the benchmarks, at the end of such a command line."""
+        if len(self.benchmarks) == 1:
+            yield from ("--", *self.benchmarks[0].command)
+            return
+        for benchmark in self.benchmarks:
+            yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
 
 
 class CommitBuilds:
@@ -164,7 +184,7 @@ class CommitBuilds:
         needed = [self._sources[commit] for commit in commits]
         # Commits of one tree are one build.
         first = {self.trees[commit]: commit for commit in reversed(commits)}
-        with ThreadPoolExecutor(max_workers=len(first)) as threads:
+        with ThreadPoolExecutor(max_workers=min(len(first), _most_at_once())) as threads:
             builds: dict[Future[object], int] = {
                 threads.submit(self._cache.get, self._sources[one], self._label(one), needed): one
                 for one in first.values()
@@ -218,42 +238,66 @@ class CommitBuilds:
         return f"commit {self._commits[commit].short}"
 
 
+def _most_at_once() -> int:
+    """Return how many builds run side by side."""
+    return max(_FEWEST_AT_ONCE, os.cpu_count() or 1)
+
+
 def plan_of_commits(
     study: str,
     request: CommitsRequest,
     builds: CommitBuilds,
     needed: Sequence[NeededCommit],
     scratch: Path,
-) -> Plan:
-    """Return a plan with one condition for each commit, without the terms of its study.
+) -> tuple[Plan, tuple[CommitBenchmark, ...], tuple[CampaignWarning, ...]]:
+    """Return a plan with one condition for each command and commit, without the terms of its study.
 
+    Beside it stand its benchmarks, if there are several, and warnings of those that are left out.
     The needed commits are built.
 
     Raises
     ------
     UnusableInput
-        The program does not exist in a needed commit, or it is not known which benchmark is meant.
+        The program does not exist in a needed commit, or no benchmark has a name that is given.
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
-    limits = request.limits
-    conditions = _conditions(request, builds, needed)
-    metric = _metric(request, [(one, conditions[one.place]) for one in needed], scratch)
-    last = conditions[max(one.place for one in needed)]
-    return Plan(
+    limits, tool, sides = request.limits, request.tool, _sides(request, builds, needed)
+    of_needed = [sides[one.place] for one in needed]
+    commands, unlisted = benchmarks_in_all(request.benchmarks, tool, of_needed, request.timeout_s)
+    if tool is not None and tool.listing is not None:
+        chosen = chosen_benchmarks(tool, request.metrics, [one.name for one in commands])
+        commands = tuple(one for one in commands if one.name in chosen)
+    conditions = _conditions(request, commands, sides, {one.place for one in needed})
+    metrics, unreported = _metrics(
+        request, of_needed, [conditions[one.place] for one in needed], scratch
+    )
+    plan = Plan(
         study=study,
         conditions=conditions,
         measure=Measure(
-            working_folder=str(last.process.working_folder),
+            working_folder=of_needed[-1].folder,
             timeout_s=request.timeout_s,
             warmup=1 if limits.warmup is None else limits.warmup,
-            counters=counters_among((metric,)),
+            counters=counters_among(metrics),
         ),
         stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
-        judgement=limits.judgement((metric,), Judgement()),
+        judgement=limits.judgement(metrics, Judgement()),
         seed=fresh_seed() if limits.seed is None else limits.seed,
         ranking=False,
     )
+    return plan, _several(commands, metrics), (*unlisted, *unreported)
+
+
+def _several(commands: Sequence[Benchmark], metrics: Sequence[str]) -> tuple[CommitBenchmark, ...]:
+    """Return the benchmarks if there are several: a command each, or metrics of one command."""
+    if len(commands) > 1:
+        return tuple(
+            CommitBenchmark(one.name, metrics[0], process) for process, one in enumerate(commands)
+        )
+    if len(metrics) > 1:
+        return tuple(CommitBenchmark(one.removesuffix(BENCHMARK_SUFFIX), one) for one in metrics)
+    return ()
 
 
 def terms_of(request: CommitsRequest) -> dict[str, Any]:
@@ -281,9 +325,9 @@ def builds_of_plan(plan: Plan, cache: BuildCache) -> CommitBuilds:
     """
     terms = commits_of(plan)
     builds = CommitBuilds(cache, terms.every_commit)
-    for commit, condition, tree in zip(
-        terms.every_commit, plan.conditions, builds.trees, strict=True
-    ):
+    # All commands run in the builds of the first one.
+    conditions = plan.conditions[: len(terms.every_commit)]
+    for commit, condition, tree in zip(terms.every_commit, conditions, builds.trees, strict=True):
         if condition.process.working_folder != str(_folder(tree, terms.folder)):
             reason = (
                 "the working tree has changed"
@@ -320,73 +364,104 @@ def tool_of(terms: CommitsPlan) -> BenchmarkTool | None:
     return None if terms.tool is None else TOOLS[terms.tool]
 
 
-def _conditions(
+def _sides(
     request: CommitsRequest, builds: CommitBuilds, needed: Sequence[NeededCommit]
+) -> tuple[CheckedOut, ...]:
+    """Return where each commit is, or will be, checked out and built."""
+    repository, by_place = request.repository, {one.place: one for one in needed}
+    sides: list[CheckedOut] = []
+    for place, tree in enumerate(builds.trees):
+        one = by_place.get(place)
+        sides.append(
+            CheckedOut(
+                role="commit" if one is None else one.role,
+                revision=revision_of(request.every_commit[place]) if one is None else one.revision,
+                tree=str(tree),
+                folder=str(_folder(tree, repository.inside)),
+                instead_of=str(repository.top),
+            )
+        )
+    return tuple(sides)
+
+
+def _conditions(
+    request: CommitsRequest,
+    commands: Sequence[Benchmark],
+    sides: Sequence[CheckedOut],
+    built: Collection[int],
 ) -> tuple[Condition, ...]:
-    """Return one condition for each commit; the programs of the needed ones have to be there."""
-    repository, tool = request.repository, request.tool
+    """Return one condition for each command and commit; built ones have to have the programs."""
+    tool = request.tool
     names = [commit.short for commit in request.every_commit]
     if len(set(names)) < len(names):
         names = [commit.name for commit in request.every_commit]
     environment = own_environment()
-    by_place = {one.place: one for one in needed}
     conditions: list[Condition] = []
-    for place, (name, tree) in enumerate(zip(names, builds.trees, strict=True)):
-        one = by_place.get(place)
-        side = CheckedOut(
-            role="commit" if one is None else one.role,
-            revision=revision_of(request.every_commit[place]) if one is None else one.revision,
-            tree=str(tree),
-            folder=str(_folder(tree, repository.inside)),
-            instead_of=str(repository.top),
-        )
-        program = program_in(
-            side, request.command[0], native_programs(), environment, built=one is not None
-        )
-        command = (program, *request.command[1:])
-        conditions.append(
-            Condition(
-                name=name,
-                command=command if tool is None else tool.reading(command),
-                levels={REVISION: name},
-                environment=side.variables(tool),
-                process=Process(working_folder=side.folder),
+    for benchmark in commands:
+        stratum = {BENCHMARK: benchmark.name} if len(commands) > 1 else {}
+        for place, (name, side) in enumerate(zip(names, sides, strict=True)):
+            program = program_in(
+                side, benchmark.command[0], native_programs(), environment, built=place in built
             )
-        )
+            command = (program, *benchmark.command[1:])
+            conditions.append(
+                Condition(
+                    name=f"{benchmark.name}: {name}" if stratum else name,
+                    command=command if tool is None else tool.reading(command),
+                    levels={**stratum, REVISION: name},
+                    environment=side.variables(tool),
+                    process=Process(working_folder=side.folder),
+                )
+            )
     return tuple(conditions)
 
 
-def _metric(
-    request: CommitsRequest, needed: Sequence[tuple[NeededCommit, Condition]], scratch: Path
-) -> str:
-    """Return the metric that is named, or the one benchmark that all needed commits report."""
+def _metrics(
+    request: CommitsRequest,
+    sides: Sequence[CheckedOut],
+    conditions: Sequence[Condition],
+    scratch: Path,
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Return the metric that is named, or the benchmarks that needed commits report to a tool."""
     tool = request.tool
     if tool is None:
-        return request.metric or PRIMARY_METRIC
-    reported = [
-        [
-            one.metric
-            for one in metrics_reported(condition, own_environment(), scratch, request.timeout_s)
-        ]
-        for _, condition in needed
-    ]
-    common = [
-        metric for metric in dict.fromkeys(reported[0]) if all(metric in one for one in reported)
-    ]
-    benchmarks = [one.removesuffix(BENCHMARK_SUFFIX) for one in common]
-    if request.metric in common:
-        return str(request.metric)
-    if request.metric in benchmarks:
-        return f"{request.metric}{BENCHMARK_SUFFIX}"
-    if request.metric is None and len(common) == 1:
-        return common[0]
-    where = "both ends" if len(needed) > 1 else f"the {needed[0][0].role}"
-    wanted = "" if request.metric is None else f", and none is called {request.metric}"
-    raise UnusableInput(
-        f"{tool.name} reports {len(common)} benchmarks in {where}{wanted}: "
-        f"{', '.join(benchmarks[:20])}",
-        hint="name the one to be searched by: --metrics NAME",
-    )
+        return (request.metrics or PRIMARY_METRIC,), ()
+    if tool.listing is not None:
+        return (BENCHMARK_SUFFIX.strip(),), ()
+    reported, warnings = metrics_in_all(tool, sides, conditions, scratch, request.timeout_s)
+    names = [one.removesuffix(BENCHMARK_SUFFIX) for one in reported]
+    chosen = chosen_benchmarks(tool, request.metrics, names)
+    return tuple(name + BENCHMARK_SUFFIX for name in chosen), warnings
+
+
+def chosen_benchmarks(
+    tool: BenchmarkTool, text: str | None, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the benchmarks that ``--metrics`` names; all without it.
+
+    A name may have commas in it: the longest stretch of the text that is a name is one.
+
+    Raises
+    ------
+    UnusableInput
+        A part of the text is no name.
+    """
+    if text is None:
+        return tuple(names)
+    known = {name.replace(" ", ""): name for name in names}
+    words = text.replace(" ", "").split(",")
+    chosen: list[str] = []
+    while words:
+        ends = (end for end in range(len(words), 0, -1) if ",".join(words[:end]) in known)
+        end = next(ends, None)
+        if end is None:
+            raise UnusableInput(
+                f"{tool.name} has no benchmark {','.join(words)}; it has {', '.join(names[:20])}",
+                hint="name those to be searched, with commas between: --metrics NAME,NAME",
+            )
+        chosen.append(known[",".join(words[:end])])
+        words = words[end:]
+    return tuple(dict.fromkeys(chosen))
 
 
 def revision_of(commit: Commit) -> Revision:

@@ -12,6 +12,7 @@ from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Judgement, Plan, Revision
+from equipoise.model.record import CampaignWarning
 from equipoise.revisions.build_key import digest, digest_of_toolchain
 from equipoise.revisions.commit_builds import (
     CommitBuilds,
@@ -89,18 +90,26 @@ def last_before(repository: Repository, latest: Revision, date: str) -> Revision
     return Revision(commit, commit) if commit else None
 
 
-def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -> Plan:
-    """Return the plan of the first campaign of a history whose baseline is built.
+def history_plan(
+    request: HistoryRequest, builds: CommitBuilds, scratch: Path
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan of the first campaign of a history whose baseline is built, and warnings.
 
     Raises
     ------
     UnusableInput
-        The program does not exist in the baseline, or it is not known which benchmark is meant.
+        The program does not exist in the baseline, or several benchmarks are meant.
     ConditionFailed
         The benchmarks of the tool failed when they were run to see what they report.
     """
     needed = (baseline_of(request.baseline),)
-    plan = plan_of_commits(HISTORY_STUDY, request, builds, needed, scratch)
+    plan, benchmarks, warnings = plan_of_commits(HISTORY_STUDY, request, builds, needed, scratch)
+    if benchmarks:
+        names = ", ".join(one.name for one in benchmarks[:20])
+        raise UnusableInput(
+            f"a history is of one benchmark, and these are {len(benchmarks)}: {names}",
+            hint="run one for each: with --kind, --metrics names it; else its command behind --",
+        )
     terms = HistoryPlan(
         **terms_of(request),
         baseline=request.baseline,
@@ -110,7 +119,7 @@ def history_plan(request: HistoryRequest, builds: CommitBuilds, scratch: Path) -
         era=_era(request, builds),
         only_new=request.only_new,
     )
-    return replace(plan, history=terms)
+    return replace(plan, history=terms), warnings
 
 
 def following(plan: Plan, earlier: Sequence[str], engine: int) -> Plan:
@@ -139,7 +148,9 @@ def _series(request: HistoryRequest, judgement: Judgement) -> str:
             request.host,
             request.baseline.commit,
             request.repository.inside,
-            request.command,
+            _command(request),
+            # A tool that runs each benchmark in a process of its own calls all their metrics alike.
+            request.metrics if request.tool is not None and request.tool.listing else None,
             request.build,
             None if request.tool is None else request.tool.name,
             judgement.primary_metric,
@@ -152,7 +163,12 @@ def _series(request: HistoryRequest, judgement: Judgement) -> str:
 def _era(request: HistoryRequest, builds: CommitBuilds) -> str:
     """Return the digest of what has to be the same for numbers to be comparable."""
     # The command may be a program of the toolchain, such as an interpreter.
-    line = " ".join([request.build or "", *request.command])
+    line = " ".join([request.build or "", *_command(request)])
     tools = digest_of_toolchain(line, own_environment(), request.repository)
     recipe = builds.recipe
     return digest([_FORM, tools, recipe.environment, recipe.submodules, snapshot().get("kernel")])
+
+
+def _command(request: HistoryRequest) -> tuple[str, ...]:
+    (command,) = request.benchmarks
+    return command.command

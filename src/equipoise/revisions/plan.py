@@ -159,11 +159,11 @@ def gate_plan(
     """
     limits, tool = request.limits, request.tool
     timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
-    benchmarks, unlisted = _benchmarks(request, pair, timeout_s)
+    benchmarks, unlisted = benchmarks_in_all(request.benchmarks, tool, pair, timeout_s)
     conditions, contrasts = conditions_of_gate(
         benchmarks, pair, native_programs(), own_environment(), tool
     )
-    metrics, warnings = _metrics(request, conditions, scratch, timeout_s)
+    metrics, warnings = _metrics(request, pair, conditions, scratch, timeout_s)
     # The benchmarks of a tool without a listing have just run once, to see what they report.
     default_warmup = 1 if tool is None or tool.listing is not None else 0
     plan = Plan(
@@ -196,7 +196,7 @@ def bisect_lines(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each benchmark, and the line that finds what made it slower.
 
-    A bisection searches by one metric, and runs no tool that lists its benchmarks.
+    A bisection searches by one metric of commands, and by the times that a tool reports.
     """
     good, candidate = request.baseline.commit, request.candidate
     line = partial(
@@ -206,36 +206,42 @@ def bisect_lines(
     if tool is None and len(metrics) == 1:
         for one in benchmarks:
             yield one.name, line(one.command, metric=metrics[0])
-    elif tool is not None and tool.listing is None:
-        for metric in metrics:
-            name = metric.removesuffix(BENCHMARK_SUFFIX)
-            yield name, line(benchmarks[0].command, kind=tool.name, metric=name)
+    elif tool is not None and len(request.benchmarks) == 1:
+        names = [metric.removesuffix(BENCHMARK_SUFFIX) for metric in metrics]
+        if tool.listing is not None:
+            is_time = tuple(metrics) == (BENCHMARK_SUFFIX.strip(),)
+            names = [one.name for one in benchmarks] if is_time else []
+        for name in names:
+            yield name, line(request.benchmarks[0].command, kind=tool.name, metric=name)
 
 
-def _benchmarks(
-    request: GateRequest, pair: Pair, timeout_s: float
+def benchmarks_in_all(
+    given: Sequence[Benchmark],
+    tool: BenchmarkTool | None,
+    sides: Sequence[CheckedOut],
+    timeout_s: float,
 ) -> tuple[tuple[Benchmark, ...], tuple[CampaignWarning, ...]]:
-    """Return each benchmark that the programs of both revisions list; without a listing, as given.
+    """Return each benchmark that the programs of all sides list; without a listing, as given.
 
-    Warnings name the benchmarks that only one revision has.
+    Warnings name the benchmarks that only one side has.
+
+    Raises
+    ------
+    UnusableInput
+        A program lists no benchmark, or the sides have none in common.
     """
-    tool = request.tool
     if tool is None or tool.listing is None:
-        return request.benchmarks, ()
-    conditions, contrasts = conditions_of_gate(
-        request.benchmarks, pair, native_programs(), own_environment()
-    )
+        return tuple(given), ()
     benchmarks: list[Benchmark] = []
     warnings: list[CampaignWarning] = []
-    for program, contrast in zip(request.benchmarks, contrasts, strict=True):
-        names, only_one = _in_both(
+    for program in given:
+        conditions, _ = conditions_of_gate([program], sides, native_programs(), own_environment())
+        names, only_one = _in_all(
             tool.name,
-            *(
-                _names_listed(conditions[side], tool.name, tool.listing, timeout_s)
-                for side in (contrast.baseline, contrast.candidate)
-            ),
+            sides,
+            [_names_listed(one, tool.name, tool.listing, timeout_s) for one in conditions],
         )
-        prefix = f"{program.name}: " if len(request.benchmarks) > 1 else ""
+        prefix = f"{program.name}: " if len(given) > 1 else ""
         benchmarks += (
             Benchmark(prefix + name, tool.listing.run_of(name, program.command)) for name in names
         )
@@ -282,30 +288,36 @@ def _no_program_of(kind: str, condition: Condition, problem: str | None) -> Unus
     )
 
 
-def _in_both(
-    kind: str, baseline: Sequence[str], candidate: Sequence[str]
+def _in_all(
+    kind: str, sides: Sequence[CheckedOut], names: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """Return the benchmarks that both revisions have, and a warning of each other one."""
-    both = tuple(dict.fromkeys(name for name in baseline if name in candidate))
-    if not both:
+    """Return the benchmarks that all sides have, and a warning of each other one."""
+    common = [name for name in dict.fromkeys(names[0]) if all(name in one for one in names)]
+    if not common:
+        which = "the two revisions have" if len(sides) > 1 else f"the {sides[0].label} has"
+        shared = " in common" if len(sides) > 1 else ""
         raise UnusableInput(
-            f"the two revisions have no benchmark of {kind} in common",
+            f"{which} no benchmark of {kind}{shared}",
             hint="see docs/gate.md for what Equipoise reads of it",
         )
-    roles = {**dict.fromkeys(baseline, "baseline"), **dict.fromkeys(candidate, "candidate")}
-    return both, tuple(
+    roles = {name: side.role for side, one in zip(sides, names, strict=True) for name in one}
+    return tuple(common), tuple(
         CampaignWarning(
             "only_in_one_revision",
             f"{name} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
         for name, role in roles.items()
-        if name not in both
+        if name not in common
     )
 
 
 def _metrics(
-    request: GateRequest, conditions: tuple[Condition, ...], scratch: Path, timeout_s: float
+    request: GateRequest,
+    pair: Pair,
+    conditions: Sequence[Condition],
+    scratch: Path,
+    timeout_s: float,
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """Return the metrics that are named, or the benchmarks that both revisions report."""
     if request.metrics is not None:
@@ -315,21 +327,42 @@ def _metrics(
     if request.tool.listing is not None:
         return (BENCHMARK_SUFFIX.strip(),), ()
     # The one benchmark command of a tool; it runs once in each revision.
-    baseline, candidate = (
+    return metrics_in_all(request.tool, pair, conditions, scratch, timeout_s)
+
+
+def metrics_in_all(
+    tool: BenchmarkTool,
+    sides: Sequence[CheckedOut],
+    conditions: Sequence[Condition],
+    scratch: Path,
+    timeout_s: float,
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
+    """Run the benchmarks of a tool once in each side; return the metrics that all report.
+
+    Warnings name the benchmarks that only one side has.
+
+    Raises
+    ------
+    UnusableInput
+        The sides have no benchmark in common.
+    ConditionFailed
+        The benchmarks failed.
+    """
+    reported = [
         [
-            reported.metric.removesuffix(BENCHMARK_SUFFIX)
-            for reported in metrics_reported(condition, own_environment(), scratch, timeout_s)
-            if reported.metric.endswith(BENCHMARK_SUFFIX)
+            one.metric.removesuffix(BENCHMARK_SUFFIX)
+            for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
+            if one.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
-    )
-    names, warnings = _in_both(request.tool.name, baseline, candidate)
+    ]
+    names, warnings = _in_all(tool.name, sides, reported)
     return tuple(name + BENCHMARK_SUFFIX for name in names), warnings
 
 
 def conditions_of_gate(
     benchmarks: Sequence[Benchmark],
-    pair: Pair,
+    sides: Sequence[CheckedOut],
     native_programs: Path,
     environment: Mapping[str, str],
     tool: BenchmarkTool | None = None,
@@ -349,7 +382,7 @@ def conditions_of_gate(
     for benchmark in benchmarks:
         stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
         contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
-        for side in pair:
+        for side in sides:
             program = program_in(side, benchmark.command[0], native_programs, environment)
             command = (program, *benchmark.command[1:])
             condition = Condition(

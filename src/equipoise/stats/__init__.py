@@ -7,7 +7,8 @@ Verdicts, in reading order:
 - ``ranking``: which of several conditions is the fastest.
 - ``layouts``: the verdict on layouts in general, from a campaign over some.
 - ``gate``: which comparisons are too slow, valid however often one asks.
-- ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it.
+- ``bisection``: which of many commits made a difference; ``bisection_segment``: one search of it;
+  ``bisection_suite``: the bisections of several benchmarks, which share blocks.
 - ``history``: the curve over many commits and the changes between them, over many campaigns;
   ``history_course``: which commits run next.
 - ``intervention``: the fraction of a gap that an intervention explains.

@@ -136,6 +136,20 @@ class Bisection:
             self._segments[0].set_resolution(resolution)
             self._resolution = self._segments[0].resolution
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is left to ask."""
+        return self._segments[-1].is_open
+
+    @property
+    def fixed_pair(self) -> Pair | None:
+        """The one pair that can run now; ``None`` while pairs are chosen."""
+        return self._segments[-1].fixed_pair
+
+    def takes(self, pair: Pair) -> bool:
+        """Return whether a block of this pair, which another search chose, is of use here."""
+        return self.is_open and self._segments[-1].takes(pair)
+
     def next_pair(self, built: Collection[int], build_trials: float) -> Pair | None:
         """Return the pair that runs next; ``None`` if nothing is left to ask.
 
@@ -229,11 +243,6 @@ class Bisection:
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,
         )
-
-    @property
-    def is_open(self) -> bool:
-        """Whether anything is left to ask."""
-        return self._segments[-1].is_open
 
     @property
     def measured(self) -> tuple[Pair, ...]:

@@ -114,6 +114,28 @@ class BranchingBisection:
             self._descend(line)
 
     @property
+    def is_open(self) -> bool:
+        """Whether anything is left to ask."""
+        return self._current() is not None
+
+    @property
+    def fixed_pair(self) -> Pair | None:
+        """The one pair that can run now; ``None`` while pairs are chosen, and at the end."""
+        line = self._current()
+        pair = None if line is None else line.search.fixed_pair
+        return (
+            None if line is None or pair is None else (line.commits[pair[0]], line.commits[pair[1]])
+        )
+
+    def takes(self, pair: Collection[int]) -> bool:
+        """Return whether a block of two commits, which another search chose, is of use here."""
+        line = self._current()
+        if line is None or not line.places.keys() >= {*pair}:
+            return False
+        earlier, later = sorted(line.places[one] for one in pair)
+        return line.search.takes((earlier, later))
+
+    @property
     def verdict(self) -> BisectionVerdict:
         """What is known of the first line."""
         return self._lines[0].search.verdict

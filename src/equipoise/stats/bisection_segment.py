@@ -158,6 +158,11 @@ class Segment:
         self._judged: ComparisonVerdict | None = None
 
     @property
+    def fixed_pair(self) -> Pair | None:
+        """The one pair that can run now; ``None`` while pairs are chosen."""
+        return (self.first, self.last) if self.search is None else self.named
+
+    @property
     def is_open(self) -> bool:
         """Whether the segment wants more blocks: also those that measure the step of a name."""
         if self.named is not None:
@@ -181,11 +186,25 @@ class Segment:
         before, after = self.search.choose(here, build)
         return self.first + before, self.first + after
 
+    def takes(self, pair: Pair) -> bool:
+        """Return whether a block of this pair, which another search chose, is of use here.
+
+        A commit's own pair that has not run yet is not: each new one makes every later name need
+        more evidence.
+        """
+        if self.fixed_pair is not None:
+            return pair == self.fixed_pair
+        before, after = pair
+        is_inside = self.first <= before and after <= self.last
+        is_own = self._withdrawn.issuperset(range(before + 1, after))
+        is_whole = pair == (self.first, self.last)
+        return is_inside and not is_whole and (pair in self.ranks or not is_own)
+
     def add(
         self, pair: Pair, costs: tuple[float, float], order: int, number: int, tried: OwnPairs
     ) -> None:
         """Add a block; ``number`` counts those of the whole bisection, from 1."""
-        fixed = (self.first, self.last) if self.search is None else self.named
+        fixed = self.fixed_pair
         if not self.first <= pair[0] < pair[1] <= self.last or fixed not in (None, pair):
             raise ValueError(f"{pair} is not the pair that runs now: {fixed or 'two commits'}")
         self.blocks += 1

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 
 from equipoise._native import common_interval
-from equipoise.model.result import CommonRatio
+from equipoise.model.pooled import CommonRatio
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio
 

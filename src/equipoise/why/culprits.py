@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.analysis.bisection import bisect_result
+from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks
 from equipoise.model.bisection import CommitDiff, Culprit, DiffHunk, ExplainedCulprit
 from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
@@ -34,21 +34,29 @@ _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _HUNK = re.compile(r"@@ .*? @@ ?(.*)")
 
 
-def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit]]:
-    """Yield each culprit of a bisection, and its contrast with its parent.
+def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit, str]]:
+    """Yield each culprit of a bisection, its contrast with its parent, and the metric searched.
 
     A merge gives way to the commits of its branch, if any of them is named.
     """
-    terms, result = record.plan.bisected, bisect_result(record, blocks)
-    if terms is None or result is None:
+    plan, terms = record.plan, record.plan.bisected
+    if terms is None:
         return
     places = {commit.name: place for place, commit in enumerate(terms.every_commit)}
-    inside = {one.merge for one in result.branches if one.culprits}
-    in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
-    for culprit in (*result.culprits, *in_branches):
-        if culprit.commit in inside:
-            continue
-        yield Contrast(places[culprit.parent], places[culprit.commit], REVISION), culprit
+    results = bisect_results(record, blocks)
+    known: set[tuple[int, int]] = set()
+    for benchmark, result in zip(plan.commit_benchmarks, results, strict=bool(results)):
+        inside = {one.merge for one in result.branches if one.culprits}
+        in_branches = (culprit for branch in result.branches for culprit in branch.culprits)
+        for culprit in (*result.culprits, *in_branches):
+            parent, commit = (
+                terms.condition_of(benchmark.process, places[name])
+                for name in (culprit.parent, culprit.commit)
+            )
+            # Of one command that measures several benchmarks, the first stands for all.
+            if culprit.commit not in inside and (parent, commit) not in known:
+                known.add((parent, commit))
+                yield Contrast(parent, commit, REVISION), culprit, benchmark.metric
 
 
 def as_named(comparison: Comparison, culprit: Culprit, metric: str) -> Comparison:
@@ -92,8 +100,8 @@ def explained_culprit(
     diff = _diff_of(record, contrast.candidate)
     found = [] if diff is None else list(_hunks_of(diff.patch, functions))
     return ExplainedCulprit(
-        commit=terms.every_commit[contrast.candidate].name,
-        parent=terms.every_commit[contrast.baseline].name,
+        commit=terms.every_commit[terms.commit_of(contrast.candidate)].name,
+        parent=terms.every_commit[terms.commit_of(contrast.baseline)].name,
         run=None if experiment is None else experiment.id,
         functions=functions,
         files=() if diff is None else tuple(diff.files.splitlines()),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.model.bisection import ExplainedCulprit
+from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
@@ -59,14 +61,32 @@ def with_causes(
         document = replace(document, why=tuple(one for one in document.why if one.kind == SPREAD))
     extra_time = None if evidence is None else _extra_time(evidence)
     causes = _causes(record, evidence, experiment)
-    bisect = document.bisect
-    if bisect is not None and evidence is not None:
+    if document.searches and evidence is not None:
         contrast = evidence.gap.contrast
         if experiment is not None and not explains_gap(experiment, record, contrast):
             experiment = None
         explained = explained_culprit(record, contrast, evidence.difference, causes, experiment)
-        bisect = replace(bisect, explained=explained)
-    return replace(document, why=(*document.why, *causes), extra_time=extra_time, bisect=bisect)
+        document = _with_explained(document, record.plan, contrast, explained)
+    return replace(document, why=(*document.why, *causes), extra_time=extra_time)
+
+
+def _with_explained(
+    document: ResultDocument, plan: Plan, contrast: Contrast, explained: ExplainedCulprit
+) -> ResultDocument:
+    """Return the document with an explained culprit in the first search that named it."""
+    if document.bisect is not None:
+        return replace(document, bisect=replace(document.bisect, explained=explained))
+    terms = plan.bisected
+    assert terms is not None, "only a bisection has searches"
+    process, searches = terms.process_of(contrast.candidate), list(document.bisects)
+    for place, benchmark in enumerate(plan.commit_benchmarks):
+        search = searches[place]
+        in_branches = [one for branch in search.branches for one in branch.culprits]
+        names = {one.commit for one in (*search.culprits, *in_branches)}
+        if benchmark.process == process and explained.commit in names:
+            searches[place] = replace(search, explained=explained)
+            break
+    return replace(document, bisects=tuple(searches))
 
 
 def latest_evidence(record: RunRecord) -> GapEvidence | None:

@@ -129,11 +129,13 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     blocks = complete_blocks(record.draws, record.trials)
     if not blocks:
         return ()
-    metric, contrasts = plan.judgement.primary_metric, plan.contrasts
-    named: list[tuple[Contrast, Culprit]] = []
+    contrasts = plan.contrasts
+    metrics = [plan.judgement.primary_metric] * len(contrasts)
+    named: list[tuple[Contrast, Culprit, str]] = []
     if plan.bisected is not None:
         named = list(named_culprits(record, blocks))
-        contrasts = tuple(contrast for contrast, _ in named)
+        contrasts = tuple(contrast for contrast, _, _ in named)
+        metrics = [metric for _, _, metric in named]
     if not contrasts:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
@@ -142,11 +144,11 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     if named:
         compared = tuple(
             as_named(comparison, culprit, metric)
-            for comparison, (_, culprit) in zip(compared, named, strict=True)
+            for comparison, (_, culprit, metric) in zip(compared, named, strict=True)
         )
     return tuple(
         Gap(contrast, comparison, _trials(contrast, blocks), judged_by=metric)
-        for contrast, comparison in zip(contrasts, compared, strict=True)
+        for contrast, comparison, metric in zip(contrasts, compared, metrics, strict=True)
         if comparison.blocks
     )
 

@@ -278,6 +278,13 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
             plan.gated,
             bisect={hidden.in_text(name): line for name, line in plan.gated.bisect.items()},
         ),
+        bisected=plan.bisected
+        and replace(
+            plan.bisected,
+            benchmarks=tuple(
+                replace(one, name=hidden.in_text(one.name)) for one in plan.bisected.benchmarks
+            ),
+        ),
         explains=plan.explains
         and replace(
             plan.explains,

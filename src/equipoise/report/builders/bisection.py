@@ -76,14 +76,7 @@ _ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
 def bisection_answer(document: ResultDocument, bisect: BisectResult) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
     failures = failures_of(document)
-    claims = (
-        *(_claim(document, bisect, one) for one in bisect.culprits),
-        *(
-            _claim(document, bisect, one, of_branch=True)
-            for branch in bisect.branches
-            for one in branch.culprits
-        ),
-    )
+    claims = culprit_claims(document, bisect)
     title, lines = bisect.summary, tuple(_gap_lines(document, bisect))
     if failures:
         title = f"The search ended early: {failures[-1].summary}"
@@ -106,20 +99,30 @@ def bisection_parts(document: ResultDocument, bisect: BisectResult) -> Iterator[
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
     # Without a gap, nothing is known of any commit between.
     if bisect.margin is not None:
-        yield Section("Commits", tuple(_commits(bisect, bisect.alpha)))
-    for branch in bisect.branches:
-        if branch.margin is not None:
-            title = f"The branch of {short_name(branch.merge)}"
-            yield Section(title, tuple(_commits(branch, bisect.alpha)))
+        yield Section("Commits", tuple(commit_parts(bisect, bisect.alpha)))
+    yield from branch_sections(bisect)
     facts = tuple(_facts(document, bisect))
     yield Facts(facts, forms=SCREEN)
     yield Section("Cost, and what is left over", (Facts(facts),), forms=WRITTEN)
     if bisect.verdict in ("set", "undecided") or bisect.blocks_to_go is not None:
         # A budget that is used up is granted again.
         yield Command(shell_line(["equipoise", "resume", document.run.id]), "To go on from here:")
+    yield every_commit(bisect)
+
+
+def branch_sections(bisect: BisectResult) -> Iterator[Section]:
+    """Build the commits of each branch that was searched."""
+    for branch in bisect.branches:
+        if branch.margin is not None:
+            title = f"The branch of {short_name(branch.merge)}"
+            yield Section(title, tuple(commit_parts(branch, bisect.alpha)))
+
+
+def every_commit(bisect: BisectResult) -> Section:
+    """Build the table of every commit of a search, folded."""
     candidates = _candidates(bisect)
-    everything = Table(_COLUMNS, tuple(map(_row, candidates)), label="Every commit")
-    yield Section(f"Every commit ({len(candidates)})", (everything,), folded=True, forms=PAGE)
+    table = Table(_COLUMNS, tuple(map(_row, candidates)), label="Every commit")
+    return Section(f"Every commit ({len(candidates)})", (table,), folded=True, forms=PAGE)
 
 
 def explained_parts(bisect: BisectResult) -> Iterator[Part]:
@@ -174,6 +177,7 @@ def bisection_numbers(
         yield {
             "run": document.run.id,
             "study": document.run.study,
+            "benchmark": bisect.benchmark,
             "commit": one.commit,
             "subject": one.subject,
             "author": one.author,
@@ -190,6 +194,18 @@ def bisection_numbers(
             "level": None if culprit is None else culprit.level,
             "step_e_value": None if culprit is None else culprit.e_value,
         }
+
+
+def culprit_claims(document: ResultDocument, bisect: BisectResult) -> tuple[Claim, ...]:
+    """Build the claim of each commit that made a difference, those of branches last."""
+    return (
+        *(_claim(document, bisect, one) for one in bisect.culprits),
+        *(
+            _claim(document, bisect, one, of_branch=True)
+            for branch in bisect.branches
+            for one in branch.culprits
+        ),
+    )
 
 
 def _candidates(bisect: BisectResult) -> tuple[BisectCommit, ...]:
@@ -209,12 +225,13 @@ def _claim(
     facts = [("Subject", culprit.subject), ("Author and date", when), ("Evidence", by_itself)]
     if explains:
         facts.append(("Gap", explains))
+    benchmark = f"{bisect.benchmark}: " if bisect.benchmark else ""
     return Claim(
         badge="culprit",
         tone="slower" if culprit.ratio is None or culprit.ratio > 1.0 else "faster",
-        text=culprit.summary,
+        text=f"{benchmark}{culprit.summary}",
         subject=(
-            f"{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
+            f"{benchmark}{metric_name(bisect.metric)} of {short_name(culprit.commit)} against "
             f"{short_name(culprit.parent)}"
         ),
         estimate=estimate,
@@ -266,12 +283,12 @@ def _of_values(
 
 
 def _gap_lines(document: ResultDocument, bisect: BisectResult) -> Iterator[str]:
-    gap = _gap_text(document, bisect, bisect.gap)
+    gap = gap_text(document, bisect, bisect.gap)
     good, bad = bisect.good.label, bisect.bad.label
     yield f"The gap between {good} and {bad}: {gap}."
 
 
-def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
+def gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
     """Return a gap with its interval: ``+5.10 % (98 % interval +4.60 % to +5.60 %)``."""
     ratio, interval = _of_values(document, bisect, gap.ratio, gap.ratio_ci)
     estimate, ends = estimate_and_interval(ratio, interval)
@@ -280,7 +297,7 @@ def _gap_text(document: ResultDocument, bisect: BisectResult, gap: BisectGap) ->
     return f"{estimate} ({percentage(1.0 - gap.level)} interval {ends}; {blocks}){status}"
 
 
-def _commits(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[Part]:
+def commit_parts(bisect: BisectResult | BisectBranch, alpha: float) -> Iterator[Part]:
     """Build the commits that are left and the culprits, oldest first, and what is promised."""
     rows: list[Row] = []
     for is_excluded, group in itertools.groupby(
@@ -355,6 +372,16 @@ def _course(bisect: BisectResult | BisectBranch) -> str:
 def _facts(
     document: ResultDocument, bisect: BisectResult
 ) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    yield from left_over_facts(document, bisect)
+    yield "Cost", _cost(bisect)
+    if bisect.blocks_to_go is not None:
+        yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
+
+
+def left_over_facts(
+    document: ResultDocument, bisect: BisectResult
+) -> Iterator[tuple[str, str | tuple[str, ...]]]:
+    """Yield the gap of each branch, and what is left of gaps around the culprits."""
     for branch in bisect.branches:
         named = f"Gap of the branch of {short_name(branch.merge)}"
         yield named, _stretch(document, bisect, branch.gap)
@@ -362,14 +389,11 @@ def _facts(
     left_over = [_stretch(document, bisect, one) for one in (*bisect.left_over, *in_branches)]
     if left_over:
         yield "Left over", "; ".join(left_over)
-    yield "Cost", _cost(bisect)
-    if bisect.blocks_to_go is not None:
-        yield "Expected rest", f"about {2 * bisect.blocks_to_go} more trials"
 
 
 def _stretch(document: ResultDocument, bisect: BisectResult, gap: BisectGap) -> str:
     ends = f"{short_name(gap.after)} to {short_name(gap.until)}"
-    return f"{ends} {_gap_text(document, bisect, gap)}"
+    return f"{ends} {gap_text(document, bisect, gap)}"
 
 
 def _cost(bisect: BisectResult) -> str:

@@ -6,7 +6,7 @@ import bisect
 import itertools
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.quantities import counted
+from equipoise.model.quantities import counted, names_of
 from equipoise.model.result import GateOutcome, GateRow, ResultDocument
 from equipoise.report.document import (
     ALIKE_SHOWN,
@@ -69,13 +69,20 @@ def gate_document(document: ResultDocument) -> Document:
             f"interval lies beyond {gate.min_effect:g} %. Run {document.run.id}; again:",
         ),
     ]
+    slower: dict[str, list[str]] = {}
+    for name, line in gate.bisect.items():
+        slower.setdefault(line, []).append(name)
     parts += (
-        Command(line, f"Which commit made {name} slower?")
-        for name, line in itertools.islice(gate.bisect.items(), ALIKE_SHOWN)
+        Command(line, f"Which {_commits(names)} made {names_of(names)} slower?")
+        for line, names in itertools.islice(slower.items(), ALIKE_SHOWN)
     )
     if document.warnings:
         parts.append(Bullets(tuple(f"{one.summary}; {one.hint}" for one in document.warnings)))
     return Document(document.run.id, title, tuple(parts))
+
+
+def _commits(benchmarks: Sequence[str]) -> str:
+    return "commit" if len(benchmarks) == 1 else "commits"
 
 
 def _tables(rows: Sequence[GateRow], alpha: float) -> Iterator[Part]:

@@ -83,8 +83,10 @@ def _question(document: ResultDocument) -> str:
             f"Is {gate.candidate.asked} slower than {gate.baseline.asked}, by more than "
             f"{gate.min_effect:g} %?"
         )
-    if document.bisect is not None:
-        good, bad = document.bisect.good.asked, document.bisect.bad.asked
+    if document.searches:
+        good, bad = document.searches[0].good.asked, document.searches[0].bad.asked
+        if document.bisects:
+            return f"Which commits from {good} to {bad} changed which benchmarks?"
         return f"Which commit from {good} to {bad} changed the {metric_name(metric)}?"
     if document.history is not None:
         return f"What changed the {metric_name(metric)} since {document.history.baseline.asked}?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from equipoise.model.result import PooledCampaigns, PooledComparison
+from equipoise.model.pooled import PooledCampaigns, PooledComparison
 from equipoise.report.builders.shape import level_parts, levelled_ratio
 from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
 from equipoise.report.units import change_text, estimate_and_interval

@@ -30,6 +30,7 @@ from equipoise.report.builders.bisection import (
     bisection_parts,
     explained_parts,
 )
+from equipoise.report.builders.bisection_suite import suite_answer, suite_parts
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
@@ -163,8 +164,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         Number of trials beyond which a figure bins them and says so.
     """
     document = report.document
-    if document.bisect is not None:
-        return _bisection(report, document.bisect)
+    if document.searches:
+        return _bisection(report, document.searches)
     if document.history is not None:
         return _history(report, document.history)
     answer = campaign_answer(document)
@@ -211,32 +212,38 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     )
 
 
-def _bisection(report: CampaignReport, bisect: BisectResult) -> Document:
-    """Build the document of a bisection."""
+def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
+    """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
-    answer = bisection_answer(document, bisect)
     first, others = _figures(report, EVERY_TRIAL)
+    if document.bisect is not None:
+        answer, parts = (
+            bisection_answer(document, document.bisect),
+            bisection_parts(document, document.bisect),
+        )
+    else:
+        answer, parts = suite_answer(document), suite_parts(document)
+    only_first = len(searches) == 1 and not searches[0].branches
     failures = failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
-    parts: tuple[Part, ...] = (
-        answer,
-        first,
-        *((others,) if bisect.branches else ()),
-        *explained_parts(bisect),
-        *why_parts(document, report.flame_graph),
-        *bisection_parts(document, bisect),
-        *_how_it_ran(report),
-        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
-        *_engine_note(document),
-        *_repetition(report),
-        environment_section(document.environment),
-        *_earlier(report.earlier),
-    )
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(bisection_numbers(document, bisect)),
+        parts=(
+            answer,
+            first,
+            *(() if only_first else (others,)),
+            *(part for search in searches for part in explained_parts(search)),
+            *why_parts(document, report.flame_graph),
+            *parts,
+            *_how_it_ran(report),
+            Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+            *_engine_note(document),
+            *_repetition(report),
+            environment_section(document.environment),
+            *_earlier(report.earlier),
+        ),
+        numbers=tuple(row for search in searches for row in bisection_numbers(document, search)),
         origin=origin_of(document, _command(report)),
     )
 
