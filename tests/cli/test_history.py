@@ -170,6 +170,32 @@ def test_another_toolchain_begins_an_era(
     assert read_history([first, second]).state().eras == 2
 
 
+def test_each_benchmark_of_a_suite_has_a_history_of_its_own(
+    history: History, made: MadeRepository
+) -> None:
+    suite = 'build = "make"\n[benchmarks]\nlong = "./bench long"\nshort = "./bench"\n'
+    (made.path.parent / "suite.toml").write_text(suite)
+    words = ("--suite", "../suite.toml", "--blocks", "1", "--budget", "40", *QUIET)
+    answer = history("--from", "v1", *words, "--json", "../result.json")
+    assert answer.status == 0, answer
+    assert history(*words).status == 0
+    with open_for_reading(made.path.parent / "ledger.db") as ledger:
+        first, second, third, fourth = (ledger.read_run(one.id) for one in ledger.runs())
+    assert [one.plan.conditions[0].command[1:] for one in (first, second)] == [("long",), ()]
+    assert terms(first).series == terms(third).series != terms(second).series
+    assert (terms(third).earlier, terms(fourth).earlier) == ((first.id,), (second.id,))
+    # They share the budget.
+    assert first.plan.stopping.budget_s == 20.0
+    for number, record in enumerate((first, second), start=1):
+        written = json.loads((made.path.parent / f"result-{number}.json").read_text())
+        assert written["run"]["id"] == record.id
+    again = shlex.split(terms(second).again)
+    assert again[-2:] == ["--", "./bench"] and "--suite" not in again
+    answer = history("--from", "v1", *words, "--json", "-")
+    assert answer.status == 2
+    assert "2 benchmarks have 2 documents" in answer.err
+
+
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

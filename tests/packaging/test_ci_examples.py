@@ -121,8 +121,11 @@ def test_the_action_gives_its_inputs_to_the_history(tmp_path: Path) -> None:
     assert (options["host"], options["build"]) == ("github Linux X64", "make all")
     assert (options["words"], options["budget"]) == (("./bench",), 120.0)
     assert str(options["report_file"]) == "equipoise-history.md"
+    suite = {**inputs, "COMMAND": "", "SUITE": "some suite.toml"}
+    options = history_options(said_by(step_named("History"), tmp_path, **suite))
+    assert (str(options["suite"]), options["words"]) == ("some suite.toml", ())
     hostile = "$(touch ran) `touch ran`; touch ran"
-    for name in ("FROM", "RUNNER", "BUILD", "METRICS"):
+    for name in ("FROM", "RUNNER", "BUILD", "SUITE", "METRICS"):
         words = said_by(step_named("History"), tmp_path, **{**inputs, "NEW": "", name: hostile})
         assert hostile in words and "--new" not in words
     assert not (tmp_path / "ran").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from equipoise.stats.bisection_segment import Pair
@@ -98,3 +99,10 @@ def test_only_what_comes_after_the_first_commit_of_interest_is_asked() -> None:
 def test_without_a_commit_that_runs_nothing_is_asked() -> None:
     assert course({}, runnable=(0,), wanted=(0,)).next_block({0}, 1.0) == ()
     assert course({}, runnable=(0,), wanted=(0,)).blocks_to_go() == 0
+
+
+def test_the_forecast_counts_on_the_width_of_intervals_so_far() -> None:
+    wide = dict.fromkeys(zip(range(32), range(1, 33), strict=True), Link("open", 60, expected=6000))
+    assert course(wide).blocks_to_go() == 32 * (6000 - 60) / WIDTH
+    one_is_left = wide | {pair: LEFT for pair in wide if pair != (4, 5)}
+    assert course(one_is_left).blocks_to_go() == math.ceil((6000 - 60) / WIDTH)

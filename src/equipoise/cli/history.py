@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -23,7 +24,8 @@ from equipoise.cli import commits, options
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.imported_series import beside, read_imported, show_imported
-from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.output_options import OutputOptions, numbered
+from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
@@ -34,9 +36,11 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
 from equipoise.model.series import SeriesResult
+from equipoise.report.document import Paragraph
+from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
-from equipoise.revisions.commit_builds import CommitBuilds, baseline_of, needed_of
+from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, baseline_of, needed_of
 from equipoise.revisions.commits import MEASURED, commits_between
 from equipoise.revisions.git import Repository
 from equipoise.revisions.history import (
@@ -49,7 +53,17 @@ from equipoise.revisions.history import (
     tagged,
 )
 
-_ASKS_TO_MEASURE = ("words", "kind", "first", "every", "tags", "since", "only_new")
+_ASKS_TO_MEASURE = (
+    "words",
+    "kind",
+    "benches",
+    "suite",
+    "first",
+    "every",
+    "tags",
+    "since",
+    "only_new",
+)
 """Options without which ``--import`` measures nothing."""
 EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 
@@ -119,34 +133,64 @@ def command(**arguments: Any) -> int:
     imported = _imported(arguments) if arguments["imported"] else None
     if imported is not None and not any(map(arguments.get, _ASKS_TO_MEASURE)):
         return show_imported(imported, output)
-    request = _request(arguments, output)
+    requests = tuple(_of_each_benchmark(_request(arguments, output), arguments, output))
+    first, *_ = requests
+    results: list[CampaignResult] = []
     with scratch_folder() as scratch, measuring(output) as (ledger, listener):
-        with open_cache(request.repository, request.build, request.tool, scratch) as cache:
-            builds = CommitBuilds(cache, request.commits)
-            listener.building((f"baseline {request.baseline.label}",))
-            builds.make_needed((baseline_of(request.baseline),))
-            plan, warnings = history_plan(request, builds, scratch)
-            assert plan.history is not None, "the plan of a history has its terms"
-            with conduct.series_lock(plan.history.series, ledger):
-                earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
-                if earlier:
-                    engine = earlier[0].plan.judgement.engine
-                    plan = following(plan, [one.id for one in earlier], engine)
-                judge = HistoryJudge(plan, plan.stopping, builds, earlier)
-                if earlier and judge.stop_reason() is not None:
-                    run_id = earlier[-1].id
-                    say(f"nothing is left to ask: this is the history until campaign {run_id}")
-                else:
-                    run_id = conduct.start(
-                        plan,
-                        ledger,
-                        listener,
-                        warnings=warnings,
-                        judge_of=lambda _plan, _stopping: judge,
-                        segment_of=partial(CommitsSegment, builds=builds),
-                    )
-            result = analyse(run_id, ledger, output)
-    return show_result(result if imported is None else beside(result, imported), output)
+        with open_cache(first.repository, first.build, first.tool, scratch) as cache:
+            builds = CommitBuilds(cache, first.commits)
+            listener.building((f"baseline {first.baseline.label}",))
+            builds.make_needed((baseline_of(first.baseline),))
+            for request in requests:
+                run_id = _measure(request, builds, scratch, ledger, listener)
+                result = analyse(run_id, ledger, output)
+                results.append(result if imported is None else beside(result, imported))
+    if len(requests) == 1:
+        return show_result(results[0], output)
+    return max(
+        _show_one(number, request, result, output)
+        for number, (request, result) in enumerate(zip(requests, results, strict=True), start=1)
+    )
+
+
+def _measure(
+    request: HistoryRequest,
+    builds: CommitBuilds,
+    scratch: Path,
+    ledger: Ledger,
+    listener: ProgressListener,
+) -> str:
+    """Run the next campaign of a history, unless nothing is left to ask; return its id."""
+    plan, warnings = history_plan(request, builds, scratch)
+    assert plan.history is not None, "the plan of a history has its terms"
+    with conduct.series_lock(plan.history.series, ledger):
+        earlier = ledger.read_campaigns(ledger.of_series(plan.history.series))
+        if earlier:
+            engine = earlier[0].plan.judgement.engine
+            plan = following(plan, [one.id for one in earlier], engine)
+        judge = HistoryJudge(plan, plan.stopping, builds, earlier)
+        if earlier and judge.stop_reason() is not None:
+            run_id = earlier[-1].id
+            say(f"nothing is left to ask: this is the history until campaign {run_id}")
+            return run_id
+        return conduct.start(
+            plan,
+            ledger,
+            listener,
+            warnings=warnings,
+            judge_of=lambda _plan, _stopping: judge,
+            segment_of=partial(CommitsSegment, builds=builds),
+        )
+
+
+def _show_one(
+    number: int, request: HistoryRequest, result: CampaignResult, output: OutputOptions
+) -> int:
+    """Show the history of one of several benchmarks, and write its files; return the status."""
+    if output.has_screen:
+        (benchmark,) = request.benchmarks
+        print_parts([Paragraph(f"{number}. {benchmark.name}")], color=output.color)
+    return show_result(result, numbered(output, number))
 
 
 def resume_history(
@@ -209,7 +253,7 @@ def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest
     latest = revision_named(repository, arguments["last"], "--to")
     baseline = _baseline(arguments, repository, latest, output)
     between = commits_between(repository, baseline, latest, MEASURED)
-    request = HistoryRequest(
+    return HistoryRequest(
         **fields,
         baseline=baseline,
         latest=latest,
@@ -218,7 +262,26 @@ def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest
         only_new=arguments["only_new"],
         host=arguments["host"],
     )
-    return replace(request, command_line=shell_line(_command_line(request, arguments)))
+
+
+def _of_each_benchmark(
+    request: HistoryRequest, arguments: dict[str, Any], output: OutputOptions
+) -> Iterator[HistoryRequest]:
+    """Yield the request of each benchmark: each has a history of its own, and they share builds.
+
+    They also share the budget, in equal parts.
+    """
+    count, limits = len(request.benchmarks), request.limits
+    if count > 1 and output.json_file == "-":
+        raise UnusableInput(
+            f"{count} benchmarks have {count} documents, and stdout takes one",
+            hint="name a file: FILE-1.json and so on are written for --json FILE.json",
+        )
+    if count > 1:
+        limits = replace(limits, budget=(limits.budget or BUDGET_S) / count)
+    for benchmark in request.benchmarks:
+        one = replace(request, benchmarks=(benchmark,), limits=limits)
+        yield replace(one, command_line=shell_line(_command_line(one, arguments)))
 
 
 def _baseline(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import document_without_hidden_values
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
@@ -228,6 +229,20 @@ def write_file(path: Path, content: bytes) -> None:
             f"cannot write {path}: {error.strerror}",
             hint="nothing is lost: the campaign is in the ledger; name another file",
         ) from error
+
+
+def numbered(output: OutputOptions, number: int) -> OutputOptions:
+    """Return the outputs of one of several results: ``page.md`` becomes ``page-2.md``."""
+    report, json_file = output.report_file, output.json_file
+    return replace(
+        output,
+        report_file=report and _with_number(report, number),
+        json_file=json_file and str(_with_number(Path(json_file), number)),
+    )
+
+
+def _with_number(file: Path, number: int) -> Path:
+    return file.with_stem(f"{file.stem}-{number}")
 
 
 def write_json(file: str | None, to_json: Callable[[], bytes]) -> None:

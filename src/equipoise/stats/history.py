@@ -23,7 +23,7 @@ from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
-from equipoise.stats.history_course import BASELINE, Course, Link
+from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import (
@@ -555,7 +555,16 @@ class _Pair(_Sequence):
             return Link("equivalent", blocks)
         leans = self._seems_to_change(LEANING_LEVEL)
         is_suspect = leans and self._seems_to_change(self._alpha)
-        return Link("suspect" if is_suspect else "open", blocks, leans=leans)
+        status: LinkStatus = "suspect" if is_suspect else "open"
+        return Link(status, blocks, leans=leans, expected=self._expected())
+
+    def _expected(self) -> float | None:
+        """Return the blocks after which the interval fits into the smallest effect: as 1/width²."""
+        judged = self._judge_alone()
+        half = (judged.equivalence_high - judged.equivalence_low) / 2
+        if not math.isfinite(half):
+            return None
+        return len(self.blocks) * max(1.0, half / self.margin) ** 2
 
     @property
     def _is_alike(self) -> bool:

@@ -46,6 +46,8 @@ class Link(Struct, frozen=True):
     """Whether it would look like a change with less evidence: enough within one that changes."""
     is_narrow: bool = False
     """Whether the size of a named change is known well enough."""
+    expected: float | None = None
+    """Blocks after which it is probably known whether it changes; ``None`` if that is unknown."""
 
     @property
     def changes(self) -> bool:
@@ -111,15 +113,19 @@ class Course(Struct, frozen=True):
             patience *= 2
 
     def blocks_to_go(self) -> int:
-        """Return how many blocks are probably left: as many for a pair as others took so far."""
+        """Return how many blocks are probably left, by the width of the intervals so far."""
         if not self.next_block((), 0.0):
             return 0
-        left = [link.blocks for link in self.links.values() if link.status == "equivalent"]
-        usual = statistics.median(left) if left else FIRST_PATIENCE
         at_last = sorted({one for one in (*self.measured, *self.wanted) if one >= self.first})
         links = [self._link(pair) for pair in _chain(at_last)]
-        wanting = [usual - link.blocks for link in links if link.wants_blocks(_FOR_EVER)]
-        return max(1, math.ceil(sum(max(1.0, one) for one in wanting) / WIDTH))
+        known = [link.expected for link in self.links.values() if link.expected is not None]
+        usual = statistics.median(known) if known else FIRST_PATIENCE
+        left = [
+            max(1.0, (usual if link.expected is None else link.expected) - link.blocks)
+            for link in links
+            if link.wants_blocks(_FOR_EVER)
+        ]
+        return max(1, math.ceil(sum(left) / WIDTH))
 
     def _stretches(self) -> list[Pair]:
         """Return the stretches between commits that were measured, or are of the coarse grid."""

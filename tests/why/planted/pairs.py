@@ -241,7 +241,7 @@ def pairs() -> tuple[Planted, ...]:
             "one thread instead of two", "35000000 2", "35000000 1", at_once=True
         ),
         _of_program("forks", "fork_of_large_process", "syscall", "clone")(
-            "forks of a large process", "120 little", "120 much"
+            "forks of a large process", "80 little", "80 much"
         ),
         _of_program("pages", "huge_pages_off", "function", "fill")(
             "huge pages off", "12 huge", "12 small"
