@@ -77,7 +77,7 @@ def test_without_a_command_nothing_can_be_measured_beside(
 ) -> None:
     answer = equipoise("history", "--from", "v1", "--import", str(table(tmp_path, STEP)))
     assert answer.status == 2
-    assert "a history needs a command behind --" in answer.err
+    assert "a history needs one thing to run" in answer.err
 
 
 def test_a_file_of_no_series_is_refused(tmp_path: Path, equipoise: Equipoise) -> None:
