@@ -146,41 +146,15 @@ def run_search(
 def by_equipoise(
     made: History, language: Language, folder: Path, budget_s: float, seed: int
 ) -> Answer:
-    """Search with `equipoise bisect`; where it names the merge, search its branch, too."""
-    first = one_search(made, language, folder, budget_s, seed, (made.good, made.bad), made.steps)
-    if not made.inner or first.outcome != "right":
-        return first
-    (merge,) = made.steps
-    base = git(made.folder, "merge-base", f"{merge}^1", f"{merge}^2").strip()
-    tip = git(made.folder, "rev-parse", f"{merge}^2").strip()
-    second = one_search(made, language, folder, budget_s, seed, (base, tip), made.inner)
-    return Answer(
-        text=f"{first.text}: {second.text}",
-        # With the merge, all that its branch may hold is known.
-        outcome="set holds culprit" if second.outcome == "not named" else second.outcome,
-        runs=first.runs + second.runs,
-        seconds=first.seconds + second.seconds,
-        builds=first.builds + second.builds,
-    )
-
-
-def one_search(
-    made: History,
-    language: Language,
-    folder: Path,
-    budget_s: float,
-    seed: int,
-    ends: tuple[str, str],
-    truth: AbstractSet[str],
-) -> Answer:
-    """Run `equipoise bisect` once."""
+    """Search with `equipoise bisect`; with a branch inside it has the time of two searches."""
     written = folder / "result.json"
     build = () if language.build is None else ("--build", language.build)
+    budget = 2 * budget_s if made.inner else budget_s
     began = time.monotonic()
     done = subprocess.run(
         [
-            *("equipoise", "bisect", "--good", ends[0], "--bad", ends[1], *build),
-            *("--budget", f"{budget_s:g}", "--seed", str(seed), "--quiet"),
+            *("equipoise", "bisect", "--good", made.good, "--bad", made.bad, *build),
+            *("--budget", f"{budget:g}", "--seed", str(seed), "--quiet"),
             *("--json", str(written), "--ledger", str(folder / "ledger.db")),
             *("--", *language.command),
         ],
@@ -196,7 +170,14 @@ def one_search(
         print(done.stderr, file=sys.stderr)
         return Answer(f"status {done.returncode}", "failed", 0, seconds)
     bisect: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))["bisect"]
-    text, outcome = judged(bisect, made.labels, truth)
+    text, outcome = judged(bisect, made.labels, made.steps)
+    if outcome == "right" and made.inner:
+        # With the merge, all that its branch may hold is known.
+        inner: tuple[str, Outcome] = ("", "not named")
+        if bisect["branches"]:
+            inner = judged(bisect["branches"][0], made.labels, made.inner)
+        text = f"{text}: {inner[0]}"
+        outcome = "set holds culprit" if inner[1] == "not named" else inner[1]
     return Answer(text, outcome, bisect["trials"], seconds, bisect["builds"])
 
 
