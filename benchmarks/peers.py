@@ -1,22 +1,15 @@
-"""Change-points by other tools, each in an environment of its own: Otava pins numpy, asv is large.
-
-The environments are made once, with pip, in ``EQUIPOISE_PEERS`` (default
-``~/.cache/equipoise/peers``).
-"""
+"""Change-points by other tools, in environments of their own: Otava pins numpy, asv is large."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-FOLDER = "EQUIPOISE_PEERS"
+from benchmarks.environments import python_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +22,18 @@ class Peer:
     """Reads a list of series as JSON and writes the first value of each new level, for each."""
 
     def changes(self, series: Sequence[np.ndarray]) -> list[list[int]]:
-        """Where the level of each series changes by its rule: places of the first new value."""
+        """Where the level of each series changes by its rule: places of the first new value.
+
+        Raises
+        ------
+        NoEnvironment
+            Its packages could not be installed.
+        """
         given = json.dumps([[float(value) for value in one] for one in series])
-        command = [str(self._python()), "-c", self.program]
+        command = [python_with(*self.packages), "-c", self.program]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
         places: list[list[int]] = json.loads(done.stdout.splitlines()[-1])
         return places
-
-    def _python(self) -> Path:
-        """The interpreter of its environment, which is made if it is missing."""
-        default = Path.home() / ".cache" / "equipoise" / "peers"
-        folder = Path(os.environ.get(FOLDER, default)) / "-".join(self.packages)
-        python = folder / "bin" / "python"
-        if not (folder / "complete").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *self.packages], check=True)
-            (folder / "complete").touch()
-        return python
 
 
 _OTAVA = """

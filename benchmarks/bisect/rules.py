@@ -19,6 +19,7 @@ from scipy import stats
 
 from benchmarks.bisect.noise import FloatArray, IntArray, Machine, series
 from benchmarks.environments import NoEnvironment, python_with
+from benchmarks.peers import OTAVA
 
 Answer = tuple[IntArray, FloatArray]
 """The commit named in each campaign, and the number of trials."""
@@ -63,18 +64,40 @@ def rules(
 def packages(
     levels: FloatArray, kind: str, sd: float, rng: np.random.Generator
 ) -> dict[str, Answer]:
-    """Return the answers of git_bayesect's own package, in an environment of its own.
+    """Return the answers of git_bayesect's own package and of Otava, each in its environment.
 
-    It runs campaigns one by one, so only some are searched; none where it cannot be installed.
+    They run campaigns one by one, so only some are searched; a package that cannot be installed is
+    left out.
     """
-    try:
-        python = python_with(PACKAGE)
-    except NoEnvironment as error:
-        print(f"git_bayesect is left out: {error}", file=sys.stderr)
-        return {}
     few = levels[:MOST_OF_PACKAGE]
-    by_trial = series(kind, sd, len(few), 2 * ENDS + MOST_BAYES, rng)
-    return {"git_bayesect": git_bayesect(few, by_trial, python)}
+    one_by_one = series(kind, sd, len(few), 2 * ENDS + MOST_BAYES, rng)
+    in_order = series(kind, sd, len(few), few.shape[1], rng)
+    answers: dict[str, Answer] = {}
+    for name, rule in {
+        "git_bayesect": lambda: git_bayesect(few, one_by_one, python_with(PACKAGE)),
+        "Otava": lambda: otava(few + in_order),
+    }.items():
+        try:
+            answers[name] = rule()
+        except NoEnvironment as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+    return answers
+
+
+def otava(nightly: FloatArray) -> Answer:
+    """Otava's change-points in a series that has each commit once, in order: the largest step.
+
+    Parameters
+    ----------
+    nightly
+        Shape (campaigns, n + 1): log costs.
+    """
+    named = np.full(len(nightly), -1)
+    for campaign, places in enumerate(OTAVA.changes(list(np.exp(nightly)))):
+        means = [part.mean() for part in np.split(nightly[campaign], places)]
+        if places:
+            named[campaign] = places[int(np.argmax(np.abs(np.diff(means))))]
+    return named, np.full(len(nightly), float(nightly.shape[1]))
 
 
 def plain(make: MakeMachine, levels: FloatArray, runs: int, ends: int) -> Answer:

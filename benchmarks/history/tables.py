@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
 from benchmarks.bisect.tables import Table
+from benchmarks.environments import NoEnvironment
 from benchmarks.history.engine import ALPHA, Outcome, at_once, night_by_night, truth_of
 from benchmarks.history.guarantees import NOISES, PAIRS, REAL, discoveries, misses
 from benchmarks.history.machines import COMMITS, MACHINES, nightly_series
@@ -78,7 +78,7 @@ def _found(
 ) -> tuple[str, ...]:
     try:
         found = [set(one) for one in peer.changes(series)]
-    except (OSError, subprocess.CalledProcessError) as error:
+    except NoEnvironment as error:
         return (f"not installed: {error}", "", "")
     others = [len(one - truth) for one, truth in zip(found, changed, strict=True)]
     both = sum(truth <= one for one, truth in zip(found, changed, strict=True))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 import pytest
 
+from benchmarks.environments import NoEnvironment
 from benchmarks.history import engine, tables
 from benchmarks.history.engine import truth_of
 from benchmarks.history.machines import COMMITS, DRIFT, MACHINES, machine, nightly_series
@@ -22,7 +22,7 @@ class Unavailable(Peer):
     """A tool that cannot be installed."""
 
     def changes(self, series: object) -> list[list[int]]:
-        raise subprocess.CalledProcessError(1, "pip install")
+        raise NoEnvironment("no network")
 
 
 @pytest.mark.parametrize("kind", [one for one in MACHINES if one != "still"])
