@@ -30,7 +30,7 @@ class Peer:
             Its packages could not be installed.
         """
         given = json.dumps([[float(value) for value in one] for one in series])
-        command = [python_with(*self.packages), "-c", self.program]
+        command = (python_with(*self.packages), "-c", self.program)
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
         places: list[list[int]] = json.loads(done.stdout.splitlines()[-1])
         return places

@@ -72,13 +72,14 @@ def packages(
     few = levels[:MOST_OF_PACKAGE]
     one_by_one = series(kind, sd, len(few), 2 * ENDS + MOST_BAYES, rng)
     in_order = series(kind, sd, len(few), few.shape[1], rng)
-    answers: dict[str, Answer] = {}
-    for name, rule in {
+    asked: dict[str, Callable[[], Answer]] = {
         "git_bayesect": lambda: git_bayesect(few, one_by_one, python_with(PACKAGE)),
         "Otava": lambda: otava(few + in_order),
-    }.items():
+    }
+    answers: dict[str, Answer] = {}
+    for name, ask in asked.items():
         try:
-            answers[name] = rule()
+            answers[name] = ask()
         except NoEnvironment as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
     return answers
