@@ -76,6 +76,7 @@ wheel: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 wheel: $(VENV)/dev $(VENV)/wheel ## build an sdist and a manylinux wheel into dist/, and test the wheel
 	rm -f dist/equipoise-*
 	$(PYTHON_IN_VENV) -m hatchling build
+	env -u EQUIPOISE_MANYLINUX $(MAKE) build
 	$(PYTHON_IN_VENV) -m pytest -q tests/packaging/test_manylinux.py
 
 # Each prints its own figures; docs/validity.md holds what they printed once.
