@@ -272,11 +272,11 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def of_series(self, series: str) -> tuple[str, ...]:
         """Return the campaigns of a history, in the order in which they began."""
-        told = f'"series":{to_text(series)}'
+        member = f'"series":{to_text(series)}'
         with self._reading():
             cursor = self._connection.execute(
                 "SELECT id FROM run WHERE study = ? AND instr(plan, ?) ORDER BY number",
-                (HISTORY_STUDY, told),
+                (HISTORY_STUDY, member),
             )
             return tuple(identifier for (identifier,) in cursor)
 
