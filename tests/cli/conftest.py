@@ -62,6 +62,7 @@ def plan_from(line: list[str]) -> Plan:
 
 Equipoise = Callable[..., Answer]
 Gate = Callable[..., Answer]
+RunIn = Callable[..., Answer]
 
 
 @pytest.fixture
@@ -78,6 +79,20 @@ def equipoise(
                 patch.setenv(name, value)
             status = run(arguments)
         answer = capfd.readouterr()
+        return Answer(status, answer.out, answer.err)
+
+    return call
+
+
+@pytest.fixture
+def run_in(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunIn:
+    """Run one ``equipoise`` command line in a folder."""
+
+    def call(folder: Path, *arguments: str) -> Answer:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            status = run(arguments)
+        answer = capsys.readouterr()
         return Answer(status, answer.out, answer.err)
 
     return call

@@ -15,12 +15,11 @@ import jsonschema
 import pytest
 
 from equipoise.campaign.bisection import read_searches
-from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import BisectPlan
 from equipoise.model.record import RunRecord
 from equipoise.report.json_document import schema
-from tests.cli.conftest import ENTRY, Answer
+from tests.cli.conftest import ENTRY, Answer, RunIn
 from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.03"
@@ -51,17 +50,11 @@ Bisect = Callable[..., Answer]
 
 
 @pytest.fixture
-def bisect(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Bisect:
+def bisect(made: MadeRepository, run_in: RunIn) -> Bisect:
     """Run one command in the repository, `bisect` unless it is named."""
 
     def call(*words: str, command: str = "bisect") -> Answer:
-        with monkeypatch.context() as patch:
-            patch.chdir(made.path)
-            status = run([command, *words])
-        answer = capsys.readouterr()
-        return Answer(status, answer.out, answer.err)
+        return run_in(made.path, command, *words)
 
     return call
 

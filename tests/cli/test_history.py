@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.campaign.history import read_history, series_of
-from equipoise.cli.main import run
 from equipoise.ledger import open_for_reading
 from equipoise.model.plan import HistoryPlan
 from equipoise.model.record import RunRecord
-from tests.cli.conftest import Answer
+from tests.cli.conftest import Answer, RunIn
 from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.001", "sleep 0.02"
@@ -48,17 +47,11 @@ def add(made: MadeRepository, number: int, work: str) -> str:
 
 
 @pytest.fixture
-def history(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> History:
+def history(made: MadeRepository, run_in: RunIn) -> History:
     """Run one command in the repository, `history` unless it is named."""
 
     def call(*words: str, command: str = "history") -> Answer:
-        with monkeypatch.context() as patch:
-            patch.chdir(made.path)
-            status = run([command, *words])
-        answer = capsys.readouterr()
-        return Answer(status, answer.out, answer.err)
+        return run_in(made.path, command, *words)
 
     return call
 
