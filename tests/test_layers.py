@@ -42,6 +42,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
     "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
+    "cluster": frozenset(
+        {"model", "files", "design", "measure", "ledger", "campaign", "genoud", "observation"}
+    ),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
         {

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct, field
 
 from equipoise.model.adjustment import MOST_COVARIATES
+from equipoise.model.fleet import FleetMembership, FleetPlan
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.why import Explanation
@@ -265,6 +266,10 @@ class Plan(Struct, frozen=True):
     """Whether it also asks which condition is the fastest; a gate and an experiment never do."""
     functions: FunctionsPlan | None = None
     """What its processes do, if it compares Python functions."""
+    fleet: FleetPlan | None = None
+    """The hosts that measure it, if it is a coordinator's run: that has no trial of its own."""
+    membership: FleetMembership | None = None
+    """The fleet that it is a part of, if a coordinator asked this host."""
 
     @property
     def over_commits(self) -> CommitsPlan | None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
@@ -166,6 +167,12 @@ class RunRecord(Struct, frozen=True):
     """Observations of the instrumented runs that explain it."""
     earlier: tuple[RunRecord, ...] = ()
     """Records of the earlier campaigns of a history, in order; none of them has its own."""
+    identity: str = ""
+    """32 hexadecimal digits that no other run has, on any host."""
+    host: HostReference | None = None
+    """The host that measured it; ``None`` if it was recorded before hosts had a name."""
+    members: tuple[RunRecord, ...] = ()
+    """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
 
 
 class RunSummary(Struct, frozen=True):

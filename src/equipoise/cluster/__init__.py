@@ -1,0 +1,7 @@
+"""Campaigns on the hosts of a Dask cluster. Every host is a complete laboratory of its own.
+
+A campaign is a detached process of its host by the ordinary path: launcher, coin, local ledger.
+Tasks of Dask only start it and ask how it goes. In reading order:
+
+messages     what a coordinator and a host send each other
+"""

@@ -1,0 +1,151 @@
+"""What a coordinator and a host send each other: frozen data as MessagePack, never a pickle.
+
+A task takes the bytes of a request and returns those of its answer (`to_bytes`, `from_bytes`), so
+nothing but Dask's own call is unpickled.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from equipoise.design.limits import CampaignLimits
+from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import HostReference
+
+Message = TypeVar("Message", bound=Struct)
+
+
+class Introduction(Struct, frozen=True):
+    """A host, before anything is asked of it."""
+
+    host: HostReference
+    equipoise: str
+    """Version."""
+    folder: str
+    """The worker's working folder, in which commands run unless files are shipped."""
+    environment: dict[str, str | None] = field(default_factory=dict)
+    """Facts that results may differ by: kernel, machine, cpu_model, cpus, virtualization, …"""
+
+
+class File(Struct, frozen=True):
+    """A program or an input of a plan, by its content."""
+
+    path: str
+    """As the plan names it; relative to the working folder, or absolute."""
+    digest: str | None
+    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
+    mode: int = 0o644
+    is_program: bool = False
+
+
+class Examination(Struct, frozen=True):
+    """Request: say which files of a plan the host has, and which they are."""
+
+    files: tuple[File, ...]
+    """As the coordinator has them."""
+
+
+class Examined(Struct, frozen=True):
+    """Answer: the same paths in the same order, as the host has them."""
+
+    files: tuple[File, ...]
+
+
+class Shipment(Struct, frozen=True):
+    """Request: keep one file. The answer is empty; a host that has it already changes nothing."""
+
+    file: File
+    content: bytes
+
+
+class Order(Struct, frozen=True):
+    """Request: measure this plan, or go on with it; the answer is a `Status`.
+
+    The same order again starts nothing while its process lives.
+    """
+
+    fleet: str
+    """Identity of the coordinator's run."""
+    place: int
+    plan: str
+    """The `Plan` as the ledger writes it, with the host's own seed and its membership;
+    ``measure.working_folder`` is empty, which stands for the host's own."""
+    identity: str
+    """Identity of the host's run."""
+    shipped: tuple[File, ...] = ()
+    """Files that the host got by content: they lie in a folder of the campaign, which is then its
+    working folder."""
+    limits: CampaignLimits | None = None
+    """New limits, of a campaign that is resumed."""
+    allow_concurrent: bool = False
+
+
+State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
+"""``waiting`` for the host's lock; ``failed``: a condition or the disk did; ``died`` without a word."""
+
+
+class Status(Struct, frozen=True):
+    """How a host's campaign goes."""
+
+    state: State
+    blocks: int = 0
+    trials: int = 0
+    running_s: float = 0.0
+    """Seconds that the process has run, by the host's own clock that never jumps."""
+    stopped_because: str | None = None
+    failure: str | None = None
+    """One line: what is wrong."""
+    hint: str | None = None
+
+
+class Follow(Struct, frozen=True):
+    """Request: say how the campaign goes, and what it has recorded since."""
+
+    fleet: str
+    place: int
+    identity: str
+    after: bytes
+    """Where the coordinator's copy ends (`equipoise.ledger.slices`); empty for the beginning."""
+    wait_s: float = 0.0
+    """Seconds that the host may wait for something new before it answers."""
+
+
+class Followed(Struct, frozen=True):
+    """Answer: the status, and a slice of the run; empty if nothing is new."""
+
+    status: Status
+    slice: bytes = b""
+    more: bool = False
+    """Whether more than this slice is there already: ask again at once."""
+
+
+class Halt(Struct, frozen=True):
+    """Request: end the campaign after its trial, as Ctrl-C does; the answer is a `Status`."""
+
+    fleet: str
+    place: int
+
+
+def to_bytes(message: Struct) -> bytes:
+    """Encode a message."""
+    return msgspec.msgpack.encode(message)
+
+
+def from_bytes(content: bytes, kind: type[Message]) -> Message:
+    """Decode a message of one kind.
+
+    Raises
+    ------
+    UnusableInput
+        It is none: the other side has another version.
+    """
+    try:
+        return msgspec.msgpack.decode(content, type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise UnusableInput(
+            f"a message of the cluster cannot be read: {error}",
+            hint="install the same version of Equipoise on every host",
+        ) from error
