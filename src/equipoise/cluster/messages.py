@@ -84,7 +84,7 @@ class Order(Struct, frozen=True):
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
-"""``waiting`` for the host's lock; ``failed``: a condition or the disk did; ``died`` without a word."""
+"""``waiting`` for the host's lock; ``failed``: a condition or the disk did; ``died``: no word."""
 
 
 class Status(Struct, frozen=True):
