@@ -4,4 +4,5 @@ A campaign is a detached process of its host by the ordinary path: launcher, coi
 Tasks of Dask only start it and ask how it goes. In reading order:
 
 messages     what a coordinator and a host send each other
+worker       the supervisor of a host's Dask worker
 """
