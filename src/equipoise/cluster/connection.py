@@ -6,6 +6,7 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
+import importlib
 import socket
 import ssl
 import struct
@@ -77,9 +78,7 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
             _check_protection(address, access)
             yield address.text
         case SshHosts(file=file):
-            from equipoise.cluster.ssh import ssh_cluster
-
-            with ssh_cluster(file) as started:
+            with importlib.import_module("equipoise.cluster.ssh").ssh_cluster(file) as started:
                 _check_protection(read_scheduler(started), access)
                 yield started
         case LocalWorkers(workers=workers):
