@@ -47,11 +47,12 @@ class Places(Struct, frozen=True):
     """Folder of each level that a study builds, in the order of the order's builds."""
     package: str = str(native_programs().parent)
     environment: str = sys.prefix
+    """Without a virtual environment this is a folder of the system, for which nothing stands."""
 
     def portable(self, text: str) -> str:
         """Return a text with placeholders for the paths of this machine."""
         for path, placeholder in self._placeholders():
-            if path.strip("/"):
+            if path.strip("/") and path != sys.base_prefix:
                 text = re.sub(_BEFORE + re.escape(path) + _BEHIND, placeholder, text)
         return text
 
