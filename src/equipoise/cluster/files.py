@@ -24,6 +24,8 @@ SHIPPED = "shipped"
 """Folder of shipped files, in the state folder."""
 MOST_SHIPPED_BYTES = 256 * 1024 * 1024
 """Largest size of a file that is shipped."""
+MOST_KEPT_BYTES = 2 * 1024**3
+"""Shipped files beyond this size together make room: those that were used last stay."""
 _DIGEST_BYTES = 16
 _CHUNK_BYTES = 1 << 20
 _HEX = frozenset("0123456789abcdef")
@@ -114,12 +116,25 @@ def keep(shipment: Shipment) -> None:
     kept = state_folder(SHIPPED) / digest
     try:
         if not (kept.is_file() and digest_of_file(kept) == digest):
+            _make_room(kept.parent, len(content))
             write_whole(kept, content)
+        os.utime(kept)
     except OSError as error:
         raise UnusableInput(
             f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
             hint=f"make room on the disk of {kept.parent} there",
         ) from error
+
+
+def _make_room(folder: Path, size: int) -> None:
+    """Remove the files that were shipped longest ago, until there is room for one more."""
+    entries = [(entry.stat(), entry) for entry in folder.iterdir()]
+    room = MOST_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
+    for status, entry in sorted(entries, key=lambda each: each[0].st_mtime_ns):
+        if room >= 0:
+            return
+        entry.unlink(missing_ok=True)
+        room += status.st_size
 
 
 def too_large(path: str, size: int) -> UnusableInput:

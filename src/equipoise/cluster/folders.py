@@ -7,6 +7,7 @@ state   how it goes, in a file that never grows: a full disk cannot stop its las
 life    locked (flock(2)) as long as the process lives, from before its start
 halt    the session in which the campaign was halted
 work    its working folder, if files were shipped
+builds  what it built, if levels of a study are built
 log     what the process printed
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import string
 import time
@@ -36,6 +38,8 @@ from equipoise.model.safe_text import visible
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""
 INTERRUPTED = "interrupted"
+MOST_ENDED = 20
+"""Number of ended campaigns whose folders are kept."""
 _STATE_BYTES = 4096
 """Size of the file: one page, which is written whole."""
 _MOST_LETTERS = 400
@@ -119,6 +123,11 @@ class CampaignFolder:
         return self.path / "work"
 
     @property
+    def builds(self) -> Path:
+        """Folder of the levels that the host built."""
+        return self.path / "builds"
+
+    @property
     def log(self) -> Path:
         """What the process printed."""
         return self.path / "log"
@@ -200,7 +209,7 @@ class CampaignFolder:
         progress = self.progress()
         if progress is None:
             return Status("waiting" if lives else "absent")
-        progress = progress if lives else self._after_death(progress)
+        progress = progress if lives else self.after_death(progress)
         ran_s = progress.ran_s
         if lives and progress.began is not None and progress.state == "running":
             ran_s = time.monotonic() - progress.began
@@ -214,7 +223,8 @@ class CampaignFolder:
             hint=progress.hint,
         )
 
-    def _after_death(self, progress: Progress) -> Progress:
+    def after_death(self, progress: Progress) -> Progress:
+        """Return how a campaign goes whose process does not live."""
         if progress.state in _ENDED:
             return progress
         if self.is_halted(progress.session):
@@ -249,6 +259,22 @@ class CampaignFolder:
                     signal.pidfd_send_signal(handle, signal.SIGINT)
             finally:
                 os.close(handle)
+
+
+def remove_old_campaigns(fleets: Path) -> None:
+    """Remove the folders of all ended campaigns but the `MOST_ENDED` latest.
+
+    Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
+    """
+    ended = [
+        (state.stat().st_mtime_ns, state.parent)
+        for state in fleets.glob("*/state")
+        if (progress := CampaignFolder(state.parent).progress()) and progress.state == "ended"
+    ]
+    for _, path in sorted(ended)[:-MOST_ENDED]:
+        with CampaignFolder(path).starting() as life:
+            if life is not None:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def check_identity(identity: str) -> None:

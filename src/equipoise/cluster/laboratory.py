@@ -10,6 +10,7 @@ kernel unlocks the file when the process ends, however that happens.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from equipoise.cluster.folders import (
     StoredOrder,
     check_identity,
     failure_of,
+    remove_old_campaigns,
 )
 from equipoise.cluster.messages import Order, State, Status
 from equipoise.cluster.places import Places, local_plan
@@ -42,8 +44,10 @@ from equipoise.files.limits import environment_fault, limit_reached
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.measure.abandoned import environment_of
+from equipoise.measure.builds import build_levels
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan
 
@@ -69,7 +73,9 @@ def begin(order: Order) -> Status:
     check_identity(order.identity)
     folder = CampaignFolder.of(order.fleet, order.place)
     try:
-        folder.path.mkdir(mode=0o700, exist_ok=True)
+        if not folder.path.exists():
+            remove_old_campaigns(folder.path.parent)
+            folder.path.mkdir(mode=0o700, exist_ok=True)
         with folder.starting() as life:
             if life is not None and _is_due(order, folder):
                 _start(order, folder, life)
@@ -83,8 +89,8 @@ def _is_due(order: Order, folder: CampaignFolder) -> bool:
     progress = folder.progress()
     if progress is None or order.session > progress.session:
         return True
-    status = folder.status()
-    return order.session == progress.session and status.state in ("died", "failed")
+    state = folder.after_death(progress).state
+    return order.session == progress.session and state in ("died", "failed")
 
 
 def _start(order: Order, folder: CampaignFolder, life: int) -> None:
@@ -158,9 +164,25 @@ def _environment_of_parent() -> Mapping[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _plan_of(stored: StoredOrder, folder: CampaignFolder) -> Plan:
-    home = str(folder.working_folder) if stored.order.shipped else stored.folder
-    return local_plan(stored.order.plan, Places(home))
+def _plan_of(
+    stored: StoredOrder, folder: CampaignFolder, builds: Mapping[str, str] | None = None
+) -> Plan:
+    """Return the plan of an order, with the folder of each level that was built here."""
+    home = _home_of(stored, folder)
+    return local_plan(stored.order.plan, Places(home, tuple((builds or {}).values())))
+
+
+def _home_of(stored: StoredOrder, folder: CampaignFolder) -> str:
+    return str(folder.working_folder) if stored.order.shipped else stored.folder
+
+
+def _built(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
+    """Build the levels of a study; return the folder of each."""
+    home = _home_of(stored, folder)
+    lines = {build.level: Places(home).local(build.line) for build in stored.order.builds}
+    # What a killed process left is not complete.
+    shutil.rmtree(folder.builds, ignore_errors=True)
+    return build_levels(lines, folder.builds, own_environment(), home)
 
 
 def check_plan(plan: Plan, order: Order) -> None:
@@ -247,7 +269,7 @@ def run(folder: CampaignFolder) -> Progress:
     try:
         reporter.report(process=os.getpid())
         if not folder.is_halted(stored.order.session):
-            why = _measure(plan, stored, reporter)
+            why = _measure(folder, stored, reporter)
     except (KeyboardInterrupt, Interrupted):
         why = INTERRUPTED
     except EquipoiseError as error:
@@ -271,7 +293,7 @@ def run(folder: CampaignFolder) -> Progress:
     return reporter.progress
 
 
-def _measure(plan: Plan, stored: StoredOrder, reporter: _Reporter) -> str:
+def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
     """Start the campaign or go on with it; return why it stopped."""
     order = stored.order
 
@@ -283,12 +305,13 @@ def _measure(plan: Plan, stored: StoredOrder, reporter: _Reporter) -> str:
 
     with (
         measurement_lock(waits, allow_concurrent=order.allow_concurrent),
-        open_for_writing(stored.ledger, durable=False) as ledger,
+        open_for_writing(stored.ledger, durable=order.durable) as ledger,
     ):
         clear_leftovers()
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
+            plan = _plan_of(stored, folder, _built(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:

@@ -65,6 +65,15 @@ class Shipment(Struct, frozen=True):
     content: bytes
 
 
+class Build(Struct, frozen=True):
+    """A level of a study that every host builds itself."""
+
+    level: str
+    line: str
+    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
+    for the folder of the level."""
+
+
 class Order(Struct, frozen=True):
     """Request: measure this plan, or go on with it; the answer is a `Status`.
 
@@ -86,9 +95,13 @@ class Order(Struct, frozen=True):
     shipped: tuple[File, ...] = ()
     """Files that the host got by content: they lie in a folder of the campaign, which is then its
     working folder."""
+    builds: tuple[Build, ...] = ()
+    """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
     """New limits, of a campaign that is resumed."""
     allow_concurrent: bool = False
+    durable: bool = False
+    """Whether the host's ledger waits for the disk after each trial."""
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
