@@ -11,7 +11,15 @@ from msgspec.structs import replace
 from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
 from equipoise.cluster.folders import CampaignFolder, state_folder
-from equipoise.cluster.messages import Examination, Examined, File, Shipment, from_bytes, to_bytes
+from equipoise.cluster.messages import (
+    Examination,
+    Examined,
+    File,
+    Received,
+    Shipment,
+    from_bytes,
+    to_bytes,
+)
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from tests.cluster.hosts import begun, host, order_for, plan_for, status_at_end
@@ -39,7 +47,7 @@ def test_a_program_of_the_system_is_found_where_it_lies_here(host: Path) -> None
 
 def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
     receive = to_bytes(Shipment(PROGRAM, CONTENT))
-    assert tasks.receive(receive) == b""
+    assert from_bytes(tasks.receive(receive), Received).digest == PROGRAM.digest
     kept = state_folder(files.SHIPPED) / str(PROGRAM.digest)
     before = kept.stat()
     tasks.receive(receive)
@@ -52,14 +60,14 @@ def test_a_shipped_file_is_kept_once_by_its_content(host: Path) -> None:
 
 def test_what_is_not_the_content_of_its_digest_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="another content than was sent"):
-        tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#")))
+        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT + b"#"))), Received)
     assert list(state_folder(files.SHIPPED).iterdir()) == []
 
 
 def test_a_file_that_is_too_large_is_named(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MOST_SHIPPED_BYTES", len(CONTENT) - 1)
     with pytest.raises(UnusableInput, match="bin/tool is too large to be shipped") as refusal:
-        tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT)))
+        from_bytes(tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT))), Received)
     assert "copy it to every host" in str(refusal.value.hint)
 
 
@@ -77,7 +85,7 @@ def test_shipped_files_take_a_bounded_room(host: Path, monkeypatch: pytest.Monke
 def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str) -> None:
     hostile = replace(PROGRAM, path=path)
     with pytest.raises(UnusableInput, match="outside of the working folder"):
-        tasks.receive(to_bytes(Shipment(hostile, CONTENT)))
+        from_bytes(tasks.receive(to_bytes(Shipment(hostile, CONTENT))), Received)
     tasks.receive(to_bytes(Shipment(PROGRAM, CONTENT)))
     order = replace(order_for(plan_for()), shipped=(hostile,))
     with pytest.raises(UnusableInput, match="outside of the working folder"):
@@ -88,7 +96,9 @@ def test_a_path_out_of_the_folder_is_refused_by_every_task(host: Path, path: str
 @pytest.mark.parametrize("digest", [None, "", "../../x", "A" * 32])
 def test_a_digest_that_is_none_is_refused(host: Path, digest: str | None) -> None:
     with pytest.raises(UnusableInput, match="is no digest"):
-        tasks.receive(to_bytes(Shipment(replace(PROGRAM, digest=digest), CONTENT)))
+        from_bytes(
+            tasks.receive(to_bytes(Shipment(replace(PROGRAM, digest=digest), CONTENT))), Received
+        )
 
 
 def test_a_link_among_the_kept_files_is_not_followed(host: Path) -> None:

@@ -51,10 +51,10 @@ def recorded(folder: Path, reference: str = "last") -> RunRecord:
 
 
 def test_a_host_introduces_itself(host: Path) -> None:
-    answer = from_bytes(tasks.introduce(), Introduction)
+    answer = from_bytes(tasks.introduce(b""), Introduction)
     assert answer.folder == str(host)
     assert answer.environment["kernel"] == os.uname().release
-    assert from_bytes(tasks.introduce(), Introduction).host == answer.host
+    assert from_bytes(tasks.introduce(b""), Introduction).host == answer.host
 
 
 def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Path) -> None:

@@ -95,8 +95,8 @@ def check_shipped(file: File) -> str:
     return digest
 
 
-def keep(shipment: Shipment) -> None:
-    """Keep a shipped file under its digest; one that is kept already stays.
+def keep(shipment: Shipment) -> str:
+    """Keep a shipped file under its digest, which is returned; one that is kept already stays.
 
     Raises
     ------
@@ -124,6 +124,7 @@ def keep(shipment: Shipment) -> None:
             f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
             hint=f"make room on the disk of {kept.parent} there",
         ) from error
+    return digest
 
 
 def _make_room(folder: Path, size: int) -> None:

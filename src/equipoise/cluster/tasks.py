@@ -1,13 +1,15 @@
 """What a coordinator asks of a host: each function is a task of Dask, bytes in and bytes out.
 
-A task never measures. It starts the campaign's own process, and says how that goes. An error is an
-`EquipoiseError`, which Dask hands to the coordinator.
+A task never measures. It starts the campaign's own process, and says how that goes. What a host
+refuses is an answer as well (`equipoise.cluster.messages.Refusal`).
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,8 +23,9 @@ from equipoise.cluster.messages import (
     Halt,
     Introduction,
     Order,
+    Received,
+    Refusal,
     Shipment,
-    Status,
     from_bytes,
     to_bytes,
 )
@@ -31,7 +34,7 @@ from equipoise.ledger import Ledger, open_for_reading
 from equipoise.ledger.opening import default_ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import EquipoiseError, UnusableInput
 
 MOST_SLICE_BYTES = 1 << 20
 _MOST_TRIALS = 1000
@@ -41,7 +44,25 @@ _PAUSE_S = 0.25
 _NOT_A_FACT = frozenset({"boot_id", "environment_bytes", "unknown", "clock_resolution_s"})
 
 
-def introduce(request: bytes = b"") -> bytes:
+Task = Callable[[bytes], bytes]
+"""A function that a coordinator has a worker call."""
+
+
+def _answering(task: Task) -> Task:
+    """Return the task with its errors as answers: Dask would log a stack trace for each."""
+
+    @wraps(task)
+    def answering(request: bytes = b"") -> bytes:
+        try:
+            return task(request)
+        except EquipoiseError as error:
+            return to_bytes(Refusal(error.what, error.hint))
+
+    return answering
+
+
+@_answering
+def introduce(request: bytes) -> bytes:
     """Answer with an `Introduction` of this host; the request is empty."""
     host = this_host()
     if host is None:
@@ -69,23 +90,26 @@ def _facts() -> dict[str, str | None]:
     }
 
 
+@_answering
 def examine(request: bytes) -> bytes:
     """Answer an `Examination` with the files as this host has them (`Examined`)."""
     wanted = from_bytes(request, Examination).files
     return to_bytes(Examined(tuple(files.file_here(file, os.getcwd()) for file in wanted)))
 
 
+@_answering
 def receive(request: bytes) -> bytes:
-    """Keep the file of a `Shipment`; the answer is empty."""
-    files.keep(from_bytes(request, Shipment))
-    return b""
+    """Keep the file of a `Shipment` (`Received`)."""
+    return to_bytes(Received(files.keep(from_bytes(request, Shipment))))
 
 
+@_answering
 def begin(request: bytes) -> bytes:
     """Start the campaign of an `Order`, or go on with it; answer with its `Status`."""
     return to_bytes(laboratory.begin(from_bytes(request, Order)))
 
 
+@_answering
 def follow(request: bytes) -> bytes:
     """Answer a `Follow` with how the campaign goes, and what it has recorded since (`Followed`)."""
     question = from_bytes(request, Follow)
@@ -126,12 +150,10 @@ def bounded_slice(ledger: Ledger, identity: str, after: bytes) -> tuple[bytes, b
         most = max(1, most * MOST_SLICE_BYTES // (2 * len(content)))
 
 
+@_answering
 def halt(request: bytes) -> bytes:
     """End the campaign of a `Halt` after its trial, as Ctrl-C does; answer with its `Status`."""
     question = from_bytes(request, Halt)
     folder = CampaignFolder.of(question.fleet, question.place)
     folder.halt()
     return to_bytes(folder.status())
-
-
-__all__ = ["Status", "begin", "examine", "follow", "halt", "introduce", "receive"]
