@@ -197,12 +197,12 @@ def _observe_log(
 def _observe_strata(
     question: Question, arguments: dict[str, Any], progress: Progress
 ) -> ObservationResult:
-    from equipoise.cli.observed_log import read_strata
     from equipoise.observation.strata import check_strata, observe_strata
+    from equipoise.tables.strata import find_strata
 
     check_strata(arguments["strata"], question)
-    log = read_strata(arguments["file"], arguments["strata"], question)
-    return observe_strata(log, question, source=arguments["file"], progress=progress)
+    strata = find_strata(arguments["file"], arguments["strata"], question, progress)
+    return observe_strata(strata.log(), question, source=arguments["file"], progress=progress)
 
 
 def _figures(result: ObservationResult) -> Iterator[Figure]:
