@@ -3,5 +3,8 @@
 A campaign is a detached process of its host by the ordinary path: launcher, coin, local ledger.
 Tasks of Dask only start it and ask how it goes. In reading order:
 
+address      how a cluster is named, and which may be spoken to in the clear
+connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
+worker       the supervisor of a host's Dask worker
 """
