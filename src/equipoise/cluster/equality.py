@@ -132,14 +132,14 @@ def _judge(
     if ship and not fixed:
         # The campaign gets a folder of its own, in which every file of its folder has to lie.
         return ComparableHost(introduction, tuple(file for file in files if inside(file.path)))
-    shown = fixed if ship else list(complaints)
+    named = fixed if ship else list(complaints)
     folder = introduction.folder
     hint = f"install the same on {host.name}"
     if not fixed:
         hint = f"add --ship, or copy the same into {folder} on {host.name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
-    return RefusedHost(host, f"{host.name}: {_listed(shown, complaints)}", hint)
+    return RefusedHost(host, f"{host.name}: {_listed(named, complaints)}", hint)
 
 
 def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, cast
 
 from equipoise.cluster import files, laboratory
 from equipoise.cluster.folders import CampaignFolder, check_identity
@@ -144,7 +145,7 @@ def bounded_slice(ledger: Ledger, identity: str, after: bytes) -> tuple[bytes, b
     """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there."""
     most = _MOST_TRIALS
     while True:
-        content, more = ledger.slice(identity, after, most_trials=most)
+        content, more = cast(Any, ledger).slice(identity, after, most_trials=most)
         if len(content) <= MOST_SLICE_BYTES or most == 1:
             return content, more
         most = max(1, most * MOST_SLICE_BYTES // (2 * len(content)))
