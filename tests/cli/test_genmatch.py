@@ -161,7 +161,10 @@ def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> Non
         (("--by", "a"), "No such option '--by'"),
         (("--scheduler", "garbage"), "'garbage' is not the address of a scheduler"),
         (("--scheduler", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
-        (("--tls-key", "x"), "TLS files without --scheduler"),
+        (("--cluster", "tcp://192.0.2.1:8786"), "is unprotected"),
+        (("--cluster", "ssh:nowhere.txt"), "there is no file nowhere.txt"),
+        (("--insecure",), "--insecure without --cluster"),
+        (("--tls-key", "x"), "TLS files without --cluster"),
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )

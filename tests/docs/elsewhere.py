@@ -58,14 +58,14 @@ ELSEWHERE = {
         "tests/cli/test_gate_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
-    " --scheduler tcp://10.0.0.5:8786": Elsewhere(
+    " --cluster tcp://10.0.0.5:8786": Elsewhere(
         CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
-    " --scheduler tls://10.0.0.5:8786"
+    " --cluster tls://10.0.0.5:8786"
     " --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
         CLUSTER,
-        "tests/genoud/test_scheduler.py::"
+        "tests/cluster/test_connection.py::"
         "test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else",
     ),
     'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud.cluster import connect
+from equipoise.cluster.connection import connect
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.worker import EvaluationFailed
 from equipoise.model.errors import UnusableInput

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud.cluster import connect
+from equipoise.cluster.connection import connect
 from equipoise.genoud.search import Generation
 from equipoise.matching.gen_match import GenMatchResult, gen_match
 from tests.clusters import local_cluster

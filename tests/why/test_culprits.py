@@ -42,6 +42,14 @@ def test_a_part_of_a_name_is_no_name() -> None:
     assert list(_hunks_of(PATCH, ("twice", "sor"))) == []
 
 
+def test_a_word_of_a_file_of_data_or_prose_is_no_use_of_a_function() -> None:
+    patch = "".join(
+        f"diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n+width = 3\n"
+        for file in ("Cargo.toml", "README.md", "a.rs")
+    )
+    assert [one.file for one in _hunks_of(patch, ("width",))] == ["a.rs"]
+
+
 def test_long_places_are_cut() -> None:
     lines = "\n".join(["+swap " + "x" * LONGEST_LINE] * (MOST_LINES + 5))
     (found,) = _hunks_of(f"+++ b/a.c\n@@ -1 +1 @@\n{lines}\n", ("swap",))

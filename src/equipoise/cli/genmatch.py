@@ -27,8 +27,7 @@ from equipoise.cli.matching import (
     write_matched,
     write_matching,
 )
-from equipoise.cli.options import file_option
-from equipoise.model.errors import UnusableInput
+from equipoise.cli.options import access_of, cluster_option
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
@@ -100,23 +99,7 @@ _EFFECT = (
     help="All p-values, the smallest first; or the smallest only.",
 )
 @ks_options(0)
-@click.option(
-    "--scheduler",
-    metavar="tcp://HOST:PORT",
-    help="Evaluate on the workers of this Dask scheduler. Whoever can reach it, or answers in its "
-    "place, can run code as you: use TLS (tls://HOST:PORT) outside a network that you trust.",
-)
-@file_option(
-    "--tls-ca",
-    metavar="FILE.pem",
-    help="Certificate of the authority that the scheduler's certificate is checked by.",
-)
-@file_option(
-    "--tls-cert",
-    metavar="FILE.pem",
-    help="Your own certificate, by which the scheduler checks you.",
-)
-@file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert.")
+@cluster_option("Evaluate on the workers", "--scheduler")
 @matched_option
 @output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
@@ -165,22 +148,13 @@ def command(**arguments: Any) -> int:
 
 @contextmanager
 def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
-    files = {name: arguments[name] for name in ("tls_ca", "tls_cert", "tls_key")}
-    missing = [f"--{name.replace('_', '-')}" for name, file in files.items() if file is None]
-    if arguments["scheduler"] is None:
-        if len(missing) < len(files):
-            raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
+    access = access_of(arguments)
+    if access is None:
         yield None
         return
-    from equipoise.genoud.cluster import TlsFiles, connect
+    from equipoise.cluster.connection import cluster_client
 
-    if missing and len(missing) < len(files):
-        raise UnusableInput(
-            f"{' and '.join(missing)} missing: TLS needs three files",
-            hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
-        )
-    tls = None if missing else TlsFiles(files["tls_ca"], files["tls_cert"], files["tls_key"])
-    with connect(arguments["scheduler"], tls=tls) as client:
+    with cluster_client(access) as client:
         yield client
 
 

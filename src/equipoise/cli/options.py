@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
 from equipoise.design.limits import limits_of as limits_of
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
+from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MOST_RANKED, Judgement
+
+if TYPE_CHECKING:
+    from equipoise.cluster.connection import ClusterAccess
 
 Option = Callable[[Any], Any]
 """Decorator that adds an option, or several, to a command."""
@@ -180,6 +185,78 @@ concurrent_option = click.option(
     envvar="EQUIPOISE_ALLOW_CONCURRENT",
     help="Measure though another campaign runs on this host.",
 )
+cluster_access_options = options_of(
+    click.option(
+        "--insecure",
+        is_flag=True,
+        help="Speak in the clear with a cluster outside of a private network: whoever is on the "
+        "way can then run code as you.",
+    ),
+    file_option(
+        "--tls-ca",
+        metavar="FILE.pem",
+        help="Certificate of the authority that the scheduler's certificate is checked by.",
+    ),
+    file_option(
+        "--tls-cert",
+        metavar="FILE.pem",
+        help="Your own certificate, by which the scheduler checks you.",
+    ),
+    file_option("--tls-key", metavar="FILE.pem", help="The private key of --tls-cert."),
+)
+
+
+def cluster_option(purpose: str, *names: str) -> Option:
+    """Return ``--cluster`` and what says how it may be spoken to.
+
+    Parameters
+    ----------
+    purpose
+        What the cluster is for, as the help says it: "Measure on every host".
+    names
+        Further names of ``--cluster``.
+    """
+    return options_of(
+        click.option(
+            "--cluster",
+            *names,
+            "cluster",
+            metavar="ADDRESS",
+            help=f"{purpose} of a Dask cluster: {FORMS}. Whoever answers there can run code "
+            "as you.",
+        ),
+        cluster_access_options,
+    )
+
+
+def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
+    """Return the cluster that the options name; ``None`` without ``--cluster``.
+
+    Raises
+    ------
+    UnusableInput
+        The address is none, is unprotected, or options do not fit together.
+    """
+    names = ("tls_ca", "tls_cert", "tls_key")
+    files = {f"--{name.replace('_', '-')}": arguments[name] for name in names}
+    missing = [name for name, file in files.items() if file is None]
+    if arguments["cluster"] is None:
+        if len(missing) < len(files):
+            raise UnusableInput("TLS files without --cluster", hint="name the cluster")
+        if arguments["insecure"]:
+            raise UnusableInput("--insecure without --cluster", hint="name the cluster")
+        return None
+    if missing and len(missing) < len(files):
+        raise UnusableInput(
+            f"{' and '.join(missing)} missing: TLS needs three files",
+            hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
+        )
+    from equipoise.cluster.connection import ClusterAccess, TlsFiles
+
+    tls = None if missing else TlsFiles(*files.values())
+    return ClusterAccess(read_address(arguments["cluster"]), tls, arguments["insecure"])
+
+
 hyperfine_exports = options_of(
     *(
         file_option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +33,8 @@ _ARGUMENTS = re.compile(r"\([^()]*\)( const)?$")
 _PARAMETERS = re.compile(r"<[^<>]*>")
 _IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 _HUNK = re.compile(r"@@ .*? @@ ?(.*)")
+_NO_SOURCE = frozenset({".json", ".lock", ".md", ".rst", ".toml", ".txt", ".xml", ".yaml", ".yml"})
+"""Endings of files that hold prose or data: a word there is no use of a function."""
 
 
 def named_culprits(record: RunRecord, blocks: Blocks) -> Iterator[tuple[Contrast, Culprit, str]]:
@@ -154,7 +157,7 @@ def _identifier(name: str) -> str:
 
 def _hunks_of(patch: str, functions: Sequence[str]) -> Iterator[DiffHunk]:
     """Yield the hunks that name a function: first where it was changed, or a use of it was."""
-    hunks = list(_hunks(patch))
+    hunks = [one for one in _hunks(patch) if PurePosixPath(one[0]).suffix not in _NO_SOURCE]
     yielded: set[int] = set()
     for only_changed in (True, False):
         for function in functions:

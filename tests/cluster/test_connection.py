@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.genoud.cluster import TlsFiles, connect
+from equipoise.cluster.connection import TlsFiles, connect
 from equipoise.model.errors import UnusableInput
 from tests.clusters import encrypted_scheduler, litter_collected
 

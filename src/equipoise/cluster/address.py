@@ -1,0 +1,169 @@
+"""Addresses of clusters: how ``--cluster`` names one, and which may be spoken to in the clear.
+
+A scheduler, its workers and its clients send each other pickles, which run code when they are
+read. Without TLS, everybody on the way can run code as this user. So an address in the clear must
+be this host's own or one of a private network (RFC 1918, RFC 4193), unless the user says
+``--insecure``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from equipoise.model.errors import UnusableInput
+
+FORMS = "tcp://HOST:PORT, tls://HOST:PORT, ssh:FILE or local:N"
+SCHEDULER_FORM = "tcp://HOST:PORT"
+_SCHEDULER = re.compile(
+    r"(?P<scheme>tcp|tls)://"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})"
+)
+_LARGEST_PORT = 65_535
+MOST_LOCAL_WORKERS = 64
+_PRIVATE = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16"),
+        *("::1/128", "fc00::/7", "fe80::/10"),
+    )
+)
+"""Loopback, private (RFC 1918, RFC 4193) and link-local (RFC 3927, RFC 4291) networks."""
+
+Resolver = Callable[[str], Iterable[str]]
+"""Returns the numeric addresses of a host."""
+
+
+class SchedulerAddress(Struct, frozen=True):
+    """The scheduler of a running cluster."""
+
+    text: str
+    """As the user typed it."""
+    scheme: Literal["tcp", "tls"]
+    host: str
+    """A name or a numeric address, without brackets."""
+    port: int
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection uses TLS."""
+        return self.scheme == "tls"
+
+
+class SshHosts(Struct, frozen=True):
+    """Hosts on which Equipoise starts a cluster through SSH, as ``ssh:FILE`` names them."""
+
+    text: str
+    file: Path
+
+
+class LocalWorkers(Struct, frozen=True):
+    """Workers on this host, as ``local:N`` asks for them."""
+
+    text: str
+    workers: int
+
+
+ClusterAddress = SchedulerAddress | SshHosts | LocalWorkers
+
+
+def read_address(text: str) -> ClusterAddress:
+    """Return what ``--cluster`` names.
+
+    Raises
+    ------
+    UnusableInput
+        It has none of the four forms, or the file of ``ssh:FILE`` is missing.
+    """
+    kind, separator, rest = text.partition(":")
+    if kind == "ssh" and separator and rest:
+        file = Path(rest)
+        if not file.is_file():
+            raise UnusableInput(
+                f"there is no file {file} with the hosts of {text}",
+                hint="write the name of a host in each line",
+            )
+        return SshHosts(text, file)
+    if kind == "local" and separator:
+        if not rest.isascii() or not rest.isdigit() or not 0 < int(rest) <= MOST_LOCAL_WORKERS:
+            raise UnusableInput(
+                f"{text!r} is no number of workers",
+                hint=f"give a number from 1 to {MOST_LOCAL_WORKERS}, as in local:2",
+            )
+        return LocalWorkers(text, int(rest))
+    return read_scheduler(text, FORMS)
+
+
+def read_scheduler(text: str, forms: str = SCHEDULER_FORM) -> SchedulerAddress:
+    """Return the address of a scheduler.
+
+    Parameters
+    ----------
+    forms
+        What the hint says to give.
+
+    Raises
+    ------
+    UnusableInput
+        It is no such address.
+    """
+    parts = _SCHEDULER.fullmatch(text)
+    if parts is None or not 0 < int(parts["port"]) <= _LARGEST_PORT:
+        raise UnusableInput(
+            f"{text!r} is not the address of a scheduler",
+            hint=f"give {forms}; `dask scheduler` prints its address",
+        )
+    scheme: Literal["tcp", "tls"] = "tls" if parts["scheme"] == "tls" else "tcp"
+    return SchedulerAddress(text, scheme, parts["host"].strip("[]"), int(parts["port"]))
+
+
+def resolve(host: str) -> tuple[str, ...]:
+    """Return every numeric address of a host; none if nobody knows it."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return tuple(dict.fromkeys(str(one[4][0]) for one in found))
+
+
+def refuse_unprotected(address: SchedulerAddress, resolver: Resolver = resolve) -> None:
+    """Refuse an address in the clear, unless all that it resolves to is loopback or private.
+
+    Raises
+    ------
+    UnusableInput
+        Whoever is on the way could read what is sent, and run code as this user; or the name
+        has no address.
+    """
+    if address.is_encrypted:
+        return
+    numbers = tuple(resolver(address.host))
+    if not numbers:
+        raise UnusableInput(
+            f"the scheduler at {address.text} cannot be reached: no address of {address.host} "
+            "is known",
+            hint="check its name, or give its numeric address",
+        )
+    public = [one for one in numbers if not is_private(one)]
+    if public:
+        also = "" if address.host in public else f" ({address.host} is {public[0]})"
+        raise UnusableInput(
+            f"the connection to {address.text} is unprotected: it would leave the private network "
+            f"in the clear{also}, and whoever is on the way could run code as you",
+            hint="use tls:// with --tls-ca, --tls-cert and --tls-key, or add --insecure",
+        )
+
+
+def is_private(address: str) -> bool:
+    """Return whether a numeric address is loopback, link-local or of a private network."""
+    # A link-local address may name its interface: fe80::1%eth0.
+    number = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
+        number = number.ipv4_mapped
+    return any(number in network for network in _PRIVATE if network.version == number.version)

@@ -1,0 +1,234 @@
+"""The connection to a Dask scheduler, which campaigns, searches and observations share.
+
+The program that answers at the address can run code as this user: see
+`equipoise.cluster.address`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import socket
+import ssl
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from equipoise.cluster.address import (
+    SCHEDULER_FORM,
+    ClusterAddress,
+    LocalWorkers,
+    SchedulerAddress,
+    SshHosts,
+    read_scheduler,
+    refuse_unprotected,
+)
+from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECT_S = 5.0
+"""Seconds in which a scheduler has to answer."""
+
+_GREETING = struct.Struct("<Q")
+"""The length of the first message, which a scheduler sends unasked."""
+_LONGEST_GREETING = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Files (PEM) by which this process and a scheduler prove to each other who they are."""
+
+    authority: Path
+    """Certificate of the authority that signed the certificates of the cluster."""
+    certificate: Path
+    """Certificate of this process."""
+    key: Path
+    """Private key of that certificate, without a password."""
+
+
+class ClusterAccess(Struct, frozen=True):
+    """A cluster, and how it may be spoken to."""
+
+    address: ClusterAddress
+    tls: TlsFiles | None = None
+    insecure: bool = False
+    """Whether the user accepts that anybody on the way can run code as them."""
+
+
+@contextmanager
+def running_scheduler(access: ClusterAccess) -> Iterator[str]:
+    """Yield the address of the cluster's scheduler.
+
+    What ``ssh:`` and ``local:`` name is started, and ends with the block.
+
+    Raises
+    ------
+    UnusableInput
+        The address is unprotected, or the cluster cannot be started.
+    """
+    match access.address:
+        case SchedulerAddress() as address:
+            _check_protection(address, access)
+            yield address.text
+        case SshHosts(file=file):
+            with importlib.import_module("equipoise.cluster.ssh").ssh_cluster(file) as started:
+                _check_protection(read_scheduler(started), access)
+                yield started
+        case LocalWorkers(workers=workers):
+            with _local_cluster(workers) as started:
+                yield started
+
+
+@contextmanager
+def cluster_client(access: ClusterAccess) -> Iterator[Client]:
+    """Connect to a cluster for the time of the block.
+
+    Raises
+    ------
+    UnusableInput
+        As `running_scheduler` and `connect`.
+    """
+    with running_scheduler(access) as address, connect(address, tls=access.tls) as client:
+        yield client
+
+
+def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Client:
+    """Connect to a Dask scheduler; close the client after use.
+
+    Parameters
+    ----------
+    address
+        ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
+    timeout_s
+        Seconds in which the scheduler has to answer.
+
+    Raises
+    ------
+    UnusableInput
+        Dask is not installed, the address or a TLS file is unusable, or no scheduler answers.
+    """
+    security = greeted(address, tls=tls, timeout_s=timeout_s)
+    distributed = require("distributed", "clusters", "cluster")
+    try:
+        client: Client = distributed.Client(
+            address, timeout=timeout_s, set_as_default=False, security=security
+        )
+    except (OSError, ValueError) as error:
+        raise unreachable(address, error) from error
+    return client
+
+
+def greeted(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
+    """Check that a scheduler answers at an address; return the ``Security`` to connect with.
+
+    Raises
+    ------
+    UnusableInput
+        As `connect`.
+    """
+    scheduler = read_scheduler(address)
+    if tls is not None and not scheduler.is_encrypted:
+        raise UnusableInput(
+            f"the connection to {address} would not be encrypted, TLS files or not",
+            hint=f"write {address.replace('tcp:', 'tls:', 1)}, or leave the TLS files out",
+        )
+    checked = None if tls is None else _tls_context(tls)
+    distributed = require("distributed", "clusters", "cluster")
+    # Without files Dask's own configuration may name some.
+    security = distributed.Security()
+    if tls is not None:
+        security = distributed.Security(
+            tls_ca_file=str(tls.authority),
+            tls_client_cert=str(tls.certificate),
+            tls_client_key=str(tls.key),
+            require_encryption=True,
+        )
+    context = checked or security.get_connection_args("client").get("ssl_context")
+    if scheduler.is_encrypted and context is None:
+        raise UnusableInput(
+            f"the scheduler at {address} needs TLS files",
+            hint="add --tls-ca, --tls-cert and --tls-key",
+        )
+    try:
+        _greet(scheduler, context if scheduler.is_encrypted else None, timeout_s)
+    except (OSError, ValueError) as error:
+        raise unreachable(address, error) from error
+    return security
+
+
+def unreachable(address: str, error: Exception) -> UnusableInput:
+    """Return the error of a scheduler that does not answer."""
+    why = getattr(error, "strerror", None) or str(error)
+    return UnusableInput(
+        f"the scheduler at {address} cannot be reached: {why}",
+        hint="start one with `dask scheduler` and give the address that it prints, "
+        f"{SCHEDULER_FORM}",
+    )
+
+
+def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
+    if not access.insecure:
+        refuse_unprotected(address)
+
+
+@contextmanager
+def _local_cluster(workers: int) -> Iterator[str]:
+    distributed = require("distributed", "clusters", "cluster")
+    with distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs="CRITICAL",
+    ) as cluster:
+        yield str(cluster.scheduler_address)
+
+
+def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
+    """Return what Dask makes of the files too, but with an error that names the file."""
+    try:
+        context = ssl.create_default_context(cafile=tls.authority)
+    except (OSError, ValueError) as error:
+        raise _unusable(tls.authority, error) from error
+    # As in Dask: a certificate of the authority is enough, whatever name stands in it.
+    context.check_hostname = False
+    try:
+        context.load_cert_chain(tls.certificate, tls.key, password=_no_password)
+    except (OSError, ValueError) as error:
+        missing = not tls.certificate.exists()
+        raise _unusable(tls.certificate if missing else tls.key, error) from error
+    return context
+
+
+def _unusable(file: Path, error: Exception) -> UnusableInput:
+    if isinstance(error, FileNotFoundError):
+        return UnusableInput(f"there is no TLS file {file}", hint="check its name")
+    return UnusableInput(
+        f"the TLS file {file} cannot be used: {error}",
+        hint="give PEM files: --tls-key is the key of --tls-cert, without a password",
+    )
+
+
+def _no_password() -> str:
+    # Without this OpenSSL would ask on the terminal.
+    raise ValueError("it has a password")
+
+
+def _greet(address: SchedulerAddress, context: ssl.SSLContext | None, timeout_s: float) -> None:
+    """Find out whether a scheduler is there: Dask waits for ever for other servers."""
+    with socket.create_connection((address.host, address.port), timeout_s) as plain:
+        connection = (
+            plain if context is None else context.wrap_socket(plain, server_hostname=address.host)
+        )
+        with connection, connection.makefile("rb") as stream:
+            greeting = stream.read(_GREETING.size)
+    is_whole = len(greeting) == _GREETING.size
+    if not is_whole or not 0 < _GREETING.unpack(greeting)[0] <= _LONGEST_GREETING:
+        raise ValueError("what answers there is not a Dask scheduler")
