@@ -62,21 +62,13 @@ FACTS = (
 """What of a host's environment stands beside its effect."""
 
 
-_END: dict[HostState, End] = {
-    "ended": "finished",
-    "left": "left",
-    "behind": "measuring",
-    "no block": "measuring",
-    "absent": "measuring",
-}
-
-
 class Member(Struct, frozen=True):
     """One asked host with what came of its campaign."""
 
     host: FleetHost
     record: RunRecord | None
     blocks: Blocks
+    end: End
 
 
 def members_of(record: RunRecord) -> tuple[Member, ...]:
@@ -86,6 +78,8 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
         one.plan.membership.place: one for one in record.members if one.plan.membership is not None
     }
     names = _distinct_names(fleet)
+    # What the coordinator's last session ended without was lost.
+    is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
         member = by_place.get(place)
@@ -103,7 +97,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
             environment={} if member is None or not member.segments else environment_of(member),
             conditions=() if member is None else tuple(_conditions(member, blocks)),
         )
-        members.append(Member(host, member, blocks))
+        members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
     return tuple(members)
 
 
@@ -205,7 +199,7 @@ def _comparison(
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     over = answers_of_fleet(
         [
-            HostCampaign(one.host.host, one.host.identity, blocks, weight, _END[one.host.state])
+            HostCampaign(one.host.host, one.host.identity, blocks, weight, one.end)
             for one, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
         ],
         min_effect=judgement.min_effect,
@@ -258,7 +252,7 @@ def _comparison(
             over,
             [one.host for one in members],
             alpha=level,
-            one_host=fleet.is_one_host,
+            one_host=fleet.hosts[0].name if fleet.is_one_host else None,
             more_is_better=more_is_better,
         ),
     )
@@ -278,7 +272,7 @@ def scope_over(plan: Plan, fleet: FleetPlan) -> str:
     if plan.layouts:
         within = f"processes, in these {len(plan.layouts)} layouts"
     if fleet.is_one_host:
-        return f"across {within}, over {counted(len(fleet.hosts), 'campaign')} on one host"
+        return f"across {within}, over {counted(len(fleet.hosts), 'campaign')} on this one host"
     return f"across {within}, over the {counted(len(fleet.hosts), 'asked host')} and no other"
 
 
@@ -344,8 +338,10 @@ def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[Campaign
 
 
 def _over_hosts(sentence: str, fleet: FleetPlan) -> str:
-    count = len(fleet.hosts)
-    whose = "campaigns on one host" if fleet.is_one_host else "asked hosts"
+    count, name = len(fleet.hosts), fleet.hosts[0].name
+    if count == 1:
+        return f"On {name}: {sentence}"
+    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
     return f"Over the {count} {whose}: {sentence}"
 
 
@@ -358,6 +354,21 @@ def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
     if last is None:
         return "behind"
     return "left" if last in (INTERRUPTED, FAILED) else "ended"
+
+
+def _end(state: HostState, *, is_over: bool) -> End:
+    """Return how a host's campaign stands, as the statistics take it.
+
+    A host without a block has left, if the coordinator's session is over.
+    """
+    match state:
+        case "ended":
+            return "finished"
+        case "left":
+            return "left"
+        case "behind":
+            return "measuring"
+    return "left" if is_over else "measuring"
 
 
 def _distinct_names(fleet: FleetPlan) -> list[str]:

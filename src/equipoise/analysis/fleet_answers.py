@@ -37,7 +37,7 @@ def describe_answers(
     hosts: Sequence[FleetHost],
     *,
     alpha: float,
-    one_host: bool,
+    one_host: str | None,
     more_is_better: bool,
 ) -> FleetAnswers:
     """Word what holds over the hosts.
@@ -49,16 +49,16 @@ def describe_answers(
     alpha
         Level of each question.
     one_host
-        Whether all campaigns are of one host.
+        Name of the host that all campaigns are of; ``None`` if there are several.
     more_is_better
         Whether the cost that the ratios compare is the inverse of the metric: sentences then tell
         ratios of values.
     """
     telling = _Telling(hosts, alpha, one_host, more_is_better)
-    by_property = () if one_host else tuple(_by_property(numbers.hosts, hosts))
+    by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
     return FleetAnswers(
-        mean=telling.mean(numbers.asked, wording.MEAN),
-        stayed=numbers.stayed and telling.mean(numbers.stayed, wording.STAYED),
+        mean=telling.mean(numbers.asked, wording.MEAN if one_host is None else wording.MEAN_HERE),
+        stayed=None if numbers.stayed is None else telling.mean(numbers.stayed, wording.STAYED),
         no_difference=telling.no_difference(numbers.no_host_differs.e_value),
         otherwise=telling.otherwise(numbers.hosts),
         new_host=telling.new_host(numbers.new_host),
@@ -74,13 +74,13 @@ class _Telling:
     """Answers about the hosts of one fleet."""
 
     def __init__(
-        self, hosts: Sequence[FleetHost], alpha: float, one_host: bool, more_is_better: bool
+        self, hosts: Sequence[FleetHost], alpha: float, one_host: str | None, more_is_better: bool
     ) -> None:
         self.hosts, self.alpha, self.one_host = hosts, alpha, one_host
         self.more_is_better = more_is_better
         self.names = tuple(host.host for host in hosts)
 
-    def shown(self, ratio: float | None) -> float | None:
+    def of_reader(self, ratio: float | None) -> float | None:
         """Return a ratio as a reader is shown it."""
         return (1.0 / ratio if ratio else None) if self.more_is_better else ratio
 
@@ -104,7 +104,11 @@ class _Telling:
                 hosts=names,
             )
         sentence = wording.mean_sentence(
-            self.shown(ratio), self.ends(ratio_ci), names, level=self.alpha, one_host=self.one_host
+            self.of_reader(ratio),
+            self.ends(ratio_ci),
+            names,
+            level=self.alpha,
+            one_host=self.one_host,
         )
         return FleetInterval(
             question=question,
@@ -117,29 +121,31 @@ class _Telling:
 
     def no_difference(self, e_value: float) -> FleetTest:
         return FleetTest(
-            question=wording.NO_DIFFERENCE,
+            question=wording.NO_DIFFERENCE if self.one_host is None else wording.NO_DIFFERENCE_HERE,
             answer=wording.no_difference_sentence(e_value, alpha=self.alpha),
             e_value=e_value,
             rejected=e_value * self.alpha >= 1.0,
         )
 
     def otherwise(self, hosts: Sequence[HostAnswer]) -> FleetDifferences:
-        reasons = {one.others.unknown_because for one in hosts}
-        if None not in reasons:
-            unknown = next(because for one in hosts if (because := one.others.unknown_because))
+        reasons = [one.bounds.unknown_because or one.others.unknown_because for one in hosts]
+        unknown = reasons[0]
+        if unknown is not None and None not in reasons:
             return FleetDifferences(
                 question=wording.OTHERWISE,
                 answer=wording.unknown_sentence(unknown),
                 unknown_because=unknown,
             )
         differences = tuple(map(self.difference, hosts, self.names))
-        shown = [
-            HostDifference(one.host, self.shown(one.ratio), self.ends(one.ratio_ci), one.differs)
+        told = [
+            HostDifference(
+                one.host, self.of_reader(one.ratio), self.ends(one.ratio_ci), one.differs
+            )
             for one in differences
         ]
         return FleetDifferences(
             question=wording.OTHERWISE,
-            answer=wording.otherwise_sentence(shown, alpha=self.alpha),
+            answer=wording.otherwise_sentence(told, alpha=self.alpha),
             hosts=differences,
         )
 

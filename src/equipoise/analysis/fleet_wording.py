@@ -9,11 +9,13 @@ import math
 from collections.abc import Sequence
 
 from equipoise.analysis.wording import signed_percent
-from equipoise.model.fleet_result import FleetHost, HostDifference, PropertyEffect
+from equipoise.model.fleet_result import HostDifference, PropertyEffect
 from equipoise.model.interval import Interval
 from equipoise.model.quantities import counted, names_of, significant
 
 MEAN = "What is the mean over the asked hosts?"
+MEAN_HERE = "What is the mean over these campaigns?"
+NO_DIFFERENCE_HERE = "Is there a difference in any campaign?"
 STAYED = "What is the mean over the hosts that stayed?"
 NO_DIFFERENCE = "Is there a difference on any asked host?"
 OTHERWISE = "Which host is otherwise than the others?"
@@ -21,22 +23,6 @@ NEW_HOST = "What would one more host show?"
 MEDIAN = "What is the median of all such hosts?"
 NORMAL = "And if the effects of hosts are normal?"
 VARIANCES = "How far do hosts differ?"
-
-_STATES = {
-    "ended": "ended by its own rules",
-    "left": "left",
-    "behind": "measures still, or the connection broke",
-    "no block": "no block is complete",
-    "absent": "nothing of it has come",
-}
-
-
-def state_sentence(host: FleetHost) -> str:
-    """Return how far the campaign of a host came, in a few words."""
-    words = _STATES[host.state]
-    if host.stopped_because is not None:
-        return f"{words}: {host.stopped_because}" if host.state == "left" else host.stopped_because
-    return words
 
 
 def unknown_sentence(because: str) -> str:
@@ -50,15 +36,17 @@ def too_few_hosts(hosts: int) -> str:
 
 
 def mean_sentence(
-    ratio: float | None, ratio_ci: Interval, hosts: Sequence[str], *, level: float, one_host: bool
+    ratio: float | None,
+    ratio_ci: Interval,
+    hosts: Sequence[str],
+    *,
+    level: float,
+    one_host: str | None,
 ) -> str:
     """Return the mean over the asked hosts, and whose mean it is."""
-    whose = f"campaigns on {hosts[0]}" if one_host else "hosts"
-    of = f"of these {len(hosts)} {whose}"
-    if not one_host and len(hosts) > 1:
-        of = f"of {names_of(hosts)}"
+    of = names_of(hosts) if one_host is None else f"{counted(len(hosts), 'campaign')} on {one_host}"
     interval = f"{_coverage(level)} interval {_ends(ratio_ci)}"
-    return f"{_change(ratio)} ({interval}): the mean {of}, and of no other host."
+    return f"{_change(ratio)} ({interval}): the mean of {of}, and of no other host."
 
 
 def no_difference_sentence(e_value: float, *, alpha: float) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from equipoise.analysis.fleet_wording import state_sentence
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval, inverse_ratio
-from equipoise.model.quantities import counted, listed, names_of
+from equipoise.model.quantities import listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import campaign_answer, primary_comparisons, strip_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
@@ -49,6 +49,13 @@ MOST_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""
 _MOST_CONDITIONS = 6
 """Number of conditions that stand beside one another in a table of medians."""
+_STATES = {
+    "ended": "ended by its own rules",
+    "left": "left",
+    "behind": "measures still, or the connection broke",
+    "no block": "no block is complete",
+    "absent": "nothing of it has come",
+}
 _NAMES = {
     "cpu_model": "processor",
     "hypervisor": "virtualisation",
@@ -60,7 +67,7 @@ _NAMES = {
 def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
     answer = campaign_answer(document)
-    claims = tuple(_claim(document, one) for one in primary_comparisons(document))
+    claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
     if not claims:
         lines = () if answer.title == fleet.summary else (fleet.summary,)
         return replace(answer, title=fleet.summary, lines=(*answer.lines, *lines)[:2])
@@ -137,21 +144,26 @@ def _number(value: Any) -> Number:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _claim(document: ResultDocument, comparison: Comparison) -> Claim:
+def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison) -> Claim:
     answers = comparison.fleet
     assert answers is not None, "a comparison of a fleet has its answers"
     shown = shown_comparison(document, comparison)
     estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
     names = f"{comparison.candidate} against {comparison.baseline}"
+    whose = "these campaigns" if fleet.one_host else "the asked hosts"
     told = (answers.no_difference, answers.otherwise, answers.new_host)
+    # Where the mean over the asked hosts is not known, that over others is another question.
+    instead = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
+    remarks = () if answers.mean.unknown_because is None else instead
     return Claim(
         badge=shown_verdict(document, comparison),
         tone=comparison.verdict,
         text=comparison.summary,
-        subject=f"{metric_name(comparison.metric)} of {names}, mean over the asked hosts",
+        subject=f"{metric_name(comparison.metric)} of {names}, mean over {whose}",
         estimate=estimate,
         interval=with_coverage(interval, comparison.level, comparison.alpha),
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
+        remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
         facts=(
             *((one.question, one.answer) for one in told),
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
@@ -200,7 +212,7 @@ def _host_row(
     estimate: Cell = UNKNOWN
     interval, blocks = "", "0"
     if effect is not None:
-        ratio, ratio_ci = _shown(document, comparison, effect.ratio, effect.ratio_ci)
+        ratio, ratio_ci = _as_read(document, comparison, effect.ratio, effect.ratio_ci)
         text, interval = estimate_and_interval(ratio, ratio_ci, unknown=UNKNOWN)
         estimate = Styled(text, "strong") if host.host in otherwise else text
         blocks = str(effect.blocks)
@@ -209,11 +221,19 @@ def _host_row(
 
 def _of_host(host: FleetHost) -> tuple[Cell, ...]:
     known = (host.environment.get(key) for key in ("kernel", "cpu_model"))
-    ended = state_sentence(host)
+    ended = _state_sentence(host)
     return (
         *(UNKNOWN if value is None else str(value) for value in known),
         ended if host.state == "ended" else Styled(ended, "caution"),
     )
+
+
+def _state_sentence(host: FleetHost) -> str:
+    """Return how far the campaign of a host came, in a few words."""
+    words = _STATES[host.state]
+    if host.stopped_because is not None:
+        return f"{words}: {host.stopped_because}" if host.state == "left" else host.stopped_because
+    return words
 
 
 def _fleet_table(fleet: FleetResult) -> Table:
@@ -256,8 +276,20 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
     if answers is None:
         return
     columns = (Column("question", "words"), Column("answer", "words"))
-    rows = tuple((one.question, one.answer) for one in answers.all)
-    yield Table(columns, rows, label=f"Questions and answers: {_title(comparison)}")
+    known = [one for one in answers.all if one.unknown_because is None]
+    open_questions: dict[str, list[str]] = defaultdict(list)
+    for one in answers.all:
+        if one.unknown_because is not None:
+            open_questions[one.unknown_because].append(one.question)
+    yield Table(
+        columns,
+        tuple((one.question, one.answer) for one in known),
+        label=f"Questions and answers: {_title(comparison)}",
+        notes=tuple(
+            f"Not answered: {' '.join(questions)} The reason: {because}."
+            for because, questions in open_questions.items()
+        ),
+    )
     yield from _properties(comparison, answers)
 
 
@@ -290,7 +322,7 @@ def _properties(comparison: Comparison, answers: FleetAnswers) -> Iterator[Part]
     )
 
 
-def _shown(
+def _as_read(
     document: ResultDocument, comparison: Comparison, ratio: float | None, ratio_ci: Interval
 ) -> tuple[float | None, Interval]:
     """Return a ratio as a reader is shown it: of values, where more of the metric is better."""
