@@ -22,6 +22,7 @@ from equipoise.ledger.rows import (
     INSERT_DRAW,
     INSERT_RUN,
     INSERT_SAMPLE,
+    NOTICE_COLUMNS,
     OBSERVATION_COLUMNS,
     TRIAL_COLUMNS,
     digest_of_text,
@@ -121,7 +122,7 @@ _SELECT_SAMPLES = """
     WHERE sample.trial BETWEEN ?2 AND ?3 AND trial.run = ?1 ORDER BY sample.trial, sample.place
 """
 _SELECT_NOTICES = (
-    "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY place LIMIT ? OFFSET ?"
+    f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place LIMIT ? OFFSET ?"
 )
 _SELECT_OBSERVATIONS = (
     f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place LIMIT ? OFFSET ?"
@@ -365,6 +366,7 @@ def _append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[Tr
     )
     connection.executemany(
         INSERT_SAMPLE,
+        NOTICE_COLUMNS,
         (
             (number, place, *sample)
             for number, (_, samples) in enumerate(trials, first)
@@ -391,6 +393,6 @@ _APPENDING: tuple[Callable[..., None], ...] = (
     _append_events,
     _append_draws,
     _append_trials,
-    _append_with_place("notice", "code, words, mend"),
+    _append_with_place("notice", NOTICE_COLUMNS),
     _append_with_place("observation", OBSERVATION_COLUMNS),
 )

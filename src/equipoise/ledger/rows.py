@@ -119,6 +119,7 @@ TRIAL_COLUMNS = (
 )
 SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
 DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
+NOTICE_COLUMNS = "code, words, mend"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 
 
@@ -136,7 +137,7 @@ INSERT_OBSERVATION = (
     "(SELECT count(*) FROM observation WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8"
 )
 INSERT_NOTICE = (
-    "INSERT INTO notice (run, place, code, words, mend) SELECT ?1, "
+    f"INSERT INTO notice (run, place, {NOTICE_COLUMNS}) SELECT ?1, "
     "(SELECT count(*) FROM notice WHERE run = ?1), ?2, ?3, ?4"
 )
 
@@ -151,7 +152,7 @@ _SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 _SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
-_SELECT_NOTICES = "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY place"
+_SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
 _SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
