@@ -366,7 +366,6 @@ def _append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[Tr
     )
     connection.executemany(
         INSERT_SAMPLE,
-        NOTICE_COLUMNS,
         (
             (number, place, *sample)
             for number, (_, samples) in enumerate(trials, first)
