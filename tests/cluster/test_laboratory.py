@@ -145,10 +145,10 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path, seed: int) -> No
 
 @contextmanager
 def another_campaign() -> Iterator[None]:
-    """A process that has the measurement lock of this host, if no campaign has it."""
+    """A process that has the measurement lock of this host."""
     script = (
-        "import sys; from equipoise.campaign.conduct import measurement_lock\n"
-        "with measurement_lock(lambda _: None, allow_concurrent=True):\n"
+        "import sys; from equipoise.measure.measurement_lock import lock_host\n"
+        "with lock_host(lambda _: None):\n"
         "    print(flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(

@@ -133,12 +133,24 @@ class CampaignFolder:
         return self.path / "log"
 
     def stored(self) -> StoredOrder | None:
-        """Return the latest order; ``None`` if there is none."""
+        """Return the latest order; ``None`` if there is none.
+
+        Raises
+        ------
+        UnusableInput
+            Another version of Equipoise wrote it.
+        """
         try:
             content = (self.path / "order").read_bytes()
+            return msgspec.msgpack.decode(content, type=StoredOrder)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return msgspec.msgpack.decode(content, type=StoredOrder)
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise UnusableInput(
+                f"another version of Equipoise began the campaign in {self.path}: {error}",
+                hint=f"install that version again, or remove the folder; the trials are in the "
+                f"ledger of {os.uname().nodename}",
+            ) from error
 
     def store(self, order: StoredOrder) -> None:
         """Write the order."""
