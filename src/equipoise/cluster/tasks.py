@@ -131,7 +131,8 @@ def follow(request: bytes) -> bytes:
     check_identity(question.identity)
     folder = CampaignFolder.of(question.fleet, question.place)
     began = time.monotonic()
-    deadline = began + min(question.wait_s, LONGEST_WAIT_S)
+    # In this order the bound also holds for NaN.
+    deadline = began + min(LONGEST_WAIT_S, question.wait_s)
     while True:
         # First the status: what an ended campaign recorded is then whole.
         status = folder.status()
