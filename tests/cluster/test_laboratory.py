@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,7 +24,7 @@ from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import Build, Introduction, State, Status, from_bytes, to_bytes
 from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import open_for_reading
+from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -74,6 +75,28 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert begun(order) == end
     assert begun(replace(order, session=0)) == end
     assert recorded(host) == record
+
+
+def test_what_is_followed_by_slices_is_what_the_host_recorded(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_MOST_TRIALS", 3)
+    order = order_for(plan_for(blocks=7))
+    begun(order)
+    slices = 0
+    with open_for_writing(host.parent / "copy.db", durable=False) as copy:
+        while True:
+            answer = followed(order, copy.cursor(order.identity), wait_s=5.0)
+            if answer.slice:
+                slices += 1
+                copy.absorb(answer.slice)
+            elif answer.status.state not in ("waiting", "running"):
+                break
+        run_id = copy.id_of(order.identity)
+        assert run_id is not None
+        assert copy.read_run(run_id) == recorded(host)
+    assert answer.status.stopped_because == "block limit"
+    assert slices >= 14 // 3
 
 
 def test_two_orders_at_once_start_one_process(host: Path) -> None:
@@ -254,6 +277,29 @@ def test_folders_of_ended_campaigns_are_bounded(
         os.utime(folder.path / "state", (number, number))
     folders.remove_old_campaigns(fleets)
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("moment", ["progress", "starting"])
+def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
+    host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(folders, "MOST_ENDED", 1)
+    method = getattr(CampaignFolder, moment)
+
+    def removed_meanwhile(folder: CampaignFolder) -> Any:
+        before = method(folder) if moment == "progress" else None
+        shutil.rmtree(folder.path)
+        return before or method(folder)
+
+    fleets = folders.state_folder(folders.FLEETS)
+    for number in range(2):
+        folder = CampaignFolder(fleets / str(number))
+        folder.path.mkdir()
+        folder.write_progress(Progress(1, "ended"))
+        os.utime(folder.path / "state", (number, number))
+    monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
+    folders.remove_old_campaigns(fleets)
+    assert not (fleets / "0").exists()
 
 
 def test_a_failed_condition_is_named(host: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.cluster import tasks
-from equipoise.cluster.folders import CampaignFolder
+from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
     Examination,
     Examined,
@@ -54,6 +54,27 @@ def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path
     with pytest.raises(UnusableInput, match="'none' is no identity of a run") as refusal:
         from_bytes(answer, Status)
     assert refusal.value.hint == "install the same version of Equipoise on every host"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
+)
+def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> None:
+    with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
+        from_bytes(content, Status)
+
+
+def test_a_wait_that_is_no_number_does_not_last_for_ever(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.01)
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    folder.write_progress(Progress(1, "running"))
+    with folder.starting() as life:
+        assert life is not None
+        assert followed(order, wait_s=float("nan")).status.state == "running"
 
 
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
