@@ -151,7 +151,6 @@ def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison)
     estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
     names = f"{comparison.candidate} against {comparison.baseline}"
     whose = "these campaigns" if fleet.one_host else "the asked hosts"
-    told = (answers.no_difference, answers.otherwise, answers.new_host)
     # Where the mean over the asked hosts is not known, that over others is another question.
     instead = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
     remarks = () if answers.mean.unknown_because is None else instead
@@ -165,7 +164,6 @@ def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison)
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
         remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
         facts=(
-            *((one.question, one.answer) for one in told),
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
             ("Holds for", comparison.scope),
         ),
@@ -284,7 +282,7 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
     yield Table(
         columns,
         tuple((one.question, one.answer) for one in known),
-        label=f"Questions and answers: {_title(comparison)}",
+        "What they say together",
         notes=tuple(
             f"Not answered: {' '.join(questions)} The reason: {because}."
             for because, questions in open_questions.items()
@@ -317,7 +315,7 @@ def _properties(comparison: Comparison, answers: FleetAnswers) -> Iterator[Part]
     yield Table(
         columns,
         rows,
-        label=f"By properties of the hosts: {_title(comparison)}",
+        "By properties of the hosts",
         notes=(answers.by_property_note,),
     )
 
