@@ -143,12 +143,12 @@ def _judge(
 
 
 def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:
-    named = "; ".join(f"{_shown(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
+    named = "; ".join(f"{_display_name(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
     further = len(paths) - _MOST_NAMED
     return f"{named}; and {further} more" if further > 0 else named
 
 
-def _shown(path: str) -> str:
+def _display_name(path: str) -> str:
     """Return a path for a message: of the package's own files, only the name."""
     return path.rpartition("}")[2].lstrip("/") if path.startswith("{equipoise:") else path
 
