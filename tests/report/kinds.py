@@ -78,7 +78,7 @@ def kinds() -> tuple[Kind, ...]:
         Kind(
             "fleet",
             fleet,
-            ("Over the 3 asked hosts: b is slower than a", "mean over the asked hosts"),
+            ("Over the 3 asked hosts: b is slower than a",),
             1,
         ),
         Kind("import", imported, ("imported trials say nothing for certain",), 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from equipoise.model.fleet_result import FleetResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
+from equipoise.model.quantities import counted
 from equipoise.model.record import JUDGED_ANEW, RunSummary
 from equipoise.model.result import (
     Comparison,
@@ -93,6 +95,7 @@ from equipoise.report.document import (
     Number,
     Paragraph,
     Part,
+    Row,
     Section,
     Table,
     Warnings,
@@ -115,10 +118,16 @@ _EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset(
-    {"distributions", "bisection", "curve", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)}
+    {
+        "distributions",
+        "bisection",
+        "curve",
+        "hosts",
+        *(f"primitives_{one}" for one in PRIMITIVE_METRICS),
+    }
 )
 """Figures right below the answer."""
-_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
+_FIGURES_OF_EACH = frozenset({"sequence", "shift", "hosts"})
 """Figures of one comparison each: of many comparisons they fill pages."""
 _FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
@@ -620,27 +629,41 @@ def _earlier(earlier: Sequence[RunSummary]) -> Iterator[Part]:
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each."""
+    """Build the list of campaigns, a line each; those of a fleet's hosts stand below its line."""
     if not runs:
         return Paragraph("no campaigns yet")
+    of_fleets: dict[str, list[RunSummary]] = defaultdict(list)
+    for run in runs:
+        if run.fleet is not None:
+            of_fleets[run.fleet].append(run)
+    names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
     columns = (
         Column("run"),
         Column("started"),
+        *([Column("host", "name")] if names_hosts else []),
         Column("trials", "number"),
         Column("stopped"),
         Column("conditions"),
     )
-    rows = tuple(
-        (
-            run.id,
-            local_time(run.started_at),
-            str(run.trials),
-            run.stopped_because or "not ended",
-            " | ".join(run.commands),
-        )
-        for run in runs
+    rows: list[Row] = []
+    for run in (one for one in runs if one.fleet is None):
+        rows.append(_run_row(run, names_hosts=names_hosts))
+        rows += (_run_row(one, names_hosts=names_hosts) for one in of_fleets[run.id])
+    return Table(columns, tuple(rows))
+
+
+def _run_row(run: RunSummary, *, names_hosts: bool) -> Row:
+    host = run.host or UNKNOWN
+    if run.hosts is not None:
+        host = counted(run.hosts, "host")
+    return (
+        run.id if run.fleet is None else f"  {run.id}",
+        local_time(run.started_at),
+        *([host] if names_hosts else []),
+        str(run.trials),
+        run.stopped_because or "not ended",
+        " | ".join(run.commands),
     )
-    return Table(columns, rows)
 
 
 def local_time(seconds: float) -> str:
