@@ -27,14 +27,10 @@ from equipoise.cluster.messages import (
 from equipoise.cluster.places import portable
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import Ledger
 from equipoise.model.fleet import FleetMembership
 from equipoise.model.plan import Plan
 
 T = TypeVar("T")
-if not hasattr(Ledger, "slice"):
-    # Until slices are on main.
-    Ledger.slice = lambda *_, **__: (b"", False)  # type: ignore[attr-defined]
 PATIENCE_S = 120.0
 """Seconds that anything may take on a busy machine."""
 

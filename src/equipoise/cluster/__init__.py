@@ -14,4 +14,6 @@ laboratory   that process: a host's campaign
 files        digests of files, and files that are shipped
 ssh          clusters that start through SSH
 worker       the supervisor of a host's Dask worker
+strata       the strata of a log on the workers of a cluster
+stratum      one of them: what is asked of a worker, and its answer
 """
