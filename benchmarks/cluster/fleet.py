@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -22,7 +23,10 @@ PROGRAM = "nap"
 LEDGER = Path(".equipoise/ledger.db")
 STARTED_S = 60.0
 """Seconds in which a scheduler, a worker or a campaign starts, on a busy machine too."""
+SCHEDULER_IS_AWAY = 2
+"""Exit status of unusable input."""
 RESUME_AFTER_S = 2.0
+COORDINATOR_LOG = "coordinator.log"
 LABORATORY = "equipoise.cluster.laboratory"
 
 TrialKey = tuple[str, int, int, bool]
@@ -218,18 +222,19 @@ class Fleet:
             words.append("--allow-concurrent")
         while True:
             self.coordinator_starts += 1
-            self._coordinator = self.hub.start(["equipoise", *words], "coordinator.log")
+            self._coordinator = self.hub.start(["equipoise.cli", *words], COORDINATOR_LOG)
             try:
                 status = self._coordinator.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired as error:
                 raise Unfinished("the coordinator did not end in time") from error
             if status == 0:
                 return
-            if time.monotonic() > until:
-                raise Unfinished(f"the coordinator ended with {status}")
+            said = last_line(self.hub.folder / COORDINATOR_LOG)
+            crashed = status not in (-signal.SIGKILL, SCHEDULER_IS_AWAY)
+            if crashed or time.monotonic() > until or not self.hub.ledger.exists():
+                raise Unfinished(f"the coordinator ended with {status}: {said}")
             time.sleep(RESUME_AFTER_S)
-            if self.hub.ledger.exists():
-                words = ["resume", "last"]
+            words = ["resume", "last"]
 
     def wait_until_measuring(self) -> None:
         """Wait until every host has committed a trial."""
@@ -252,6 +257,12 @@ class Fleet:
 def log(host: Machine) -> str:
     """Return what the supervisor of a host and its workers have said."""
     return (host.folder / "supervisor.log").read_text(encoding="utf-8", errors="replace")
+
+
+def last_line(file: Path) -> str:
+    """Return the last line of a file."""
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 @contextlib.contextmanager
