@@ -25,7 +25,7 @@ from typing import Any
 from scipy import stats
 
 from benchmarks.cluster.__main__ import free_port
-from benchmarks.cluster.fleet import Fleet, Plan, environment
+from benchmarks.cluster.fleet import Fleet, Machine, Plan
 from benchmarks.cluster.network import Network
 
 HERE = Path(__file__).parent
@@ -65,29 +65,34 @@ def main() -> int:
         folder = Path(scratch)
         program = folder / "spinning"
         subprocess.run(["cc", "-O2", "-o", str(program), str(SPINNING)], check=True)
-        shutil.copy(program, folder / "copy")
         steps = steps_of(program, options.milliseconds / 1000)
-        commands = [f"{program} {steps}", f"{folder / 'copy'} {steps}"]
-        with one_host(folder, program) as scheduler:
+        with one_host(folder, program) as (host, scheduler):
+            for name in ("spinning", "copy"):
+                shutil.copy(program, host.folder / name)
+            commands = [f"./spinning {steps}", f"./copy {steps}"]
             measure = ratio_of if options.part == "ratio" else alarms_of
-            broken = measure(folder, commands, scheduler, options)
+            broken = measure(host, commands, scheduler, options)
     print(f"seed {options.seed}, {(time.monotonic() - began) / 60:.1f} minutes")
     return int(broken)
 
 
 def ratio_of(
-    folder: Path, commands: Sequence[str], scheduler: str, options: argparse.Namespace
+    host: Machine, commands: Sequence[str], scheduler: str, options: argparse.Namespace
 ) -> bool:
     """Print the ratio of the wall times; return whether it is above the bar."""
-    alone = campaign(commands, options, folder / "alone.db")
-    through = [*campaign(commands, options, folder / "cluster.db"), "--cluster", scheduler]
+    # The campaign around them has the measurement lock.
+    alone = [*campaign(commands, options, "alone.db"), "--allow-concurrent"]
+    through = [*campaign(commands, options, "coordinator.db"), "--allow-concurrent"]
+    through += ["--cluster", scheduler]
+    # The first campaign of a worker imports what the later ones need.
+    document(host, [*through, "--min-blocks", "1", "--blocks", "1", "--json", "-"])
     result = document(
-        folder,
+        host,
         [
             *("equipoise", "compare", shlex.join(alone), shlex.join(through)),
-            *("-n", "alone", "-n", "through the cluster", "--allow-concurrent", "--warmup", "1"),
+            *("-n", "alone", "-n", "through the cluster", "--warmup", "0"),
             *("--blocks", str(options.pairs), "--min-blocks", str(options.pairs)),
-            *("--budget", "100000", "--seed", str(options.seed), "--ledger", str(folder / "o.db")),
+            *("--budget", "100000", "--seed", str(options.seed), "--ledger", "outer.db"),
             *("--json", "-"),
         ],
     )
@@ -104,17 +109,17 @@ def ratio_of(
 
 
 def alarms_of(
-    folder: Path, commands: Sequence[str], scheduler: str, options: argparse.Namespace
+    host: Machine, commands: Sequence[str], scheduler: str, options: argparse.Namespace
 ) -> bool:
     """Print how often two equal programs are called different; return whether too often."""
     drawn = random.Random(options.seed)
     verdicts: list[str] = []
     times: list[float] = []
     for number in range(options.campaigns):
-        words = campaign(commands, options, folder / "cluster.db")
+        words = campaign(commands, options, "coordinator.db")
         words += ["--cluster", scheduler, "--min-effect", "0", "--json", "-"]
         began = time.monotonic()
-        result = document(folder, [*words, "--seed", str(drawn.randrange(1 << 32))])
+        result = document(host, [*words, "--seed", str(drawn.randrange(1 << 32))])
         times.append(time.monotonic() - began)
         (comparison,) = (one for one in result["comparisons"] if one["metric"] == "wall_s")
         verdicts.append(comparison["verdict"])
@@ -130,12 +135,12 @@ def alarms_of(
     return different > most
 
 
-def campaign(commands: Sequence[str], options: argparse.Namespace, ledger: Path) -> list[str]:
+def campaign(commands: Sequence[str], options: argparse.Namespace, ledger: str) -> list[str]:
     """Return the command line of a campaign of fixed length."""
     return [
         *("equipoise", "compare", *commands, "-n", "first", "-n", "second", "--quiet"),
         *("--blocks", str(options.blocks), "--min-blocks", str(options.blocks)),
-        *("--budget", "100000", "--ledger", str(ledger)),
+        *("--budget", "100000", "--ledger", ledger),
     ]
 
 
@@ -150,21 +155,27 @@ def steps_of(program: Path, seconds: float) -> int:
 
 
 @contextmanager
-def one_host(folder: Path, program: Path) -> Iterator[str]:
-    """Start a scheduler and a supervised worker on loopback; yield the scheduler's address."""
+def one_host(folder: Path, program: Path) -> Iterator[tuple[Machine, str]]:
+    """Start a scheduler and a supervised worker on loopback.
+
+    Yields
+    ------
+    tuple of Machine and str
+        The host, and the address of the scheduler.
+    """
     network = Network(None, (None,), free_port())
     fleet = Fleet(network, folder / "fleet", Plan((1.0,), 0.0, 0.0, 0, 0), program)
     try:
         fleet.begin()
-        yield network.scheduler
+        yield fleet.hosts[0], network.scheduler
     finally:
         fleet.end()
 
 
-def document(folder: Path, words: Sequence[str]) -> dict[str, Any]:
+def document(host: Machine, words: Sequence[str]) -> dict[str, Any]:
     """Run a command of Equipoise; return its result document."""
     done = subprocess.run(
-        words, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, check=True
+        words, cwd=host.folder, env=host.environment, stdout=subprocess.PIPE, check=True
     )
     result: dict[str, Any] = json.loads(done.stdout)
     return result
