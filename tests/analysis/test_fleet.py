@@ -134,8 +134,8 @@ def test_effects_are_listed_by_the_properties_that_hosts_differ_by() -> None:
 
 def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:
     hosts = [
-        ScriptedHost(f"h{place}", 0.02, 12, environment={"kernel": f"6.{place % 2}"})
-        for place in range(10)
+        ScriptedHost(f"h{place}", 0.02, 8, environment={"kernel": f"6.{place % 2}"})
+        for place in range(20)
     ]
     answers = only(result_of(*hosts)).fleet
     assert answers is not None

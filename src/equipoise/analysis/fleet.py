@@ -28,6 +28,7 @@ from equipoise.design.command_line import shell_line
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetPlan
 from equipoise.model.fleet_result import (
+    HOST_FACTS,
     FleetHost,
     FleetResult,
     HostCondition,
@@ -48,18 +49,6 @@ HOST_FAILED = "host_failed"
 """Code of the warning that a condition failed on some host."""
 INTERRUPTED = "interrupted"
 """Why a segment ended that its user, or the coordinator, halted."""
-FACTS = (
-    "kernel",
-    "cpu_model",
-    "hypervisor",
-    "memory_bytes",
-    "governor",
-    "cpus",
-    "machine",
-    "boot_id",
-    "equipoise",
-)
-"""What of a host's environment stands beside its effect."""
 
 
 class Member(Struct, frozen=True):
@@ -263,7 +252,7 @@ def _comparison(
 
 def facts_of(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a host's environment stands beside its effect."""
-    return {name: environment[name] for name in FACTS if name in environment}
+    return {name: environment[name] for name in HOST_FACTS if name in environment}
 
 
 def scope_over(plan: Plan, fleet: FleetPlan) -> str:

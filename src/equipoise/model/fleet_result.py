@@ -13,6 +13,18 @@ from msgspec import Struct
 
 from equipoise.model.interval import Interval
 
+HOST_FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""Facts of a host's environment that stand beside its effect and its trials."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
 """``ended``: by its own rules. ``left``: it was interrupted, or a condition failed. ``behind``: it
 measures still, or the connection broke; more may come. ``no block``: no block of it is complete.
