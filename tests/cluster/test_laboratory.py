@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import multiprocessing
 import os
 import random
 import shutil
@@ -41,6 +43,7 @@ from tests.cluster.hosts import (
 
 __all__ = ["host"]
 
+NANNY = "distributed.nanny.pre-spawn-environ"
 LONG = 100_000
 """Blocks of a campaign that does not end by itself."""
 
@@ -390,16 +393,25 @@ def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
         begun(replace(order, fleet=fleet))
 
 
-def test_what_dask_sets_for_a_worker_reaches_no_trial(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", sys)
+def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", "info")
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    monkeypatch.setenv("KEPT", "yes")
-    monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "3"})
-    environment = laboratory.undisturbed_environment()
-    assert environment["KEPT"] == "yes"
-    assert environment["OMP_NUM_THREADS"] == "3"
-    assert "MALLOC_TRIM_THRESHOLD_" not in environment
-    assert not any(name.startswith("DASK_") for name in environment)
+    monkeypatch.setenv("PYTHONHASHSEED", "6640")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "2")
+    alone = laboratory.undisturbed_environment()
+    assert alone == {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
+    # Below a nanny, which was started with one of them.
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "1"})
+    withheld = {"MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"}
+    kept = {key: each for key, each in alone.items() if key not in withheld}
+    assert laboratory.undisturbed_environment() == kept
+
+
+def test_the_nanny_sets_what_is_withheld_from_trials() -> None:
+    # A later version of Dask may set more.
+    config = pytest.importorskip("dask").config
+    importlib.import_module("distributed")
+    names = {name: str(value) for name, value in config.get(NANNY).items()}
+    assert {**names, "PYTHONHASHSEED": "6640"} == laboratory._OF_NANNY
