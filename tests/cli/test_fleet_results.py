@@ -132,6 +132,17 @@ def test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_oth
     assert low < 1.0618 < high
 
 
+def test_the_example_of_the_page_is_what_the_command_prints(
+    equipoise: Equipoise, fleet: str
+) -> None:
+    lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
+    page = (Path(__file__).parents[2] / "docs/fleet.md").read_text()
+    example = page.partition("```text\nslower: Over")[2].partition("```")[0]
+    expected = f"slower: Over{example}".splitlines()
+    assert len(expected) > 8
+    assert [line for line in expected if line not in lines] == []
+
+
 @pytest.mark.parametrize(
     "command",
     [
