@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -186,3 +187,7 @@ def _record(path: Path, record: RunRecord, host: HostReference) -> None:
             ledger.record_trial(run, trial)
         if first.ended_at is not None and first.stopped_because is not None:
             ledger.end_segment(run, FIRST_SEGMENT, first.ended_at, first.stopped_because)
+
+
+if __name__ == "__main__":
+    print(record_fleet(Path(sys.argv[1]).absolute(), fleet_record()))

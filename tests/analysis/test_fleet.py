@@ -166,6 +166,16 @@ def test_one_command_has_a_median_for_each_host_and_no_comparison() -> None:
     assert all(median is not None and 0.015 < median < 0.03 for median in medians)
 
 
+def test_primitives_have_a_median_for_each_row_and_host() -> None:
+    plan = plan_of("fork", "exec")
+    conditions = tuple(replace(one, reports=("user_s",)) for one in plan.conditions)
+    plan = replace(plan, study="os", conditions=conditions, chosen_contrasts=())
+    document = result_of(plan=plan)
+    assert document.fleet is not None and document.comparisons == ()
+    described = [one.metric for host in document.fleet.hosts for one in host.conditions]
+    assert described == ["user_s"] * 6
+
+
 def test_trials_say_which_host_ran_them_and_no_distribution_mixes_hosts() -> None:
     document = result_of()
     assert len(document.trials) == 240

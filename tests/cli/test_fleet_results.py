@@ -130,3 +130,34 @@ def test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_oth
     found = json.loads(answer.out)
     low, high = found["matched"]["effect"]["ratio_ci"]
     assert low < 1.0618 < high
+
+
+def test_the_example_of_the_page_is_what_the_command_prints(
+    equipoise: Equipoise, fleet: str
+) -> None:
+    lines = {line.rstrip() for line in equipoise("show", fleet).out.splitlines()}
+    page = (Path(__file__).parents[2] / "docs/fleet.md").read_text()
+    example = page.partition("```text\nslower: Over")[2].partition("```")[0]
+    expected = f"slower: Over{example}".splitlines()
+    assert len(expected) > 8
+    assert [line for line in expected if line not in lines] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "-o", "trials.hyperfine", "--format", "hyperfine"),
+        ("export", "-o", "trials.bmf", "--format", "bmf"),
+        ("show", "last", "--export-csv", "found.csv"),
+        ("show", "last", "last"),
+        ("why", "last"),
+    ],
+)
+def test_what_is_about_the_trials_of_one_host_names_the_runs_of_the_hosts(
+    equipoise: Equipoise, fleet: str, command: tuple[str, ...]
+) -> None:
+    document = json.loads(equipoise("show", "--json", "-").out)
+    answer = equipoise(*command)
+    assert answer.status == 2
+    assert "fleet" in answer.err
+    assert all(host["run"] in answer.err for host in document["fleet"]["hosts"])

@@ -373,8 +373,10 @@ def _distinct_names(fleet: FleetPlan) -> list[str]:
 
 def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
     """Yield the median of each condition on one host."""
-    metric = member.plan.judgement.primary_metric
-    for index in member.plan.described:
+    plan = member.plan
+    for index in plan.described:
+        metrics = () if plan.contrasts else plan.conditions[index].reports
+        metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
         known = [one for one in trials if not one.timed_out and not is_unavailable(one)]
         values = known_values(known, [metric])[metric] if known else np.empty(0)
@@ -383,11 +385,12 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
             trial.failure is not None and trial.condition == index for trial in member.trials
         )
         yield HostCondition(
-            name=member.plan.conditions[index].name,
+            name=plan.conditions[index].name,
+            metric=metric,
             trials=len(trials),
             failures=failures,
             median=float(np.median(values)) if len(values) else None,
-            median_ci=median_interval(values, member.plan.judgement.alpha)
+            median_ci=median_interval(values, plan.judgement.alpha)
             if len(values)
             else (None, None),
         )

@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import listed
 
 HOST_FACTS = (
     "kernel",
@@ -163,9 +165,11 @@ class FleetAnswers(Struct, frozen=True):
 
 
 class HostCondition(Struct, frozen=True):
-    """One condition on one host, on the metric that decides."""
+    """One condition on one host."""
 
     name: str
+    metric: str
+    """Metric that decides; where nothing is compared, the first that the condition reports."""
     trials: int
     failures: int
     median: float | None
@@ -204,3 +208,25 @@ class FleetResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that runs it again."""
+
+
+def check_one_host(fleet: FleetResult | None, what: str) -> None:
+    """Check that a result is of one host.
+
+    Parameters
+    ----------
+    what
+        What needs it, at the begin of a sentence: ``hyperfine's form``.
+
+    Raises
+    ------
+    UnusableInput
+        It is a fleet's.
+    """
+    if fleet is None:
+        return
+    runs = [f"{host.run} ({host.host})" for host in fleet.hosts if host.run is not None]
+    raise UnusableInput(
+        f"{what} is about the trials of one host, and this run is a fleet's",
+        hint=f"name the run of one host: {listed(runs)}" if runs else "no host has delivered yet",
+    )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
-from equipoise.model.quantities import listed, names_of
+from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import campaign_answer, primary_comparisons, strip_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
@@ -45,8 +45,8 @@ from equipoise.report.units import (
 
 MOST_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""
-_MOST_CONDITIONS = 6
-"""Number of conditions that stand beside one another in a table of medians."""
+_MOST_BESIDE = 6
+"""Number of columns of a table of medians."""
 _STATES = {
     "ended": "ended by its own rules",
     "left": "left",
@@ -314,26 +314,42 @@ def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
-    names = [one.name for one in document.conditions][:_MOST_CONDITIONS]
-    rows: list[Row] = []
-    for host in hosts:
-        known = {one.name: one for one in host.conditions}
-        cells: list[Cell] = []
-        for name in names:
-            one = known.get(name)
-            median = None if one is None else one.median
-            cells.append(UNKNOWN if median is None else metric_value(median, fleet.metric))
-        rows.append((host.host, *cells))
-    left_out = len(document.conditions) - len(names)
-    more = (f"The JSON has {left_out} more conditions.",) if left_out else ()
+    medians = {
+        (host.place, one.name): UNKNOWN
+        if one.median is None
+        else metric_value(one.median, one.metric)
+        for host in hosts
+        for one in host.conditions
+    }
+    names = [one.name for one in document.conditions]
+    # The fewer stand beside one another.
+    if len(names) > len(hosts):
+        first, left_out = "condition", counted(max(0, len(hosts) - _MOST_BESIDE), "more host")
+        beside = [host.host for host in hosts[:_MOST_BESIDE]]
+        rows = tuple(
+            (name, *(medians.get((host.place, name), UNKNOWN) for host in hosts[:_MOST_BESIDE]))
+            for name in names
+        )
+        is_whole = len(hosts) <= _MOST_BESIDE
+    else:
+        first, left_out = "host", counted(max(0, len(names) - _MOST_BESIDE), "more condition")
+        beside = names[:_MOST_BESIDE]
+        rows = tuple(
+            (host.host, *(medians.get((host.place, name), UNKNOWN) for name in beside))
+            for host in hosts
+        )
+        is_whole = len(names) <= _MOST_BESIDE
+    title = "Medians on each host"
     table = Table(
-        (Column("host", "name"), *(Column(name, "number") for name in names)),
-        tuple(rows),
-        label=f"Median {metric_name(fleet.metric)} on each host",
-        notes=("Medians are of one host each: hosts are not mixed.", *more),
-        most_rows=MOST_HOSTS,
+        (Column(first, "name"), *(Column(heading, "number") for heading in beside)),
+        rows,
+        label=title,
+        notes=(
+            "Each median is of one host: hosts are not mixed.",
+            *(() if is_whole else (f"The JSON has {left_out}.",)),
+        ),
+        most_rows=None if first == "condition" else MOST_HOSTS,
     )
-    title = f"Median {metric_name(fleet.metric)} on each host"
     compares = bool(document.comparisons)
     yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
 
