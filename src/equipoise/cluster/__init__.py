@@ -6,5 +6,6 @@ Tasks of Dask only start it and ask how it goes. In reading order:
 address      how a cluster is named, and which may be spoken to in the clear
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
+places       paths that lie elsewhere on every host
 worker       the supervisor of a host's Dask worker
 """

@@ -34,7 +34,8 @@ class File(Struct, frozen=True):
     """A program or an input of a plan, by its content."""
 
     path: str
-    """As the plan names it; relative to the working folder, or absolute."""
+    """Relative to the working folder, absolute, or with a placeholder of
+    `equipoise.cluster.places`."""
     digest: str | None
     """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
     mode: int = 0o644
@@ -55,7 +56,10 @@ class Examined(Struct, frozen=True):
 
 
 class Shipment(Struct, frozen=True):
-    """Request: keep one file. The answer is empty; a host that has it already changes nothing."""
+    """Request: keep one file. The answer is empty; a host that has it already changes nothing.
+
+    A relative path without ``..`` is the only one that can be shipped.
+    """
 
     file: File
     content: bytes
@@ -64,15 +68,19 @@ class Shipment(Struct, frozen=True):
 class Order(Struct, frozen=True):
     """Request: measure this plan, or go on with it; the answer is a `Status`.
 
-    The same order again starts nothing while its process lives.
+    The same order again starts nothing while its process lives, or once the campaign has ended in
+    this session. It starts a campaign again that died or failed.
     """
 
     fleet: str
     """Identity of the coordinator's run."""
     place: int
+    session: int
+    """Segment of the coordinator's run, from 1: a later one has a campaign go on that was halted or
+    has ended. Orders of an earlier one start nothing: a task may arrive late."""
     plan: str
-    """The `Plan` as the ledger writes it, with the host's own seed and its membership;
-    ``measure.working_folder`` is empty, which stands for the host's own."""
+    """The host's plan, with its own seed and its membership, as `equipoise.cluster.places.portable`
+    writes it: its paths are those of the host that reads it."""
     identity: str
     """Identity of the host's run."""
     shipped: tuple[File, ...] = ()
@@ -84,7 +92,8 @@ class Order(Struct, frozen=True):
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
-"""``waiting`` for the host's lock; ``failed``: a condition or the disk did; ``died``: no word."""
+"""``waiting`` for the host's lock; ``ended``: at its stop, or halted (see ``stopped_because``);
+``failed``: a condition, the plan or the disk did; ``died``: it was killed and left no word."""
 
 
 class Status(Struct, frozen=True):
@@ -92,6 +101,7 @@ class Status(Struct, frozen=True):
 
     state: State
     blocks: int = 0
+    """Complete blocks, as of the latest one."""
     trials: int = 0
     running_s: float = 0.0
     """Seconds that the process has run, by the host's own clock that never jumps."""
@@ -99,6 +109,7 @@ class Status(Struct, frozen=True):
     failure: str | None = None
     """One line: what is wrong."""
     hint: str | None = None
+    """What to do about ``failure``; while the campaign waits: which process measures."""
 
 
 class Follow(Struct, frozen=True):

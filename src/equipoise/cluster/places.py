@@ -1,0 +1,135 @@
+"""Paths that lie elsewhere on every host: the working folder, the package, its environment, builds.
+
+A plan names absolute paths of the machine on which it was made. `portable` puts a placeholder for
+each path of that machine, and `local_plan` puts the host's own in its place. Names of conditions
+stay as they are: they are the same on every host.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from equipoise.ledger.rows import from_text, to_text
+from equipoise.measure.installation import native_programs
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+
+FOLDER = "{equipoise:folder}"
+"""Stands for the working folder of the campaign."""
+PACKAGE = "{equipoise:package}"
+"""Stands for the folder of the installed package."""
+ENVIRONMENT = "{equipoise:environment}"
+"""Stands for the virtual environment of the interpreter."""
+_BUILD = "{{equipoise:build:{}}}"
+_OF_CONDITION = (
+    *("command", "environment", "hooks", "process", "server", "mapped_from", "output"),
+)
+"""What of a condition may name a path."""
+_OF_MEASURE = ("input", "output")
+_BEFORE = r"(?<![\w./-])"
+_BEHIND = r"""(?=$|[/:;,\s"'])"""
+
+
+class Places(Struct, frozen=True):
+    """Folders of one machine that others have elsewhere."""
+
+    folder: str
+    """Absolute path of the working folder."""
+    builds: tuple[str, ...] = ()
+    """Folder of each level that a study builds, in the order of the order's builds."""
+    package: str = str(native_programs().parent)
+    environment: str = sys.prefix
+
+    def portable(self, text: str) -> str:
+        """Return a text with placeholders for the paths of this machine."""
+        for path, placeholder in self._placeholders():
+            if path.strip("/"):
+                text = re.sub(_BEFORE + re.escape(path) + _BEHIND, placeholder, text)
+        return text
+
+    def local(self, text: str) -> str:
+        """Return a text with the paths of this machine for the placeholders."""
+        for path, placeholder in self._placeholders():
+            text = text.replace(placeholder, path)
+        return text
+
+    def _placeholders(self) -> Sequence[tuple[str, str]]:
+        """Return each path with its placeholder; what may lie inside of another comes first."""
+        builds = [(path, _BUILD.format(number)) for number, path in enumerate(self.builds)]
+        return (
+            *builds,
+            (self.package, PACKAGE),
+            (self.environment, ENVIRONMENT),
+            (self.folder, FOLDER),
+        )
+
+
+def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
+    """Return a plan as an order has it.
+
+    Parameters
+    ----------
+    builds
+        Folders in which this machine has built the levels of a study.
+    """
+    places = Places(plan.measure.working_folder, tuple(builds))
+    document = msgspec.to_builtins(plan)
+    document["measure"]["working_folder"] = FOLDER
+    return to_text(_with_paths(document, places.portable))
+
+
+def local_plan(text: str, places: Places) -> Plan:
+    """Return the plan of an order, with the paths of this machine.
+
+    Raises
+    ------
+    UnusableInput
+        The text is no plan.
+    """
+    try:
+        document = _with_paths(from_text(text), places.local)
+        document["measure"]["working_folder"] = places.folder
+        return msgspec.convert(document, Plan)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise UnusableInput(
+            f"the plan of the order cannot be read: {error}",
+            hint="install the same version of Equipoise on every host",
+        ) from error
+
+
+def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
+    """Return the document of a plan with each text changed that may hold a path."""
+    conditions = [_changed_at(one, _OF_CONDITION, change) for one in document["conditions"]]
+    measure = _changed_at(document["measure"], _OF_MEASURE, change)
+    return {**document, "conditions": conditions, "measure": measure}
+
+
+def _changed_at(
+    table: Mapping[str, Any], keys: Sequence[str], change: Callable[[str], str]
+) -> dict[str, Any]:
+    return {key: _changed(each, change) if key in keys else each for key, each in table.items()}
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _changed(each, change) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_changed(each, change) for each in value]
+    return value
+
+
+def inside(path: str) -> bool:
+    """Return whether a path is relative and stays inside of its folder, as written."""
+    parts = Path(path).parts
+    clean = os.path.normpath(path) == path and "\0" not in path
+    return bool(parts) and clean and not os.path.isabs(path) and parts[0] not in ("..", ".")
