@@ -1,4 +1,4 @@
-"""Following the hosts of a fleet: order each, pull what it has recorded, until all are at their end.
+"""Following the hosts of a fleet: order each, pull what it has recorded, until all have ended.
 
 Each host is followed in a task of its own, so that one that is slow, hangs or is gone delays only
 its own line. What a host has recorded comes in slices, each after the end of the coordinator's
@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
+from equipoise.campaign.conduct import INTERRUPTED
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import (
     Follow,
@@ -27,7 +28,6 @@ from equipoise.cluster.roster import Roster
 from equipoise.cluster.transport import NoAnswer, Task, Transport
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
-from equipoise.model.record import INTERRUPTED
 
 HOST_TIMEOUT_S = 300.0
 """Seconds that a host may give no answer before the fleet's campaign ends without it."""
@@ -302,6 +302,7 @@ class Coordinator:
         if followed.slice:
             self._store.absorb(followed.slice)
         if followed.more:
+            # It is not over before all of it is here.
             place.answered_at = self._now()
             return 0.0
         place.answered(followed.status, self._now())
