@@ -7,5 +7,6 @@ address      how a cluster is named, and which may be spoken to in the clear
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host
+ssh          clusters that start through SSH
 worker       the supervisor of a host's Dask worker
 """

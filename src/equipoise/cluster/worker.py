@@ -34,12 +34,12 @@ HOST_VARIABLE = "EQUIPOISE_HOST"
 THREADS = 4
 """Tasks of a worker at a time: they wait for a campaign, and compute nothing."""
 _PR_SET_PDEATHSIG = 1
-_QUIET = {
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
-    "DASK_DISTRIBUTED__ADMIN__TICK__LIMIT": "30s",
-    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
-    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
+QUIET: dict[str, object] = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "30s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.gil.enabled": False,
 }
 """Settings of Dask under which an idle worker wakes up seldom."""
 
@@ -143,7 +143,13 @@ def _end_with_parent() -> None:
 def worker_environment(name: str | None) -> dict[str, str]:
     """Return the variables of the worker; what the user has set of Dask stays."""
     named = {} if name is None else {HOST_VARIABLE: name}
-    return {**_QUIET, **os.environ, **named}
+    quiet = {_variable(setting): str(value) for setting, value in QUIET.items()}
+    return {**quiet, **os.environ, **named}
+
+
+def _variable(setting: str) -> str:
+    """Return the environment variable of a setting of Dask."""
+    return "DASK_" + setting.upper().replace(".", "__").replace("-", "_")
 
 
 def options_in(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -11,6 +11,8 @@ Verdicts, in reading order:
   ``bisection_suite``: the bisections of several benchmarks, which share blocks.
 - ``history``: the curve over many commits and the changes between them, over many campaigns;
   ``history_course``: which commits run next.
+- ``fleet``: what the campaigns of several hosts say together; ``fleet_rounds``: their blocks in
+  rounds, one of each host.
 - ``intervention``: the fraction of a gap that an intervention explains.
 - ``sensitivity``: the smallest effect that a host can see in a given time.
 - ``carry_over``: what a trial owes to the condition that ran before it.

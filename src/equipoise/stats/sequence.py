@@ -93,6 +93,8 @@ class PairedBlocks:
         """The bets on these blocks."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
+        self._differences_of_blocks: list[float] = differences.tolist()
+        self._orders: list[int] = checked.tolist()
         self._tolerances_of_blocks: list[float] = tolerances.tolist()
 
     @classmethod
@@ -162,6 +164,8 @@ class PairedBlocks:
         )
         self._baseline.append(0.5 * (float(baseline) + float(twin)))
         self._candidate.append(float(candidate))
+        self._differences_of_blocks.append(float(differences[0]))
+        self._orders.append(int(orders[0]))
         self._tolerances_of_blocks.append(float(tolerances.max()))
 
     def append(
@@ -179,6 +183,8 @@ class PairedBlocks:
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
+        self._differences_of_blocks.append(float(differences[0]))
+        self._orders.append(int(orders[0]))
         self._tolerances_of_blocks.append(float(tolerances[0]))
 
     def unadjusted(self) -> Self:
@@ -226,6 +232,19 @@ class PairedBlocks:
     def tolerances(self) -> FloatArray:
         """Shape (n,): log difference in each block that the resolution of the metric can hide."""
         return np.array(self._tolerances_of_blocks)
+
+    @property
+    def differences(self) -> FloatArray:
+        """Shape (n,): log cost of the candidate minus that of the baseline itself, no twin of it.
+
+        ±inf where one timed out, NaN for a tie (`block_differences`).
+        """
+        return np.array(self._differences_of_blocks)
+
+    @property
+    def orders(self) -> OrderArray:
+        """Shape (n,): 1 where the baseline itself ran before the candidate, else -1."""
+        return np.array(self._orders, dtype=np.int8)
 
     def __len__(self) -> int:
         """Return the number of blocks."""

@@ -1,0 +1,587 @@
+"""What the campaigns of several hosts say together (reference: fleet.md).
+
+Each host has its own coin and its own campaign; its ratio e^θ is constant. Every answer names its
+question, since the answers to different questions may differ: effects of +3 % and -3 % on four
+hosts are certainly effects, and their mean is 0.
+
+All intervals are confidence sequences: they hold at every look, whenever each host stopped. Three
+families have ``alpha`` each: the means over hosts with their verdict, the new host, and the hosts
+that differ from the others. Of several comparisons each is given its part of alpha (alpha/K).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from equipoise._native import BettingSequence, student_quantile, verdict_rules
+from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
+from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.result import Component, Verdict
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds
+from equipoise.stats.levels import variance_by_level
+from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import check_alpha, e_value_of, finite_ratio, margin_of
+
+End = Literal["measuring", "finished", "left"]
+"""How a host's campaign stands: ``finished`` by its own rules; ``left``: it was lost or withdrawn
+before, and measures no more."""
+
+NO_HOST_DIFFERS = "no asked host differs: the ratio is 1 on each of them"
+MEAN_OVER_ASKED = "the mean of the log ratios over the hosts that were asked"
+MEAN_OVER_STAYED = "the mean of the log ratios over the hosts that stayed, not over those asked"
+NEW_HOST = "the ratio on a new host, drawn as the asked ones were"
+MEDIAN_OF_HOSTS = "the median ratio of the hosts that the asked ones were drawn from"
+NEW_NORMAL_HOST = "the ratio on a new host, if the log ratios of hosts are normal"
+OTHERWISE = "this host's ratio is the mean over the other asked hosts"
+_WEIGHT_ERROR = 1e-9
+_UNLIMITED = (-math.inf, math.inf)
+
+
+class FleetHost(Struct, frozen=True):
+    """One asked host: its campaign's blocks of one comparison, as far as they are known."""
+
+    name: str
+    identity: str
+    """Text that is another for every host."""
+    blocks: PairedBlocks
+    weight: float
+    """Weight in the mean over the asked hosts, declared before the first trial."""
+    end: End = "measuring"
+    known_at_end: tuple[int, ...] | None = None
+    """Blocks of every asked host that were known where it was decided that this one ends; ``None``
+    if that was decided without a look at any other host: by its own rules, or by a fault."""
+
+
+class Bounds(Struct, frozen=True):
+    """An interval in log units; infinite on a side without a bound."""
+
+    low: float
+    high: float
+    level: float
+    """1 minus the coverage."""
+    unknown_because: str | None = None
+    """Why a side has no bound."""
+
+    @property
+    def ratio_ci(self) -> Interval:
+        """Interval as ratios; ``None`` for a bound that is not finite."""
+        return (finite_ratio(self.low), finite_ratio(self.high))
+
+
+class HostAnswer(Struct, frozen=True):
+    """One asked host by itself, and whether it is otherwise than the others."""
+
+    name: str
+    blocks: int
+    typical: float | None
+    """Huber centre of its block differences; ``None`` without one, ±inf if half are infinite."""
+    bounds: Bounds
+    """Its confidence sequence, simultaneous with those of all asked hosts."""
+    ratio_is_constant: bool
+    """False where no constant ratio agrees with its whole campaign."""
+    others: Bounds
+    """Confidence sequence of the mean over the other asked hosts."""
+    otherwise: Literal["slower", "faster"] | None
+    """Whether its candidate is slower (faster) than on the others, relative to the baseline; the
+    chance that any host is ever called so without cause is at most alpha."""
+    null: str = OTHERWISE
+
+    @property
+    def ratio(self) -> float | None:
+        """Typical ratio; ``None`` where it is not finite."""
+        return None if self.typical is None else finite_ratio(self.typical)
+
+
+class RosterBounds(Struct, frozen=True):
+    """Interval of the mean over one roster, from its rounds."""
+
+    roster: Roster
+    bounds: Bounds
+    ratio_is_constant: bool
+
+
+class FleetMean(Struct, frozen=True):
+    """The weighted mean of the log ratios over hosts, and the verdict on it."""
+
+    question: str
+    places: tuple[int, ...]
+    """Hosts whose mean it is: their places among the asked ones, from 0."""
+    typical: float | None
+    """Weighted mean of the hosts' estimates; ``None`` where a host has none that is finite."""
+    bounds: Bounds
+    """Both intervals below, intersected; at alpha."""
+    by_hosts: Bounds
+    """Weighted mean of the hosts' confidence sequences; at alpha/2."""
+    by_rounds: RosterBounds | None
+    """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete."""
+    equivalence: Bounds
+    """Interval that decides on ``equivalent``; each side stands for itself, so it has twice alpha.
+    """
+    verdict: Verdict
+    means_veto: bool
+    """Whether the ratio of means alone forbids ``equivalent``."""
+    ln_mean_ratio: float
+    """Weighted mean over hosts of the logarithm of the ratio of means."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Exponential of the mean; ``None`` where it is not known."""
+        return None if self.typical is None else finite_ratio(self.typical)
+
+
+class NoHostDiffers(Struct, frozen=True):
+    """Evidence against "no asked host differs": the mean of the hosts' e-values.
+
+    It says nothing of their mean, and not which one differs.
+    """
+
+    ln_e_value: float
+    null: str = NO_HOST_DIFFERS
+
+    @property
+    def e_value(self) -> float:
+        """E-value, capped at the largest float."""
+        return e_value_of(self.ln_e_value)
+
+
+class Prediction(Struct, frozen=True):
+    """An interval for what was not measured, with its honest chance."""
+
+    question: str
+    low: float
+    high: float
+    """Log units; infinite where unknown."""
+    chance: float | None
+    """Chance with which the interval holds it, at least; ``None`` where none can be given."""
+    rests_on: str
+    """What must be true beside the coins."""
+    unknown_because: str | None = None
+
+    @property
+    def ratio_ci(self) -> Interval:
+        """Interval as ratios; ``None`` for a bound that is not finite."""
+        return (finite_ratio(self.low), finite_ratio(self.high))
+
+
+class HostVariance(Struct, frozen=True):
+    """Variance of the log ratio between hosts, and between the blocks of a host."""
+
+    components: tuple[Component, ...]
+    """``host``, then ``block``; empty where unknown. Their intervals presume about normal effects
+    and one look: description."""
+    unknown_because: str | None = None
+
+
+class FleetAnswers(Struct, frozen=True):
+    """All that is claimed of a fleet on one comparison."""
+
+    no_host_differs: NoHostDiffers
+    asked: FleetMean
+    stayed: FleetMean | None
+    """``None`` where no host has left."""
+    hosts: tuple[HostAnswer, ...]
+    """In the order in which they were asked."""
+    rosters: tuple[Roster, ...]
+    new_host: Prediction
+    median_of_hosts: Prediction
+    new_normal_host: Prediction
+    variance: HostVariance
+
+
+def answers_of_fleet(
+    hosts: Sequence[FleetHost],
+    *,
+    min_effect: float,
+    alpha: float,
+    planned: int | None,
+    engine: int = LATEST_ENGINE,
+    seed: int = 0,
+) -> FleetAnswers:
+    """Return what the hosts say together about one comparison.
+
+    Parameters
+    ----------
+    hosts
+        All asked hosts in the order in which they were asked, those without a block too.
+    min_effect
+        Smallest effect that matters, in percent; 0 for none.
+    alpha
+        Between 0 and 1; of K comparisons each has alpha/K.
+    planned
+        Number of hosts that was fixed before the first trial; ``None`` if hosts joined as they
+        came.
+    engine
+        Version of the bets.
+    seed
+        Seed of the draws that the intervals of the variance are from.
+
+    Raises
+    ------
+    UnusableInput
+        There is no host, the weights do not add up to 1, a number is out of range, or another
+        number of hosts was planned.
+    """
+    margin = margin_of(min_effect)
+    check_alpha(alpha)
+    _check(hosts, planned)
+    return _Fleet(hosts, margin, alpha, planned, engine).answers(seed)
+
+
+class _Fleet:
+    """The campaigns of a fleet, at one look."""
+
+    def __init__(
+        self,
+        hosts: Sequence[FleetHost],
+        margin: float,
+        alpha: float,
+        planned: int | None,
+        engine: int,
+    ) -> None:
+        self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
+        self.rules = verdict_rules(engine)
+        self.weights = np.array([host.weight for host in hosts])
+        self.rounds = Rounds(
+            [HostBlocks(one.blocks, one.end != "measuring", one.known_at_end) for one in hosts],
+            self.weights.tolist(),
+            engine=engine,
+        )
+        self.centres = [_centre(host.blocks) for host in hosts]
+        self.sequences = self.host_sequences(alpha / 2.0)
+        self.wider = self.host_sequences(self.doubled(alpha / 2.0))
+
+    def answers(self, seed: int) -> FleetAnswers:
+        everyone = tuple(range(len(self.hosts)))
+        stayed = tuple(place for place in everyone if self.hosts[place].end != "left")
+        has_left = 0 < len(stayed) < len(everyone)
+        return FleetAnswers(
+            no_host_differs=self.no_host_differs(),
+            asked=self.mean_over(everyone, MEAN_OVER_ASKED),
+            stayed=self.mean_over(stayed, MEAN_OVER_STAYED) if has_left else None,
+            hosts=tuple(self.host_answer(place) for place in everyone),
+            rosters=self.rounds.rosters,
+            new_host=self.new_host(),
+            median_of_hosts=self.median_of_hosts(),
+            new_normal_host=self.new_normal_host(),
+            variance=self.variance(seed),
+        )
+
+    # -- one host
+
+    def share(self, place: int) -> float:
+        """Return the share of a level that is a host's own; the shares of all add up to 1."""
+        if self.planned is not None:
+            return 1.0 / self.planned
+        return 1.0 / ((place + 1) * (place + 2))
+
+    def host_sequences(self, level: float) -> list[tuple[Bounds, bool]]:
+        """Return each host's sequence, all of them at ``level`` together."""
+        return [
+            _sequence(host.blocks.engine, level * self.share(place), host.name)
+            for place, host in enumerate(self.hosts)
+        ]
+
+    def host_answer(self, place: int) -> HostAnswer:
+        host, (bounds, is_constant) = self.hosts[place], self.sequences[place]
+        others = self.others_of(place)
+        otherwise: Literal["slower", "faster"] | None = None
+        if bounds.low > others.high:
+            otherwise = "slower"
+        elif bounds.high < others.low:
+            otherwise = "faster"
+        return HostAnswer(
+            name=host.name,
+            blocks=len(host.blocks),
+            typical=self.centres[place],
+            bounds=bounds,
+            ratio_is_constant=is_constant,
+            others=others,
+            otherwise=otherwise,
+        )
+
+    def others_of(self, place: int) -> Bounds:
+        """Return the sequence of the mean over the other asked hosts.
+
+        That from the hosts' sequences costs nothing more; that from the rounds has its share of
+        alpha/2, so that all hosts can be looked at.
+        """
+        level = self.alpha * self.share(place)
+        others = [other for other in range(len(self.hosts)) if other != place]
+        because = self.one_host_because()
+        if because is not None:
+            return Bounds(*_UNLIMITED, level, because)
+        bounds = self.by_hosts(others, self.sequences, level)
+        roster = self.roster_of(tuple(range(len(self.hosts))))
+        if roster is not None:
+            means = self.rounds.mean_sequence(roster, without=place)
+            bounds = _intersection(bounds, _sequence(means, level / 2.0, "the others")[0], level)
+        return bounds
+
+    # -- the mean over hosts
+
+    def mean_over(self, places: tuple[int, ...], question: str) -> FleetMean:
+        by_hosts = self.by_hosts(places, self.sequences, self.alpha / 2.0)
+        by_rounds = self.by_rounds(places, self.alpha / 2.0)
+        equivalence = self.by_hosts(places, self.wider, self.doubled(self.alpha / 2.0))
+        bounds = by_hosts
+        if by_rounds is not None:
+            wider = self.by_rounds(places, self.doubled(self.alpha / 2.0))
+            assert wider is not None, "the roster is the same at every level"
+            bounds = _intersection(by_hosts, by_rounds.bounds, self.alpha)
+            equivalence = _intersection(equivalence, wider.bounds, self.doubled(self.alpha))
+        typical = self.typical_over(places)
+        if typical is not None:
+            typical = min(max(typical, bounds.low), bounds.high)
+        verdict, means_veto = self.verdict(places, typical, bounds, equivalence)
+        return FleetMean(
+            question=question,
+            places=places,
+            typical=typical,
+            bounds=bounds,
+            by_hosts=by_hosts,
+            by_rounds=by_rounds,
+            equivalence=equivalence,
+            verdict=verdict,
+            means_veto=means_veto,
+            ln_mean_ratio=float(self.parts_of(places) @ self.ln_mean_ratios(places)),
+        )
+
+    def parts_of(self, places: Sequence[int]) -> FloatArray:
+        """Return the weights of hosts in the mean over them alone."""
+        weights = self.weights[list(places)]
+        parts: FloatArray = weights / weights.sum()
+        return parts
+
+    def by_hosts(
+        self, places: Sequence[int], sequences: Sequence[tuple[Bounds, bool]], level: float
+    ) -> Bounds:
+        """Return the weighted mean of hosts' sequences; all of them cover together."""
+        bounds = [sequences[place][0] for place in places]
+        unknown = next((one.unknown_because for one in bounds if one.unknown_because), None)
+        if unknown is not None:
+            return Bounds(*_UNLIMITED, level, unknown)
+        parts = self.parts_of(places)
+        low = float(parts @ np.array([one.low for one in bounds]))
+        high = float(parts @ np.array([one.high for one in bounds]))
+        return Bounds(low, high, level)
+
+    def roster_of(self, places: tuple[int, ...]) -> Roster | None:
+        return next((one for one in self.rounds.rosters if one.places == places), None)
+
+    def by_rounds(self, places: tuple[int, ...], level: float) -> RosterBounds | None:
+        """Return the interval from the rounds of just these hosts; all rosters have ``level``."""
+        roster = self.roster_of(places)
+        if roster is None:
+            return None
+        part = level / (roster.number * (roster.number + 1))
+        sequence = self.rounds.mean_sequence(roster)
+        return RosterBounds(roster, *_sequence(sequence, part, "the mean over the rounds"))
+
+    def typical_over(self, places: Sequence[int]) -> float | None:
+        centres = [
+            centre for centre in (self.centres[place] for place in places) if centre is not None
+        ]
+        if len(centres) < len(places) or not all(math.isfinite(centre) for centre in centres):
+            return None
+        return float(self.parts_of(places) @ np.array(centres))
+
+    # -- the verdict, by the rules of one campaign
+
+    def verdict(
+        self,
+        places: Sequence[int],
+        typical: float | None,
+        bounds: Bounds,
+        equivalence: Bounds,
+    ) -> tuple[Verdict, bool]:
+        """Return the verdict, and whether the ratio of means alone forbids ``equivalent``."""
+        margin = self.margin
+        enough = all(
+            len(self.hosts[place].blocks) >= self.rules.equivalence_blocks for place in places
+        )
+        within = -margin <= equivalence.low and equivalence.high <= margin
+        if margin > 0 and enough and within:
+            ln_mean_ratio = float(self.parts_of(places) @ self.ln_mean_ratios(places))
+            # NaN, nothing known of the means, is a veto too.
+            if not self.rules.means_veto_equivalence or abs(ln_mean_ratio) <= margin:
+                return "equivalent", False
+            difference = self.difference(places, typical, bounds)
+            return difference, difference == "undecided"
+        return self.difference(places, typical, bounds), False
+
+    def difference(self, places: Sequence[int], typical: float | None, bounds: Bounds) -> Verdict:
+        if typical is None or bounds.low > bounds.high:
+            return "undecided"
+        if bounds.low > 0.0 and typical >= self.margin:
+            return "mixed" if self.means_contradict(places, 1.0) else "slower"
+        if bounds.high < 0.0 and typical <= -self.margin:
+            return "mixed" if self.means_contradict(places, -1.0) else "faster"
+        return "undecided"
+
+    def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
+        blocks = [self.hosts[place].blocks for place in places]
+        return np.array([ln_ratio_of_means(one.baseline, one.candidate) for one in blocks])
+
+    def means_contradict(self, places: Sequence[int], side: float) -> bool:
+        """Return whether the means lie beyond the margin on the other side, also without a block.
+
+        That is, without the one block, of any host, that speaks for it most.
+        """
+        parts, ratios = self.parts_of(places), self.ln_mean_ratios(places)
+        mean = float(parts @ ratios)
+        if not side * mean < -self.margin:
+            return False
+        for part, ratio, place in zip(parts, ratios, places, strict=True):
+            blocks = self.hosts[place].blocks
+            without = ln_ratios_without_one_block(blocks.baseline, blocks.candidate)
+            if not np.all(side * (mean + part * (without - ratio)) < -self.margin):
+                return False
+        return True
+
+    # -- all hosts at once, and hosts that were not asked
+
+    def no_host_differs(self) -> NoHostDiffers:
+        logs = np.array([host.blocks.engine.ln_e_value() for host in self.hosts])
+        return NoHostDiffers(float(np.logaddexp.reduce(logs)) - math.log(len(logs)))
+
+    def one_host_because(self) -> str | None:
+        """Return why nothing can be said between hosts; ``None`` where something can."""
+        identities = {host.identity for host in self.hosts}
+        if len(identities) == 1:
+            return "all campaigns ran on one host: nothing is known between hosts"
+        if len(identities) < len(self.hosts):
+            return "some campaigns ran on the same host: they are no draws of different hosts"
+        return None
+
+    def not_drawn_because(self) -> str | None:
+        """Return why the asked hosts say nothing about others."""
+        because = self.one_host_because()
+        if because is not None:
+            return because
+        if self.planned is None:
+            return "the number of hosts was not fixed before the first trial"
+        left = [host.name for host in self.hosts if host.end == "left"]
+        if left:
+            return f"{', '.join(left)} left: those that stayed may not be like those that left"
+        return None
+
+    def new_host(self) -> Prediction:
+        count = len(self.hosts)
+        chance = (count - 1) / (count + 1) - self.alpha
+        return self.between_extremes(NEW_HOST, chance, "the asked hosts are exchangeable with it")
+
+    def median_of_hosts(self) -> Prediction:
+        chance = 1.0 - 2.0 ** (1 - len(self.hosts)) - self.alpha
+        return self.between_extremes(
+            MEDIAN_OF_HOSTS, chance, "the asked hosts are independent draws of those hosts"
+        )
+
+    def between_extremes(self, question: str, chance: float, rests_on: str) -> Prediction:
+        """Return the interval from the lowest to the highest bound of all hosts."""
+        bounds = [one for one, _ in self.host_sequences(self.alpha)]
+        because = self.not_drawn_because() or next(
+            (one.unknown_because for one in bounds if one.unknown_because), None
+        )
+        if because is not None:
+            return Prediction(question, *_UNLIMITED, None, rests_on, because)
+        low, high = min(one.low for one in bounds), max(one.high for one in bounds)
+        return Prediction(question, low, high, max(0.0, chance), rests_on)
+
+    def new_normal_host(self) -> Prediction:
+        rests_on = "the log ratios of hosts are normal, and the interval is looked at once"
+        typical = self.typical_over(range(len(self.hosts)))
+        because = self.not_drawn_because()
+        if because is None and typical is None:
+            because = "a host has no finite ratio yet"
+        if because is not None:
+            return Prediction(NEW_NORMAL_HOST, *_UNLIMITED, None, rests_on, because)
+        centres, count = np.array(self.centres, dtype=np.float64), len(self.hosts)
+        mean, spread = float(np.mean(centres)), float(np.std(centres, ddof=1))
+        reach = student_quantile(1.0 - self.alpha / 2.0, count - 1)
+        reach *= spread * math.sqrt(1.0 + 1.0 / count)
+        return Prediction(NEW_NORMAL_HOST, mean - reach, mean + reach, 1.0 - self.alpha, rests_on)
+
+    def variance(self, seed: int) -> HostVariance:
+        because = self.one_host_because()
+        if because is not None:
+            return HostVariance((), because)
+        differences = [_differences_of(host.blocks) for host in self.hosts]
+        known = [one for one in differences if len(one)]
+        if any(not np.isfinite(one).all() for one in known):
+            return HostVariance((), "a trial timed out: the block differences have no variance")
+        if len(known) < 2 or all(len(one) < 2 for one in known):
+            return HostVariance((), "fewer than two hosts have two blocks")
+        units = np.repeat(np.arange(len(known)), [len(one) for one in known])
+        values = np.concatenate(known)
+        levels = variance_by_level(values, [units], ["host", "block"], seed=seed, level=self.alpha)
+        return HostVariance(levels.components)
+
+    def doubled(self, level: float) -> float:
+        return self.rules.equivalence_levels * level
+
+
+def _centre(blocks: PairedBlocks) -> float | None:
+    centre = blocks.engine.centre()
+    return None if centre is None else centre[0]
+
+
+def _differences_of(blocks: PairedBlocks) -> FloatArray:
+    """Return the block differences without the slot effect, ties left out."""
+    differences, centre = blocks.differences, blocks.engine.centre()
+    slot = 0.0 if centre is None else centre[1]
+    known = ~np.isnan(differences)
+    corrected: FloatArray = (differences - blocks.orders * slot)[known]
+    return corrected
+
+
+def _sequence(engine: BettingSequence, level: float, name: str) -> tuple[Bounds, bool]:
+    """Return a confidence sequence, and whether a constant ratio agrees with all of it."""
+    low, high = engine.running_interval(level)
+    is_constant = low <= high
+    if not is_constant:
+        # The set at the stop covers whenever the running one does, and is never empty.
+        low, high = engine.interval_at_stop(level)
+    because: str | None = None
+    if low == high and math.isinf(low):
+        because = f"{name}: timeouts exclude every ratio"
+        low, high = _UNLIMITED
+    elif not (math.isfinite(low) and math.isfinite(high)):
+        blocks = "1 block" if len(engine) == 1 else f"{len(engine)} blocks"
+        because = f"{name}: no bound yet after {blocks}"
+    return Bounds(low, high, level, because), is_constant
+
+
+def _intersection(one: Bounds, other: Bounds, level: float) -> Bounds:
+    """Return what two intervals share; unlimited, with the reason, where they share nothing."""
+    low, high = max(one.low, other.low), min(one.high, other.high)
+    if low > high:
+        nothing = "the two intervals share nothing: no constant ratios agree with all blocks"
+        return Bounds(*_UNLIMITED, level, nothing)
+    because = None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        because = one.unknown_because or other.unknown_because
+    return Bounds(low, high, level, because)
+
+
+def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
+    if not hosts:
+        raise UnusableInput("a fleet has no host", hint="ask at least one host")
+    weights = [host.weight for host in hosts]
+    if min(weights) <= 0 or abs(sum(weights) - 1.0) > _WEIGHT_ERROR:
+        raise UnusableInput(
+            f"the weights of the hosts are {', '.join(f'{one:g}' for one in weights)}",
+            hint="give weights above 0 that add up to 1",
+        )
+    if planned is not None and planned != len(hosts):
+        raise UnusableInput(
+            f"{planned} hosts were planned, but there are {len(hosts)}",
+            hint="give every planned host, those without a block too",
+        )

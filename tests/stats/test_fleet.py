@@ -1,0 +1,260 @@
+"""What several hosts say together: each number by its own null, valid at every look."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.fleet import FleetAnswers, FleetHost, answers_of_fleet
+from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds, rosters_of
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge
+from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
+
+ALPHA = 0.05
+TWO_PERCENT = white(0.02)
+
+
+def host_of(
+    place: int,
+    hosts: int,
+    effect: float = 0.0,
+    *,
+    blocks: int = 80,
+    noise: Noise = TWO_PERCENT,
+    seed: int = 0,
+) -> FleetHost:
+    """One of so many equally weighted hosts, each with noise and a coin of its own."""
+    measured = campaign(noise, np.random.default_rng([seed, place]), blocks, effect)
+    return FleetHost(f"host{place}", f"{place:032x}", measured, 1.0 / hosts)
+
+
+def fleet_of(
+    effects: list[float] | FloatArray,
+    *,
+    blocks: int = 80,
+    noise: Noise = TWO_PERCENT,
+    seed: int = 0,
+) -> list[FleetHost]:
+    count = len(effects)
+    return [
+        host_of(place, count, float(effect), blocks=blocks, noise=noise, seed=seed)
+        for place, effect in enumerate(effects)
+    ]
+
+
+def first_blocks(host: FleetHost, count: int) -> FleetHost:
+    """The same host after so many blocks."""
+    whole = host.blocks
+    blocks = PairedBlocks(whole.baseline[:count], whole.candidate[:count], whole.orders[:count])
+    return replace(host, blocks=blocks)
+
+
+def answers(hosts: list[FleetHost], *, min_effect: float = 1.0) -> FleetAnswers:
+    return answers_of_fleet(hosts, min_effect=min_effect, alpha=ALPHA, planned=len(hosts))
+
+
+def of_differences(differences: list[float], orders: list[int] | None = None) -> PairedBlocks:
+    """Blocks with the given log ratios."""
+    coins = orders or [1, -1] * (len(differences) // 2) + [1] * (len(differences) % 2)
+    return PairedBlocks([1.0] * len(differences), np.exp(differences), coins)
+
+
+def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
+    told = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
+    assert told.no_host_differs.e_value > 1.0 / ALPHA
+    assert told.asked.verdict in ("undecided", "equivalent")
+    assert told.asked.bounds.low < 0.0 < told.asked.bounds.high
+    assert [one.otherwise for one in told.hosts] == ["slower", "faster", "slower", "faster"]
+
+
+def test_no_host_differs_has_the_mean_of_the_e_values() -> None:
+    hosts = fleet_of([0.0, 0.01, 0.02])
+    mean = np.mean([math.exp(host.blocks.engine.ln_e_value()) for host in hosts])
+    assert answers(hosts).no_host_differs.e_value == pytest.approx(float(mean), rel=1e-12)
+
+
+def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None:
+    measured = [host_of(0, 2, 0.02).blocks, host_of(1, 2, 0.04).blocks]
+    weights = [0.25, 0.75]
+    hosts = [
+        FleetHost(f"{place}", f"{place}", blocks, weight)
+        for place, (blocks, weight) in enumerate(zip(measured, weights, strict=True))
+    ]
+    ends = [one.engine.running_interval(ALPHA / 4) for one in measured]
+    told = answers(hosts)
+    assert told.asked.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
+    assert told.asked.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
+    centres = [one.engine.centre() for one in measured]
+    assert centres[0] is not None
+    assert centres[1] is not None
+    assert told.asked.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
+
+
+def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None:
+    hosts = fleet_of([0.0, 0.0, 0.0])
+    told = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
+    levels = [one.bounds.level for one in told.hosts]
+    assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
+    assert told.new_host.unknown_because is not None
+    assert "not fixed" in told.new_host.unknown_because
+
+
+def test_a_round_is_one_block_of_the_weighted_mean() -> None:
+    first, second = [0.01, 0.02, 0.03, 0.04], [0.05, 0.01, 0.01, 0.09]
+    hosts = [HostBlocks(of_differences(first), False), HostBlocks(of_differences(second), False)]
+    rounds = Rounds(hosts, [0.25, 0.75])
+    (roster,) = rounds.rosters
+    means = [0.25 * one + 0.75 * other for one, other in zip(first, second, strict=True)]
+    by_hand = of_differences(means).engine
+    assert rounds.mean_sequence(roster).ln_e_value() == pytest.approx(by_hand.ln_e_value())
+    alone = rounds.mean_sequence(roster, without=0)
+    assert alone.ln_e_value() == pytest.approx(of_differences(second).engine.ln_e_value())
+
+
+def test_a_round_that_will_never_be_complete_ends_the_roster() -> None:
+    def stopped(blocks: int) -> HostBlocks:
+        return HostBlocks(of_differences([0.01] * blocks), has_stopped=True)
+
+    hosts = [stopped(5), stopped(9), HostBlocks(of_differences([0.01] * 20), has_stopped=False)]
+    assert rosters_of(hosts) == (
+        Roster(1, (0, 1, 2), (0, 0, 0), 5),
+        Roster(2, (1, 2), (5, 5), 4),
+        Roster(3, (2,), (9,), 11),
+    )
+
+
+def test_a_straggler_delays_the_rounds_and_ends_no_roster() -> None:
+    measuring = [HostBlocks(of_differences([0.01] * count), False) for count in (5, 9)]
+    assert rosters_of(measuring) == (Roster(1, (0, 1), (0, 0), 5),)
+    finished = [measuring[0], HostBlocks(of_differences([0.01] * 9), has_stopped=True)]
+    assert rosters_of(finished) == (Roster(1, (0, 1), (0, 0), 5),)
+
+
+def test_a_host_that_is_withdrawn_with_a_look_at_the_others_chooses_none_of_their_blocks() -> None:
+    hosts = [
+        HostBlocks(of_differences([0.01] * 5), has_stopped=True, known_at_stop=(5, 12, 8)),
+        HostBlocks(of_differences([0.01] * 20), has_stopped=False),
+        HostBlocks(of_differences([0.01] * 10), has_stopped=False),
+    ]
+    assert rosters_of(hosts) == (
+        Roster(1, (0, 1, 2), (0, 0, 0), 5),
+        Roster(2, (1, 2), (12, 8), 2),
+    )
+
+
+def test_the_mean_over_those_that_stayed_is_not_that_over_those_asked() -> None:
+    hosts = fleet_of([0.0, 0.0, 0.12])
+    gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
+    told = answers([hosts[0], hosts[1], gone])
+    assert told.asked.typical is None
+    assert told.asked.verdict == "undecided"
+    assert told.asked.bounds.unknown_because == "slow: no bound yet after 0 blocks"
+    assert told.stayed is not None
+    assert told.stayed.places == (0, 1)
+    assert told.stayed.verdict in ("equivalent", "undecided")
+    assert math.isfinite(told.stayed.bounds.low)
+    assert told.new_host.unknown_because is not None
+    assert "slow left" in told.new_host.unknown_because
+
+
+def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_goes_on() -> None:
+    whole = fleet_of([0.0, 0.02, 0.04], blocks=200)
+
+    def after(blocks: int) -> FleetAnswers:
+        first = [first_blocks(host, blocks) for host in whole[:2]]
+        gone = first_blocks(whole[2], 30)
+        return answers([*first, FleetHost("left", "2", gone.blocks, gone.weight, "left")])
+
+    sooner, later = after(60), after(200)
+    assert later.hosts[2].bounds == sooner.hosts[2].bounds
+    assert later.asked.by_rounds == sooner.asked.by_rounds
+    assert sooner.asked.by_hosts.low <= later.asked.by_hosts.low < 0.02
+    assert 0.02 < later.asked.by_hosts.high <= sooner.asked.by_hosts.high
+    for one in (sooner, later):
+        assert one.asked.places == (0, 1, 2)
+        assert one.stayed is not None
+        assert one.stayed.places == (0, 1)
+
+
+def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
+    hosts = fleet_of([0.0, 0.02, 0.04])
+    told = answers(hosts)
+    ends = [host.blocks.engine.running_interval(ALPHA / 3) for host in hosts]
+    assert told.new_host.chance == pytest.approx(0.5 - ALPHA)
+    assert told.new_host.low == min(low for low, _ in ends)
+    assert told.new_host.high == max(high for _, high in ends)
+    assert told.median_of_hosts.chance == pytest.approx(0.75 - ALPHA)
+
+
+def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads() -> None:
+    told = answers(fleet_of([0.0, 0.02, 0.04])).new_normal_host
+    centres = [answers(fleet_of([0.0, 0.02, 0.04])).hosts[place].typical for place in range(3)]
+    spread = float(np.std(np.array(centres, dtype=np.float64), ddof=1))
+    assert (told.high - told.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
+    assert "normal" in told.rests_on
+
+
+def test_campaigns_side_by_side_on_one_host_say_nothing_between_hosts() -> None:
+    hosts = [
+        FleetHost(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
+        for place in range(3)
+    ]
+    told = answers(hosts)
+    assert told.asked.verdict == "slower"
+    because = "all campaigns ran on one host: nothing is known between hosts"
+    between = (told.new_host, told.median_of_hosts, told.new_normal_host)
+    assert all(one.unknown_because == because and one.chance is None for one in between)
+    assert told.variance.unknown_because == because
+    assert all(one.otherwise is None for one in told.hosts)
+
+
+def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
+    effects = np.linspace(-0.06, 0.06, 7)
+    between, within = answers(fleet_of(effects)).variance.components
+    assert between.level == "host"
+    assert math.sqrt(between.variance) == pytest.approx(float(np.std(effects, ddof=1)), rel=0.1)
+    assert math.sqrt(within.variance) == pytest.approx(0.02 * math.sqrt(2.0), rel=0.1)
+
+
+def test_timeouts_leave_a_reason_and_never_a_number() -> None:
+    forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
+    told = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
+    assert told.asked.typical is None
+    assert told.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
+    assert told.variance.unknown_because is not None
+    assert told.new_normal_host.chance is None
+
+
+def test_one_host_is_judged_as_its_campaign_at_half_the_level() -> None:
+    (host,) = fleet_of([0.05])
+    told = answers([host])
+    (judged,) = judge([host.blocks], min_effect=1.0, alpha=ALPHA)
+    assert told.asked.verdict == judged.verdict == "slower"
+    assert told.asked.by_hosts.ratio_ci == told.hosts[0].bounds.ratio_ci
+    assert told.asked.by_hosts.low < judged.low < judged.high < told.asked.by_hosts.high
+
+
+def test_a_slot_effect_does_not_widen_the_rounds() -> None:
+    def width(noise: Noise) -> float:
+        by_rounds = answers(fleet_of([0.02] * 3, blocks=120, noise=noise)).asked.by_rounds
+        assert by_rounds is not None
+        return by_rounds.bounds.high - by_rounds.bounds.low
+
+    assert width(NOISES["slot effect of 5 %"]) < 1.3 * width(white(0.02))
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.6), (1.0, 0.0)])
+def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> None:
+    hosts = [FleetHost(f"{one}", f"{one}", PairedBlocks(), one) for one in weights]
+    with pytest.raises(UnusableInput, match="weights"):
+        answers(hosts)
+
+
+def test_every_planned_host_is_given() -> None:
+    with pytest.raises(UnusableInput, match="3 hosts were planned"):
+        answers_of_fleet(fleet_of([0.0, 0.0]), min_effect=1.0, alpha=ALPHA, planned=3)
