@@ -229,6 +229,23 @@ def cluster_option(purpose: str, *names: str) -> Option:
     )
 
 
+fleet_options = options_of(
+    cluster_option("Measure on every host"),
+    click.option(
+        "--ship",
+        is_flag=True,
+        help="With --cluster: send the programs and inputs to hosts that have others.",
+    ),
+    number_option(
+        "--host-timeout",
+        metavar="SECONDS",
+        show_default="300",
+        help="With --cluster: end without a host that gave no answer for so long; `equipoise "
+        "resume` asks it again.",
+    ),
+)
+
+
 def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     """Return the cluster that the options name; ``None`` without ``--cluster``.
 

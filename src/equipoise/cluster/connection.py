@@ -6,7 +6,6 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
-import importlib
 import socket
 import ssl
 import struct
@@ -78,7 +77,9 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
             _check_protection(address, access)
             yield address.text
         case SshHosts(file=file):
-            with importlib.import_module("equipoise.cluster.ssh").ssh_cluster(file) as started:
+            from equipoise.cluster.ssh import ssh_cluster
+
+            with ssh_cluster(file) as started:
                 _check_protection(read_scheduler(started), access)
                 yield started
         case LocalWorkers(workers=workers):
@@ -180,14 +181,21 @@ def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
 
 @contextmanager
 def _local_cluster(workers: int) -> Iterator[str]:
+    from equipoise.cluster.worker import QUIET
+
     distributed = require("distributed", "clusters", "cluster")
-    with distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs="CRITICAL",
-    ) as cluster:
+    dask_config = require("dask.config", "clusters", "cluster")
+    with (
+        dask_config.set(QUIET),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs="CRITICAL",
+        ) as cluster,
+    ):
         yield str(cluster.scheduler_address)
 
 

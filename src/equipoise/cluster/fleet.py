@@ -26,9 +26,11 @@ from equipoise.cluster.coordinator import (
 )
 from equipoise.cluster.messages import Introduction, Order
 from equipoise.cluster.places import portable
+from equipoise.cluster.preparation import HOST_LEFT_OUT, PreparedHosts, prepared_hosts
 from equipoise.cluster.roster import Roster
 from equipoise.cluster.terms import fleet_plan, member_identity, member_plan
 from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
@@ -56,10 +58,12 @@ class FleetOptions(Struct, frozen=True):
 
     cluster: str
     """The cluster, as the user typed it."""
-    again: str = ""
-    """The shell line that runs it again."""
+    again: str | None = None
+    """The shell line that runs it again; by default the plan's own."""
     campaign_for_each_worker: bool = False
     """Whether workers of one host measure side by side (``local:N``); else they are one host."""
+    ship: bool = False
+    """Whether programs and inputs are sent to hosts that have others."""
     allow_concurrent: bool = False
     host_timeout_s: float = HOST_TIMEOUT_S
     """Seconds that a host may give no answer before the campaign ends without it."""
@@ -150,15 +154,21 @@ async def _start(
 ) -> FleetOutcome:
     async with opening as transport, _Kept(transport) as roster:
         introductions = await _introductions(roster, transport, options.cluster)
-        hosts = _asked(introductions, for_each_worker=options.campaign_for_each_worker)
-        whole = replace(plan, fleet=fleet_plan(hosts, options.cluster, options.again))
+        hosts = {one.host.identity: one for one in introductions}
+        prepared = await prepared_hosts(
+            plan, tuple(hosts.values()), transport, roster, ship=options.ship
+        )
+        asked = _asked(prepared, introductions, options)
+        terms = fleet_plan(asked, options.cluster, prepared.shipped, prepared.shipped_to)
+        again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
+        whole = replace(plan, fleet=replace(terms, again=again))
         run_id = ledger.begin_run(whole, _environment(), now())
         with run_lock(run_id, ledger):
-            for warning in (*warnings, *_left_out(roster)):
+            for warning in (*warnings, *prepared.warnings, *_left_out(roster)):
                 ledger.record_notice(run_id, warning)
             fleet = ledger.identity_of(run_id)
             orders = _orders(whole, fleet, FIRST_SESSION, options, None)
-            places = _places(orders, hosts, goes_on=False)
+            places = _places(orders, asked, goes_on=False)
             following = Coordinator(
                 places, transport, roster, ledger, listener, options.host_timeout_s
             )
@@ -243,18 +253,20 @@ async def _introductions(
 
 
 def _asked(
-    introductions: Sequence[Introduction], *, for_each_worker: bool
+    prepared: PreparedHosts, introductions: Sequence[Introduction], options: FleetOptions
 ) -> tuple[HostReference, ...]:
     """Return the hosts that are asked, by name; each once, or once for each of its workers."""
-    hosts = [one.host for one in introductions]
-    asked = hosts if for_each_worker else list({host.identity: host for host in hosts}.values())
-    return tuple(sorted(asked, key=lambda host: (host.name, host.identity)))
+    hosts = [one.host for one in prepared.hosts]
+    if options.campaign_for_each_worker:
+        prepared_ones = {host.identity for host in hosts}
+        hosts = [one.host for one in introductions if one.host.identity in prepared_ones]
+    return tuple(sorted(hosts, key=lambda host: (host.name, host.identity)))
 
 
 def _left_out(roster: Roster) -> tuple[CampaignWarning, ...]:
     return tuple(
         CampaignWarning(
-            "host_left_out",
+            HOST_LEFT_OUT,
             f"the worker at {worker} was not asked to measure: {why}",
             "look into its log, and run the campaign again if its host belongs to the fleet",
         )
@@ -277,6 +289,7 @@ def _orders(
             session=session,
             plan=portable(member_plan(plan, fleet, place)),
             identity=member_identity(fleet, place),
+            shipped=plan.fleet.shipped if place in plan.fleet.shipped_to else (),
             limits=limits,
             allow_concurrent=options.allow_concurrent,
         )

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import File as File
 from equipoise.model.fleet import HostReference
 
 Message = TypeVar("Message", bound=Struct)
@@ -28,18 +29,6 @@ class Introduction(Struct, frozen=True):
     """The worker's working folder, in which commands run unless files are shipped."""
     environment: dict[str, str | None] = field(default_factory=dict)
     """Facts that results may differ by: kernel, machine, cpu_model, cpus, virtualization, …"""
-
-
-class File(Struct, frozen=True):
-    """A program or an input of a plan, by its content."""
-
-    path: str
-    """Relative to the working folder, absolute, or with a placeholder of
-    `equipoise.cluster.places`."""
-    digest: str | None
-    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
-    mode: int = 0o644
-    is_program: bool = False
 
 
 class Examination(Struct, frozen=True):

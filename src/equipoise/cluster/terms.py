@@ -7,30 +7,44 @@ never begins a second run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 
 from msgspec.structs import replace
 
 from equipoise.design.coin import LARGEST_SEED
-from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
+from equipoise.model.fleet import File, FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
 
 _IDENTITY_BYTES = 16
 _SEED_BYTES = 8
 
 
-def fleet_plan(hosts: Sequence[HostReference], cluster: str, again: str = "") -> FleetPlan:
+def fleet_plan(
+    hosts: Sequence[HostReference],
+    cluster: str,
+    shipped: tuple[File, ...] = (),
+    shipped_to: Collection[str] = (),
+) -> FleetPlan:
     """Return the terms of a fleet in which every host has the same weight.
 
     Parameters
     ----------
     cluster
         The cluster as the user typed it.
-    again
-        The shell line that runs the fleet's campaign again.
+    shipped
+        Files that some hosts got by content.
+    shipped_to
+        Identities of these hosts.
     """
-    return FleetPlan(tuple(hosts), (1.0 / len(hosts),) * len(hosts), cluster, again)
+    return FleetPlan(
+        hosts=tuple(hosts),
+        weights=(1.0 / len(hosts),) * len(hosts),
+        cluster=cluster,
+        again=again,
+        shipped=shipped,
+        shipped_to=tuple(place for place, host in enumerate(hosts) if host.identity in shipped_to),
+    )
 
 
 def member_plan(plan: Plan, fleet: str, place: int) -> Plan:

@@ -19,6 +19,18 @@ class HostReference(Struct, frozen=True):
     """What its user calls it: ``--host``, else the name of the machine."""
 
 
+class File(Struct, frozen=True):
+    """A program or an input of a plan, by its content."""
+
+    path: str
+    """Relative to the working folder, absolute, or with a placeholder of
+    `equipoise.cluster.places`."""
+    digest: str | None
+    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
+    mode: int = 0o644
+    is_program: bool = False
+
+
 class FleetPlan(Struct, frozen=True):
     """Terms of a fleet, declared before the first trial of any host."""
 
@@ -30,6 +42,10 @@ class FleetPlan(Struct, frozen=True):
     """The cluster, as the user typed it."""
     again: str = ""
     """The shell line that runs it again."""
+    shipped: tuple[File, ...] = ()
+    """Programs and inputs that some hosts got by content."""
+    shipped_to: tuple[int, ...] = ()
+    """Places of the hosts that got them."""
 
     @property
     def is_one_host(self) -> bool:
