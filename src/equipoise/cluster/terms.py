@@ -41,7 +41,6 @@ def fleet_plan(
         hosts=tuple(hosts),
         weights=(1.0 / len(hosts),) * len(hosts),
         cluster=cluster,
-        again=again,
         shipped=shipped,
         shipped_to=tuple(place for place, host in enumerate(hosts) if host.identity in shipped_to),
     )
