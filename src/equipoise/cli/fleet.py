@@ -49,7 +49,7 @@ def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     access = access_of(arguments)
     if access is None:
         for name in _OF_A_CLUSTER:
-            if arguments[name]:
+            if arguments.get(name):
                 raise UnusableInput(
                     f"{_option(name)} without --cluster", hint="leave it out, or name the cluster"
                 )
@@ -84,6 +84,8 @@ def measure_fleet(
     again
         The shell line that runs the campaign again; by default the plan's own.
     """
+    import asyncio
+
     from equipoise.cluster import fleet
     from equipoise.cluster.connection import running_scheduler
     from equipoise.cluster.transport import DaskTransport
@@ -92,13 +94,15 @@ def measure_fleet(
         _coordinating(output, access) as ledger,
         running_scheduler(access) as address,
     ):
-        outcome = fleet.start(
-            plan,
-            _options(access, arguments, output, again),
-            DaskTransport(address, access.tls),
-            ledger,
-            _listener(output),
-            warnings=warnings,
+        outcome = asyncio.run(
+            fleet.start(
+                plan,
+                _options(access, arguments, output, again),
+                DaskTransport(address, access.tls),
+                ledger,
+                _listener(output),
+                warnings=warnings,
+            )
         )
         return _shown(outcome, access, ledger, output)
 
@@ -110,6 +114,8 @@ def resume_fleet(
     output: OutputOptions,
 ) -> int:
     """Go on with the campaign of a fleet where its hosts are, and show what holds over them."""
+    import asyncio
+
     from equipoise.cluster import fleet
     from equipoise.cluster.connection import running_scheduler
     from equipoise.cluster.transport import DaskTransport
@@ -123,13 +129,15 @@ def resume_fleet(
         _coordinating(output, access) as ledger,
         running_scheduler(access) as address,
     ):
-        outcome = fleet.resume(
-            record,
-            limits,
-            _options(access, arguments, output, terms.again),
-            DaskTransport(address, access.tls),
-            ledger,
-            _listener(output),
+        outcome = asyncio.run(
+            fleet.resume(
+                record,
+                limits,
+                _options(access, arguments, output, terms.again),
+                DaskTransport(address, access.tls),
+                ledger,
+                _listener(output),
+            )
         )
         return _shown(outcome, access, ledger, output)
 
@@ -181,7 +189,7 @@ def _options(
         cluster=access.address.text,
         again=again,
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
-        ship=bool(arguments["ship"]),
+        ship=bool(arguments.get("ship")),
         allow_concurrent=output.allow_concurrent,
         host_timeout_s=arguments["host_timeout"] or HOST_TIMEOUT_S,
     )

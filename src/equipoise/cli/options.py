@@ -229,6 +229,13 @@ def cluster_option(purpose: str, *names: str) -> Option:
     )
 
 
+host_timeout_option = number_option(
+    "--host-timeout",
+    metavar="SECONDS",
+    show_default="300",
+    help="With --cluster: end without a host that gave no answer for so long; `equipoise resume` "
+    "asks it again.",
+)
 fleet_options = options_of(
     cluster_option("Measure on every host"),
     click.option(
@@ -236,13 +243,7 @@ fleet_options = options_of(
         is_flag=True,
         help="With --cluster: send the programs and inputs to hosts that have others.",
     ),
-    number_option(
-        "--host-timeout",
-        metavar="SECONDS",
-        show_default="300",
-        help="With --cluster: end without a host that gave no answer for so long; `equipoise "
-        "resume` asks it again.",
-    ),
+    host_timeout_option,
 )
 
 

@@ -26,7 +26,8 @@ from equipoise.why.campaigns import judge_of
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.fleet_options
+@options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
+@options.host_timeout_option
 @options.concurrent_option
 @options.output_options
 def command(**arguments: Any) -> int:

@@ -89,10 +89,10 @@ class FleetOutcome(Struct, frozen=True):
 OpenTransport = AbstractAsyncContextManager[Transport]
 
 
-def start(
+async def start(
     plan: Plan,
     options: FleetOptions,
-    transport: OpenTransport,
+    opening: OpenTransport,
     ledger: FleetLedger,
     listener: FleetListener,
     *,
@@ -115,43 +115,6 @@ def start(
     Interrupted
         The user interrupted it; the hosts were told to stop.
     """
-    return asyncio.run(_start(plan, options, transport, ledger, listener, warnings, now))
-
-
-def resume(
-    record: RunRecord,
-    limits: CampaignLimits,
-    options: FleetOptions,
-    transport: OpenTransport,
-    ledger: FleetLedger,
-    listener: FleetListener,
-    *,
-    now: Callable[[], float] = time.time,
-) -> FleetOutcome:
-    """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
-
-    A host that has reached its own end goes on only under new limits.
-
-    Raises
-    ------
-    UnusableInput
-        The scheduler does not answer, there is no worker, a host has another version, or another
-        process follows the same campaign.
-    Interrupted
-        The user interrupted it; the hosts were told to stop.
-    """
-    return asyncio.run(_resume(record, limits, options, transport, ledger, listener, now))
-
-
-async def _start(
-    plan: Plan,
-    options: FleetOptions,
-    opening: OpenTransport,
-    ledger: FleetLedger,
-    listener: FleetListener,
-    warnings: Sequence[CampaignWarning],
-    now: Callable[[], float],
-) -> FleetOutcome:
     async with opening as transport, _Kept(transport) as roster:
         introductions = await _introductions(roster, transport, options.cluster)
         hosts = {one.host.identity: one for one in introductions}
@@ -175,15 +138,28 @@ async def _start(
             return await _followed(following, run_id, FIRST_SESSION, ledger, listener, now)
 
 
-async def _resume(
+async def resume(
     record: RunRecord,
     limits: CampaignLimits,
     options: FleetOptions,
     opening: OpenTransport,
     ledger: FleetLedger,
     listener: FleetListener,
-    now: Callable[[], float],
+    *,
+    now: Callable[[], float] = time.time,
 ) -> FleetOutcome:
+    """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
+
+    A host that has reached its own end goes on only under new limits.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, there is no worker, a host has another version, or another
+        process follows the same campaign.
+    Interrupted
+        The user interrupted it; the hosts were told to stop.
+    """
     plan, run_id = record.plan, record.id
     assert plan.fleet is not None, "only a coordinator's run is resumed here"
     async with opening as transport, _Kept(transport) as roster:

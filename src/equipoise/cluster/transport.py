@@ -61,6 +61,7 @@ class DaskTransport:
     def __init__(self, address: str, tls: TlsFiles | None = None) -> None:
         self._address, self._tls = address, tls
         self._client: Any = None  # Dask types half of its methods.
+        self._connecting = asyncio.Lock()
         self._distributed = require("distributed", "clusters", "cluster")
 
     async def __aenter__(self) -> DaskTransport:
@@ -74,8 +75,9 @@ class DaskTransport:
     async def workers(self) -> tuple[str, ...]:
         """Return the addresses of the workers that the scheduler knows."""
         try:
-            if self._client is None or self._client.status != "running":
-                await self._connect()
+            async with self._connecting:
+                if self._client is None or self._client.status != "running":
+                    await self._connect()
             threads = await asyncio.wait_for(self._client.nthreads(), SCHEDULER_S)
         except (EquipoiseError, OSError, CancelledError, RuntimeError) as error:
             # TimeoutError is an OSError.
