@@ -45,7 +45,14 @@ INTERRUPTED = "interrupted"
 class CampaignStore(TrialStore, Protocol):
     """The part of the ledger that conducting a campaign needs."""
 
-    def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
+    def begin_run(
+        self,
+        plan: Plan,
+        environment: dict[str, Any],
+        started_at: float,
+        *,
+        identity: bytes | None = None,
+    ) -> str:
         """Commit a plan and the start of its first segment; return the run id."""
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
@@ -137,6 +144,7 @@ def start(
     listener: ProgressListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
+    identity: bytes | None = None,
     judge_of: JudgeFactory = judge_for,
     runner_factory: RunnerFactory = native_runner,
     segment_of: SegmentFactory = SegmentInProgress,
@@ -149,6 +157,8 @@ def start(
     ----------
     warnings
         Warnings that are known before the first trial, such as a level that cannot run here.
+    identity
+        Identity of the run, 16 bytes; by default the ledger draws one.
 
     Raises
     ------
@@ -159,7 +169,7 @@ def start(
     Interrupted
         The user interrupted it.
     """
-    run_id = ledger.begin_run(plan, _environment(plan, ledger), now())
+    run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
     with run_lock(run_id, ledger):
         for warning in warnings:
             ledger.record_notice(run_id, warning)

@@ -1,7 +1,8 @@
 """What a coordinator and a host send each other: frozen data as MessagePack, never a pickle.
 
 A task takes the bytes of a request and returns those of its answer (`to_bytes`, `from_bytes`), so
-nothing but Dask's own call is unpickled.
+nothing but Dask's own call is unpickled. A host that refuses a request answers with a `Refusal`,
+which `from_bytes` raises.
 """
 
 from __future__ import annotations
@@ -45,13 +46,28 @@ class Examined(Struct, frozen=True):
 
 
 class Shipment(Struct, frozen=True):
-    """Request: keep one file. The answer is empty; a host that has it already changes nothing.
+    """Request: keep one file; the answer is `Received`. One that is kept already stays.
 
     A relative path without ``..`` is the only one that can be shipped.
     """
 
     file: File
     content: bytes
+
+
+class Received(Struct, frozen=True):
+    """Answer: the host keeps the file."""
+
+    digest: str
+
+
+class Build(Struct, frozen=True):
+    """A level of a study that every host builds itself."""
+
+    level: str
+    line: str
+    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
+    for the folder of the level."""
 
 
 class Order(Struct, frozen=True):
@@ -75,9 +91,13 @@ class Order(Struct, frozen=True):
     shipped: tuple[File, ...] = ()
     """Files that the host got by content: they lie in a folder of the campaign, which is then its
     working folder."""
+    builds: tuple[Build, ...] = ()
+    """Levels to build before the first trial, in the order of the placeholders in the plan."""
     limits: CampaignLimits | None = None
     """New limits, of a campaign that is resumed."""
     allow_concurrent: bool = False
+    durable: bool = False
+    """Whether the host's ledger waits for the disk after each trial."""
 
 
 State = Literal["absent", "waiting", "running", "ended", "failed", "died"]
@@ -129,6 +149,13 @@ class Halt(Struct, frozen=True):
     place: int
 
 
+class Refusal(Struct, frozen=True, tag="refusal"):
+    """Answer to any request: the host cannot do it."""
+
+    what: str
+    hint: str | None = None
+
+
 def to_bytes(message: Struct) -> bytes:
     """Encode a message."""
     return msgspec.msgpack.encode(message)
@@ -140,12 +167,20 @@ def from_bytes(content: bytes, kind: type[Message]) -> Message:
     Raises
     ------
     UnusableInput
-        It is none: the other side has another version.
+        It is none: the other side has another version. Or it is a `Refusal`.
     """
     try:
         return msgspec.msgpack.decode(content, type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise UnusableInput(
+        raise _refusal_in(content) or UnusableInput(
             f"a message of the cluster cannot be read: {error}",
             hint="install the same version of Equipoise on every host",
         ) from error
+
+
+def _refusal_in(content: bytes) -> UnusableInput | None:
+    try:
+        refusal = msgspec.msgpack.decode(content, type=Refusal)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+    return UnusableInput(refusal.what, hint=refusal.hint)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from equipoise.cluster.messages import Build
 from equipoise.ledger.rows import from_text, to_text
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
@@ -47,11 +48,12 @@ class Places(Struct, frozen=True):
     """Folder of each level that a study builds, in the order of the order's builds."""
     package: str = str(native_programs().parent)
     environment: str = sys.prefix
+    """Without a virtual environment this is a folder of the system, for which nothing stands."""
 
     def portable(self, text: str) -> str:
         """Return a text with placeholders for the paths of this machine."""
         for path, placeholder in self._placeholders():
-            if path.strip("/"):
+            if path.strip("/") and path != sys.base_prefix:
                 text = re.sub(_BEFORE + re.escape(path) + _BEHIND, placeholder, text)
         return text
 
@@ -78,12 +80,27 @@ def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
     Parameters
     ----------
     builds
-        Folders in which this machine has built the levels of a study.
+        Folders in which this machine has built the levels of a study, in the order of
+        `portable_builds`.
     """
     places = Places(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
     document["measure"]["working_folder"] = FOLDER
     return to_text(_with_paths(document, places.portable))
+
+
+def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
+    """Return what every host builds itself.
+
+    Parameters
+    ----------
+    lines
+        Line that builds each level, by the level's name, with the paths of this machine.
+    folder
+        Working folder of the plan.
+    """
+    places = Places(folder)
+    return tuple(Build(level, places.portable(line)) for level, line in lines.items())
 
 
 def local_plan(text: str, places: Places) -> Plan:

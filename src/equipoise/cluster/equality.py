@@ -1,0 +1,314 @@
+"""What must be equal on every host before campaigns are compared: Equipoise, programs and inputs.
+
+A host with another version of Equipoise, or with another program or input, is left out and named;
+what differs of its environment stays as a property of the host. `files_of` finds the files of a
+plan on the machine that made it, and `compare_hosts` decides by what the hosts answer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from msgspec import Struct
+
+from equipoise.cluster.files import MOST_SHIPPED_BYTES, digest_of, file_here, too_large
+from equipoise.cluster.messages import Examined, File, Introduction, Shipment
+from equipoise.cluster.places import FOLDER, Places, inside
+from equipoise.files.reading import read_whole
+from equipoise.measure.environment import mapped_libraries
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import HostReference
+from equipoise.model.plan import Condition, Plan, Server
+
+_OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
+_FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
+_MOST_NAMED = 3
+
+
+class RefusedHost(Struct, frozen=True):
+    """A host that is left out."""
+
+    host: HostReference
+    what: str
+    """Sentence that names the host and what differs."""
+    hint: str
+
+
+class ComparableHost(Struct, frozen=True):
+    """A host whose campaign may be compared with those of the others."""
+
+    introduction: Introduction
+    shipped: tuple[File, ...] = ()
+    """Files to ship to it before its campaign begins: the ``shipped`` of its order."""
+
+
+class FactDifference(Struct, frozen=True):
+    """A fact of the environment that is not the same on all hosts."""
+
+    name: str
+    values: tuple[str | None, ...]
+    """Value on each comparable host, in their order."""
+
+
+class HostComparison(Struct, frozen=True):
+    """Hosts that may be compared, those that may not, and what differs between the former."""
+
+    comparable: tuple[ComparableHost, ...]
+    refused: tuple[RefusedHost, ...]
+    differences: tuple[FactDifference, ...]
+    """They are properties of the hosts, not refusals."""
+
+
+def compare_hosts(
+    files: Sequence[File],
+    introductions: Sequence[Introduction],
+    examined: Sequence[Examined | None],
+    *,
+    ship: bool,
+) -> HostComparison:
+    """Decide which hosts may be compared.
+
+    Parameters
+    ----------
+    files
+        Files of the plan as the coordinator has them (`files_of`).
+    introductions, examined
+        Answers of the hosts, in one order. A host of another version need not be examined.
+    ship
+        Whether files that differ are shipped.
+    """
+    comparable: list[ComparableHost] = []
+    refused: list[RefusedHost] = []
+    for introduction, answer in zip(introductions, examined, strict=True):
+        verdict = _judge(files, introduction, answer, ship=ship)
+        if isinstance(verdict, RefusedHost):
+            refused.append(verdict)
+        else:
+            comparable.append(verdict)
+    hosts = tuple(comparable)
+    return HostComparison(hosts, tuple(refused), _differences(hosts))
+
+
+def version_refusal(introduction: Introduction) -> RefusedHost | None:
+    """Return why a host with another version of Equipoise is left out; ``None`` if it has ours."""
+    own, name = version("equipoise"), introduction.host.name
+    if introduction.equipoise == own:
+        return None
+    return RefusedHost(
+        introduction.host,
+        f"{name} has Equipoise {introduction.equipoise}, this machine has {own}",
+        f"install Equipoise {own} on {name}",
+    )
+
+
+def _judge(
+    files: Sequence[File], introduction: Introduction, answer: Examined | None, *, ship: bool
+) -> ComparableHost | RefusedHost:
+    of_version = version_refusal(introduction)
+    if of_version is not None:
+        return of_version
+    host = introduction.host
+    if answer is None or [file.path for file in answer.files] != [file.path for file in files]:
+        return RefusedHost(
+            host,
+            f"{host.name} did not say which files it has",
+            "install the same version of Equipoise on every host",
+        )
+    complaints = {
+        file.path: complaint
+        for file, there in zip(files, answer.files, strict=True)
+        if (complaint := _complaint(file, there)) is not None
+    }
+    if not complaints:
+        return ComparableHost(introduction)
+    fixed = [path for path in complaints if not inside(path)]
+    if ship and not fixed:
+        # The campaign gets a folder of its own, in which every file of its folder has to lie.
+        return ComparableHost(introduction, tuple(file for file in files if inside(file.path)))
+    shown = fixed if ship else list(complaints)
+    folder = introduction.folder
+    hint = f"install the same on {host.name}"
+    if not fixed:
+        hint = f"add --ship, or copy the same into {folder} on {host.name}"
+    elif ship:
+        hint += ": only files in the working folder are shipped"
+    return RefusedHost(host, f"{host.name}: {_listed(shown, complaints)}", hint)
+
+
+def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:
+    named = "; ".join(f"{_shown(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
+    further = len(paths) - _MOST_NAMED
+    return f"{named}; and {further} more" if further > 0 else named
+
+
+def _shown(path: str) -> str:
+    """Return a path for a message: of the package's own files, only the name."""
+    return path.rpartition("}")[2].lstrip("/") if path.startswith("{equipoise:") else path
+
+
+def _complaint(file: File, there: File) -> str | None:
+    """Return what is wrong with a file of a host; ``None`` if it is the same."""
+    if there.digest is None:
+        return "is missing"
+    if there.digest != file.digest:
+        return "has another content"
+    if file.is_program and not there.mode & 0o111:
+        return "cannot be executed"
+    return None
+
+
+def _differences(hosts: Sequence[ComparableHost]) -> tuple[FactDifference, ...]:
+    environments = [host.introduction.environment for host in hosts]
+    names = dict.fromkeys(name for environment in environments for name in environment)
+    rows = [
+        FactDifference(name, tuple(environment.get(name) for environment in environments))
+        for name in names
+    ]
+    return tuple(row for row in rows if len(set(row.values)) > 1)
+
+
+def shipment_of(file: File, folder: str) -> Shipment:
+    """Read a file of the coordinator, to ship it.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be read, is too large, or is not the file any more that was compared.
+    """
+    path = Path(folder, file.path)
+    content = read_whole(
+        path, hint="leave the file as it is until the hosts have it", most_bytes=MOST_SHIPPED_BYTES
+    )
+    if len(content) > MOST_SHIPPED_BYTES:
+        raise too_large(file.path, path.stat().st_size)
+    if digest_of(content) != file.digest:
+        raise UnusableInput(
+            f"{path} changed while it was shipped", hint="run it again when nobody writes to it"
+        )
+    return Shipment(file, content)
+
+
+def files_of(plan: Plan, builds: Sequence[str] = ()) -> tuple[File, ...]:
+    """Return the programs and inputs of a plan whose content matters, as this machine has them.
+
+    These are the program of each command with the interpreter of a script, every argument,
+    variable and library that names a file, and the file for standard input. Of a hook only a line
+    without signs for a shell is read. A folder that a command names is not compared, nor what the
+    hosts build themselves.
+
+    Parameters
+    ----------
+    plan
+        A plan with the paths of this machine.
+    builds
+        Folders in which this machine built the levels of a study.
+    """
+    places = Places(plan.measure.working_folder, tuple(builds))
+    found: dict[str, File] = {}
+    for path, is_program in _paths_of(plan):
+        name = places.portable(path)
+        if name.startswith("{equipoise:build:") or name in found:
+            continue
+        short = name.removeprefix(f"{FOLDER}/")
+        file = file_here(File(short, None, is_program=is_program), places.folder)
+        if file.digest is not None:
+            found[name] = file
+    return tuple(found.values())
+
+
+def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
+    """Yield the absolute path of each file that a plan names, and whether it is a program."""
+    folder = plan.measure.working_folder
+    if plan.measure.input is not None:
+        yield from _existing(plan.measure.input, folder)
+    layouts = range(1, len(plan.layouts) + 1) if plan.layouts else (None,)
+    read: set[object] = set()
+    for condition in plan.conditions:
+        environment = {**own_environment(), **condition.environment}
+        place = condition.process.working_folder or folder
+        commands = [(words, environment, place) for words in map(condition.command_in, layouts)]
+        commands += [(words, own_environment(), folder) for words in _hooks_of(condition)]
+        if condition.server is not None:
+            commands += [
+                (words, _server_environment(condition.server), folder)
+                for words in _commands_of(condition.server)
+            ]
+        for words, variables, where in commands:
+            key = (words, where, tuple(sorted(variables.items())))
+            if key not in read:
+                read.add(key)
+                yield from _files_of_command(words, variables, where)
+        settings = [condition.environment]
+        settings += [] if condition.server is None else [condition.server.environment]
+        for value in (value for table in settings for value in table.values()):
+            for part in re.split(r"[:\s]", value):
+                if os.path.isabs(part):
+                    yield from _existing(part, folder)
+        for path in condition.mapped_from:
+            yield from _existing(path, folder)
+
+
+def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:
+    hooks = condition.hooks
+    for line in (hooks.setup, hooks.prepare, hooks.conclude, hooks.cleanup):
+        if line is not None and not _FOR_A_SHELL.search(line):
+            try:
+                yield tuple(shlex.split(line))
+            except ValueError:
+                # A quote is left open: the shell will say so.
+                continue
+
+
+def _commands_of(server: Server) -> Iterator[tuple[str, ...]]:
+    every = (server.start, server.install, server.fill, server.prepare, server.ready, server.stop)
+    return (words for words in every if words is not None)
+
+
+def _server_environment(server: Server) -> dict[str, str]:
+    environment = {**own_environment(), **server.environment}
+    path = os.pathsep.join((environment.get("PATH", os.defpath), *server.search_path))
+    return {**environment, "PATH": path}
+
+
+def _files_of_command(
+    words: Sequence[str], environment: Mapping[str, str], folder: str
+) -> Iterator[tuple[str, bool]]:
+    """Yield the program of a command, what runs it in the end, and its arguments that are files."""
+    if not words:
+        return
+    program = words[0]
+    if "/" not in program:
+        program = shutil.which(program, path=environment.get("PATH")) or program
+    for path, _ in _existing(program, folder):
+        yield path, True
+        mapped = mapped_libraries((path, *words[1:]), environment, folder)
+        for interpreter, _ in _existing(mapped.program or "", folder):
+            yield interpreter, True
+        # A library of the system is a property of the host; one of the project is a part of it.
+        for library in (mapped.libraries or {}).values():
+            if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
+                yield from _existing(library, folder)
+    for word in words[1:]:
+        yield from _existing(word, folder)
+        _, sign, value = word.partition("=")
+        if sign:
+            yield from _existing(value, folder)
+
+
+def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:
+    """Yield the absolute path of a file, as data; nothing if there is no such file."""
+    whole = os.path.normpath(os.path.join(folder, path))
+    try:
+        is_file = os.path.isfile(whole)
+    except ValueError:
+        # A zero byte.
+        return
+    if path and is_file and not whole.startswith(_OF_THE_KERNEL):
+        yield whole, False

@@ -1,0 +1,194 @@
+"""Programs and inputs of a plan: which they are, by content, and how they come to another host.
+
+A file is known by the BLAKE2b digest of its bytes. Files that a host lacks are shipped: the host
+keeps them under their digests in ``STATE/shipped``, and a campaign that needs them gets a working
+folder of its own, into which they are copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from equipoise.cluster.folders import state_folder
+from equipoise.cluster.messages import File, Shipment
+from equipoise.cluster.places import Places, inside
+from equipoise.files.reading import OPEN_UNTRUSTED, opened
+from equipoise.files.writing import write_whole
+from equipoise.model.errors import UnusableInput
+
+SHIPPED = "shipped"
+"""Folder of shipped files, in the state folder."""
+MOST_SHIPPED_BYTES = 256 * 1024 * 1024
+"""Largest size of a file that is shipped."""
+MOST_KEPT_BYTES = 2 * 1024**3
+"""Shipped files beyond this size together make room: those that were used last stay."""
+_DIGEST_BYTES = 16
+_CHUNK_BYTES = 1 << 20
+_HEX = frozenset("0123456789abcdef")
+
+
+def file_here(file: File, folder: str) -> File:
+    """Return a file as this host has it; without a digest if there is none.
+
+    Parameters
+    ----------
+    folder
+        Working folder for relative paths.
+    """
+    path = os.path.join(folder, Places(folder).local(file.path))
+    if file.is_program and not os.path.isfile(path):
+        # A program of the system may lie elsewhere here.
+        path = shutil.which(os.path.basename(path)) or path
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return File(file.path, None, file.mode, file.is_program)
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        return File(file.path, digest_of_file(path), mode, file.is_program)
+    except OSError:
+        # Missing or unreadable: the host cannot use it.
+        return File(file.path, None, file.mode, file.is_program)
+
+
+def digest_of(content: bytes) -> str:
+    """Return 32 hexadecimal digits that name a content."""
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def digest_of_file(path: str | Path) -> str:
+    """Return 32 hexadecimal digits that name the content of a file.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    with open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check_shipped(file: File) -> str:
+    """Return the digest of a file that is shipped.
+
+    Raises
+    ------
+    UnusableInput
+        Its path leads out of the working folder, or it has no digest.
+    """
+    if not inside(file.path):
+        raise UnusableInput(
+            f"{file.path} cannot be shipped: it lies outside of the working folder",
+            hint="put it into the working folder, or install the same on every host",
+        )
+    digest = file.digest or ""
+    if len(digest) != 2 * _DIGEST_BYTES or not set(digest) <= _HEX:
+        raise UnusableInput(
+            f"{file.path} cannot be shipped: {digest!r} is no digest",
+            hint="install the same version of Equipoise on every host",
+        )
+    return digest
+
+
+def keep(shipment: Shipment) -> str:
+    """Keep a shipped file under its digest, which is returned; one that is kept already stays.
+
+    Raises
+    ------
+    UnusableInput
+        It is too large, its content is not what its digest says, its path leads out of the working
+        folder, or it cannot be written.
+    """
+    file, content = shipment.file, shipment.content
+    digest = check_shipped(file)
+    if len(content) > MOST_SHIPPED_BYTES:
+        raise too_large(file.path, len(content))
+    if digest_of(content) != digest:
+        raise UnusableInput(
+            f"{file.path} arrived with another content than was sent",
+            hint="run it again: the file may have been changed while it was read",
+        )
+    kept = state_folder(SHIPPED) / digest
+    try:
+        if not (kept.is_file() and digest_of_file(kept) == digest):
+            _make_room(kept.parent, len(content))
+            write_whole(kept, content)
+        os.utime(kept)
+    except OSError as error:
+        raise UnusableInput(
+            f"{os.uname().nodename} cannot keep {file.path}: {error.strerror or error}",
+            hint=f"make room on the disk of {kept.parent} there",
+        ) from error
+    return digest
+
+
+def _make_room(folder: Path, size: int) -> None:
+    """Remove the files that were shipped longest ago, until there is room for one more."""
+    entries = [(entry.stat(), entry) for entry in folder.iterdir()]
+    room = MOST_KEPT_BYTES - size - sum(status.st_size for status, _ in entries)
+    for status, entry in sorted(entries, key=lambda each: each[0].st_mtime_ns):
+        if room >= 0:
+            return
+        entry.unlink(missing_ok=True)
+        room += status.st_size
+
+
+def too_large(path: str, size: int) -> UnusableInput:
+    """Return the error for a file that is too large to be shipped."""
+    return UnusableInput(
+        f"{path} is too large to be shipped: {size >> 20} MiB, at most {MOST_SHIPPED_BYTES >> 20}",
+        hint="copy it to every host yourself, into the folder of its worker",
+    )
+
+
+def fill_working_folder(files: tuple[File, ...], folder: Path) -> None:
+    """Make the working folder of a campaign out of shipped files; one that is there stays.
+
+    Raises
+    ------
+    UnusableInput
+        A path leads out of the folder, or a file was not shipped.
+    OSError
+        The folder cannot be written.
+    """
+    kept = state_folder(SHIPPED)
+    checked = [(file, kept / check_shipped(file)) for file in files]
+    if folder.is_dir():
+        return
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    for file, content in checked:
+        target = unfinished / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _copy(file, content, target)
+    os.rename(unfinished, folder)
+
+
+def _copy(file: File, kept: Path, target: Path) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    try:
+        with opened(kept, OPEN_UNTRUSTED) as source, opened(target, flags) as copy:
+            while chunk := os.read(source, _CHUNK_BYTES):
+                digest.update(chunk)
+                rest = memoryview(chunk)
+                while rest:
+                    rest = rest[os.write(copy, rest) :]
+            os.fchmod(copy, (file.mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
+    except FileNotFoundError as error:
+        raise _not_kept(file) from error
+    if digest.hexdigest() != file.digest:
+        raise _not_kept(file)
+
+
+def _not_kept(file: File) -> UnusableInput:
+    return UnusableInput(
+        f"{os.uname().nodename} does not have {file.path} any more, which was shipped to it",
+        hint="run it again with --ship",
+    )

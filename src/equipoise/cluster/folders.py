@@ -1,0 +1,305 @@
+"""The folder of a host's campaign: what was ordered, how it goes, and whether its process lives.
+
+``STATE/fleets/FLEET-PLACE/`` holds:
+
+order   the order, with the host's ledger and working folder
+state   how it goes, in a file that never grows: a full disk cannot stop its last word
+life    locked (flock(2)) as long as the process lives, from before its start
+halt    the session in which the campaign was halted
+work    its working folder, if files were shipped
+builds  what it built, if levels of a study are built
+log     what the process printed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import string
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.cluster.messages import Order, State, Status
+from equipoise.files.reading import opened
+from equipoise.files.state import StateFolderUnusable, open_state
+from equipoise.files.writing import write_whole
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.safe_text import visible
+
+FLEETS = "fleets"
+"""Folder of the campaigns, in the state folder."""
+INTERRUPTED = "interrupted"
+MOST_ENDED = 20
+"""Number of ended campaigns whose folders are kept."""
+_STATE_BYTES = 4096
+"""Size of the file: one page, which is written whole."""
+_MOST_LETTERS = 400
+_ENDED: frozenset[State] = frozenset({"ended", "failed"})
+_RETRIES = 40
+_PAUSE_S = 0.01
+_PATIENCE_S = 20.0
+_HEX = frozenset(string.hexdigits.lower())
+_IDENTITY_DIGITS = 32
+
+
+class StoredOrder(Struct, frozen=True):
+    """An order, and where it is carried out."""
+
+    order: Order
+    ledger: str
+    """Absolute path."""
+    folder: str
+    """Absolute path of the worker's working folder."""
+
+
+class Progress(Struct, frozen=True):
+    """How a campaign goes, as its process writes it."""
+
+    session: int
+    state: State = "waiting"
+    process: int | None = None
+    began: float | None = None
+    """Monotonic seconds of this host."""
+    ran_s: float = 0.0
+    run: str | None = None
+    """Run id in the host's ledger, once it is there."""
+    blocks: int = 0
+    trials: int = 0
+    stopped_because: str | None = None
+    failure: str | None = None
+    hint: str | None = None
+
+
+def state_folder(name: str) -> Path:
+    """Return the path of a folder in the state folder, which is made if it is missing.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be made, or others could change it.
+    """
+    try:
+        with open_state(name) as folder:
+            return Path(os.readlink(f"/proc/self/fd/{folder}"))
+    except StateFolderUnusable as error:
+        raise UnusableInput(
+            f"the state folder of {os.uname().nodename} cannot be used: {error}",
+            hint="set XDG_STATE_HOME on the host to a folder of your own",
+        ) from error
+
+
+class CampaignFolder:
+    """The folder of one host's campaign; it need not be there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, fleet: str, place: int) -> CampaignFolder:
+        """Return the folder of a place in a fleet.
+
+        Raises
+        ------
+        UnusableInput
+            No fleet has such an identity.
+        """
+        check_identity(fleet)
+        if place < 0:
+            raise UnusableInput(f"{place} is no place of a fleet", hint="places begin at 0")
+        return cls(state_folder(FLEETS) / f"{fleet}-{place}")
+
+    @property
+    def working_folder(self) -> Path:
+        """Working folder of a campaign with shipped files."""
+        return self.path / "work"
+
+    @property
+    def builds(self) -> Path:
+        """Folder of the levels that the host built."""
+        return self.path / "builds"
+
+    @property
+    def log(self) -> Path:
+        """What the process printed."""
+        return self.path / "log"
+
+    def stored(self) -> StoredOrder | None:
+        """Return the latest order; ``None`` if there is none."""
+        try:
+            content = (self.path / "order").read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return msgspec.msgpack.decode(content, type=StoredOrder)
+
+    def store(self, order: StoredOrder) -> None:
+        """Write the order."""
+        write_whole(self.path / "order", msgspec.msgpack.encode(order))
+
+    def progress(self) -> Progress | None:
+        """Return how it goes; ``None`` if nothing was written yet."""
+        try:
+            with opened(self.path / "state", os.O_RDONLY | os.O_CLOEXEC) as file:
+                fcntl.flock(file, fcntl.LOCK_SH)
+                content = os.pread(file, _STATE_BYTES, 0)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            return msgspec.json.decode(content.rstrip(), type=Progress)
+        except msgspec.DecodeError:
+            # The host lost power before the page was written.
+            return None
+
+    def write_progress(self, progress: Progress) -> None:
+        """Write how it goes, over what was written before: this needs no further room."""
+        content = msgspec.json.encode(_shortened(progress))
+        with opened(self.path / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.pwrite(file, content.ljust(_STATE_BYTES), 0)
+
+    @contextmanager
+    def starting(self) -> Iterator[int | None]:
+        """Lock the life of the campaign; yield the descriptor, ``None`` while a process lives.
+
+        A process that is started with this descriptor has the lock until it ends.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        with opened(self.path / "life", flags) as life:
+            yield life if self._locked(life) else None
+
+    def _locked(self, life: int) -> bool:
+        deadline = time.monotonic() + _PATIENCE_S
+        attempts = 0
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(life, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            attempts += 1
+            progress = self.progress()
+            # Whoever asks whether it lives has the lock for a moment; a process that has said its
+            # last word ends soon.
+            ends = progress is not None and progress.state in _ENDED
+            if time.monotonic() > deadline or (attempts > _RETRIES and not ends):
+                return False
+            time.sleep(_PAUSE_S)
+
+    def lives(self) -> bool:
+        """Return whether the process of the campaign lives, or is being started."""
+        try:
+            with opened(self.path / "life", os.O_RDONLY | os.O_CLOEXEC) as life:
+                fcntl.flock(life, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return False
+
+    def status(self) -> Status:
+        """Return how the campaign goes."""
+        # First whether it lives: what it wrote last is then there.
+        lives = self.lives()
+        progress = self.progress()
+        if progress is None:
+            return Status("waiting" if lives else "absent")
+        progress = progress if lives else self.after_death(progress)
+        ran_s = progress.ran_s
+        if lives and progress.began is not None and progress.state == "running":
+            ran_s = time.monotonic() - progress.began
+        return Status(
+            state=progress.state,
+            blocks=progress.blocks,
+            trials=progress.trials,
+            running_s=ran_s,
+            stopped_because=progress.stopped_because,
+            failure=progress.failure,
+            hint=progress.hint,
+        )
+
+    def after_death(self, progress: Progress) -> Progress:
+        """Return how a campaign goes whose process does not live."""
+        if progress.state in _ENDED:
+            return progress
+        if self.is_halted(progress.session):
+            return replace(progress, state="ended", stopped_because=INTERRUPTED, hint=None)
+        return replace(progress, state="died", hint=None)
+
+    def is_halted(self, session: int) -> bool:
+        """Return whether this session was halted."""
+        try:
+            return int((self.path / "halt").read_text() or 0) >= session
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def halt(self) -> None:
+        """Interrupt the campaign, if it goes on; its session starts nothing any more."""
+        progress = self.progress()
+        if progress is None or progress.state in _ENDED:
+            return
+        write_whole(self.path / "halt", str(progress.session).encode())
+        # The process writes its number first and looks for the file then: one of the two is seen.
+        progress = self.progress()
+        if progress is not None and progress.process is not None:
+            self._interrupt(progress.process)
+
+    def _interrupt(self, process: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            handle = os.pidfd_open(process)
+            try:
+                progress = self.progress()
+                # The lock is that process's: the number was not given to another one.
+                if progress is not None and progress.process == process and self.lives():
+                    signal.pidfd_send_signal(handle, signal.SIGINT)
+            finally:
+                os.close(handle)
+
+
+def remove_old_campaigns(fleets: Path) -> None:
+    """Remove the folders of all ended campaigns but the `MOST_ENDED` latest.
+
+    Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
+    """
+    ended = [
+        (state.stat().st_mtime_ns, state.parent)
+        for state in fleets.glob("*/state")
+        if (progress := CampaignFolder(state.parent).progress()) and progress.state == "ended"
+    ]
+    for _, path in sorted(ended)[:-MOST_ENDED]:
+        with CampaignFolder(path).starting() as life:
+            if life is not None:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def check_identity(identity: str) -> None:
+    """Raise `UnusableInput` if a text is no identity of a run."""
+    if len(identity) != _IDENTITY_DIGITS or not set(identity) <= _HEX:
+        raise UnusableInput(
+            f"{identity!r} is no identity of a run",
+            hint="install the same version of Equipoise on every host",
+        )
+
+
+def failure_of(error: EquipoiseError) -> tuple[str, str | None]:
+    """Return what an error says, each in one line."""
+    return _one_line(error.what), None if error.hint is None else _one_line(error.hint)
+
+
+def _one_line(text: str) -> str:
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}…"
+
+
+def _shortened(progress: Progress) -> Progress:
+    failure, hint = progress.failure, progress.hint
+    return replace(
+        progress,
+        failure=None if failure is None else _one_line(failure),
+        hint=None if hint is None else _one_line(hint),
+    )

@@ -1,0 +1,353 @@
+"""A host's campaign in a process of its own, which needs neither worker nor coordinator.
+
+`begin` writes the order into the folder of the campaign and starts
+``python -m equipoise.cluster.laboratory FOLDER LIFE``. That process leads a session of its own, has
+no variable and no descriptor of Dask, and runs the campaign as ``equipoise run`` does: the
+measurement lock of the host, its launcher, its ledger. LIFE is the descriptor of a locked file: the
+kernel unlocks the file when the process ends, however that happens.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from msgspec.structs import replace
+
+from equipoise.campaign import conduct
+from equipoise.campaign.conduct import Interrupted, measurement_lock
+from equipoise.campaign.progress import CampaignProgress, ProgressListener
+from equipoise.cluster.files import fill_working_folder
+from equipoise.cluster.folders import (
+    INTERRUPTED,
+    CampaignFolder,
+    Progress,
+    StoredOrder,
+    check_identity,
+    failure_of,
+    remove_old_campaigns,
+)
+from equipoise.cluster.messages import Order, State, Status
+from equipoise.cluster.places import Places, local_plan
+from equipoise.design.limits import CampaignLimits
+from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.ledger import Ledger, open_for_writing
+from equipoise.ledger.opening import default_ledger
+from equipoise.measure.abandoned import environment_of
+from equipoise.measure.builds import build_levels
+from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.measurement_lock import LockOwner
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.plan import Plan
+
+MODULE = "equipoise.cluster.laboratory"
+_MOST_LOG_BYTES = 1 << 16
+_OF_NANNY = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Variables that Dask sets for a worker (``distributed.nanny.pre-spawn-environ``): they would
+change what trials measure."""
+
+
+def begin(order: Order) -> Status:
+    """Start the campaign of an order in a detached process, unless it goes on or has ended.
+
+    Two orders at once start one process: the first one locks the life of the campaign and hands
+    the lock on to the process.
+
+    Raises
+    ------
+    UnusableInput
+        The order has no usable plan, a shipped file is missing, or the folder of the campaign
+        cannot be written.
+    """
+    check_identity(order.identity)
+    folder = CampaignFolder.of(order.fleet, order.place)
+    try:
+        if not folder.path.exists():
+            remove_old_campaigns(folder.path.parent)
+            folder.path.mkdir(mode=0o700, exist_ok=True)
+        with folder.starting() as life:
+            if life is not None and _is_due(order, folder):
+                _start(order, folder, life)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return folder.status()
+
+
+def _is_due(order: Order, folder: CampaignFolder) -> bool:
+    """Return whether an order starts a process, where none lives."""
+    progress = folder.progress()
+    if progress is None or order.session > progress.session:
+        return True
+    state = folder.after_death(progress).state
+    return order.session == progress.session and state in ("died", "failed")
+
+
+def _start(order: Order, folder: CampaignFolder, life: int) -> None:
+    earlier = folder.stored()
+    stored = StoredOrder(
+        order,
+        str(default_ledger().absolute()) if earlier is None else earlier.ledger,
+        os.getcwd() if earlier is None else earlier.folder,
+    )
+    check_plan(_plan_of(stored, folder), order)
+    if order.shipped:
+        fill_working_folder(order.shipped, folder.working_folder)
+    folder.store(stored)
+    before = folder.progress()
+    folder.write_progress(
+        Progress(order.session)
+        if before is None
+        else Progress(order.session, run=before.run, blocks=before.blocks, trials=before.trials)
+    )
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    flags |= os.O_TRUNC if _is_long(folder.log) else 0
+    log = os.open(folder.log, flags, 0o600)
+    try:
+        # With -P the working folder is no place for modules: a user's random.py may lie there.
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE, str(folder.path), str(life)],
+            cwd=stored.folder,
+            env=undisturbed_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            pass_fds=(life,),
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+    # Reaped when it ends, if this process is still there then.
+    threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
+
+
+def _is_long(log: Path) -> bool:
+    try:
+        return log.stat().st_size > _MOST_LOG_BYTES
+    except FileNotFoundError:
+        return False
+
+
+def undisturbed_environment() -> dict[str, str]:
+    """Return the environment of this process without what Dask set for its worker.
+
+    A variable that the nanny sets as well has the value with which the nanny was started.
+    """
+    environment = {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
+    if "distributed" not in sys.modules:
+        return environment
+    before = _environment_of_parent()
+    for name in _OF_NANNY:
+        environment.pop(name, None)
+        if name in before:
+            environment[name] = before[name]
+    return environment
+
+
+def _environment_of_parent() -> Mapping[str, str]:
+    try:
+        entries = environment_of(os.getppid()).split(b"\0")
+    except OSError:
+        # The nanny has ended.
+        return {}
+    pairs = (os.fsdecode(entry).partition("=") for entry in entries if entry)
+    return {name: value for name, _, value in pairs}
+
+
+def _plan_of(
+    stored: StoredOrder, folder: CampaignFolder, builds: Mapping[str, str] | None = None
+) -> Plan:
+    """Return the plan of an order, with the folder of each level that was built here."""
+    home = _home_of(stored, folder)
+    return local_plan(stored.order.plan, Places(home, tuple((builds or {}).values())))
+
+
+def _home_of(stored: StoredOrder, folder: CampaignFolder) -> str:
+    return str(folder.working_folder) if stored.order.shipped else stored.folder
+
+
+def _built(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
+    """Build the levels of a study; return the folder of each."""
+    home = _home_of(stored, folder)
+    lines = {build.level: Places(home).local(build.line) for build in stored.order.builds}
+    # What a killed process left is not complete.
+    shutil.rmtree(folder.builds, ignore_errors=True)
+    return build_levels(lines, folder.builds, own_environment(), home)
+
+
+def check_plan(plan: Plan, order: Order) -> None:
+    """Refuse a plan that is no plan of a host, or that needs what only one machine has.
+
+    Raises
+    ------
+    UnusableInput
+        It is not for this place, or only `equipoise` on one machine can measure it.
+    """
+    member = plan.membership
+    if member is None or (member.fleet, member.place) != (order.fleet, order.place):
+        raise UnusableInput(
+            "the plan of the order is not for this place of the fleet",
+            hint="install the same version of Equipoise on every host",
+        )
+    terms = {
+        "Python functions": plan.functions,
+        "a gate": plan.gated,
+        "a bisection": plan.bisected,
+        "a history": plan.history,
+        "imported trials": plan.imported,
+        "an explanation": plan.explains,
+        "a fleet": plan.fleet,
+    }
+    for what, term in terms.items():
+        if term is not None:
+            raise UnusableInput(
+                f"{what} cannot be measured on a cluster",
+                hint="--cluster is for equipoise compare, run and os",
+            )
+
+
+def _unwritable(folder: CampaignFolder, error: OSError) -> EquipoiseError:
+    known = limit_reached(error) or environment_fault(error)
+    return known or UnusableInput(
+        f"cannot start the campaign in {folder.path}: {error.strerror or error}",
+        hint="set XDG_STATE_HOME on the host to a folder of your own with room",
+    )
+
+
+class _Reporter(ProgressListener):
+    """Writes down how the campaign goes, between trials only."""
+
+    def __init__(self, folder: CampaignFolder, progress: Progress, *, per_place: int) -> None:
+        self._folder = folder
+        self._per_place = per_place
+        self.progress = progress
+
+    def segment_started(
+        self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
+    ) -> None:
+        """Write which run it is."""
+        self.report(run=run_id, blocks=blocks_before)
+
+    def trial_ended(self, seconds: float, of: int) -> None:
+        """Count."""
+        self.progress = replace(self.progress, trials=self.progress.trials + self._per_place)
+
+    def block_ended(self, progress: CampaignProgress) -> None:
+        """Write how many blocks are complete."""
+        self.report(blocks=progress.blocks)
+
+    def report(self, **changes: object) -> None:
+        """Write what has changed."""
+        ran_s = 0.0
+        if self.progress.began is not None:
+            ran_s = time.monotonic() - self.progress.began
+        self.progress = replace(self.progress, **{"ran_s": ran_s, **changes})
+        self._folder.write_progress(self.progress)
+
+
+def run(folder: CampaignFolder) -> Progress:
+    """Carry out the order in the folder of a campaign; return how it ended."""
+    stored = folder.stored()
+    progress = folder.progress()
+    assert stored is not None
+    assert progress is not None
+    plan = _plan_of(stored, folder)
+    per_place = 2 if plan.measure.washout else 1
+    reporter = _Reporter(folder, progress, per_place=per_place)
+    state: State = "ended"
+    why, failure, hint = INTERRUPTED, None, None
+    try:
+        reporter.report(process=os.getpid())
+        if not folder.is_halted(stored.order.session):
+            why = _measure(folder, stored, reporter)
+    except (KeyboardInterrupt, Interrupted):
+        why = INTERRUPTED
+    except EquipoiseError as error:
+        state = "failed"
+        failure, hint = failure_of(limit_reached(error) or error)
+    except OSError as error:
+        state = "failed"
+        failure, hint = failure_of(_unwritable(folder, error))
+    except Exception as error:
+        traceback.print_exc()
+        state = "failed"
+        failure = f"a defect of Equipoise: {type(error).__name__}: {error}"
+        hint = f"please report it, with {folder.log} of {os.uname().nodename}"
+    reporter.report(
+        state=state,
+        stopped_because=why if state == "ended" else None,
+        failure=failure,
+        hint=hint,
+        process=None,
+    )
+    return reporter.progress
+
+
+def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:
+    """Start the campaign or go on with it; return why it stopped."""
+    order = stored.order
+
+    def waits(owner: LockOwner) -> None:
+        reporter.report(
+            hint=f"another campaign runs on this host ({owner.describe()}): wait for its end, "
+            "or add --allow-concurrent"
+        )
+
+    with (
+        measurement_lock(waits, allow_concurrent=order.allow_concurrent),
+        open_for_writing(stored.ledger, durable=order.durable) as ledger,
+    ):
+        clear_leftovers()
+        reporter.report(state="running", began=time.monotonic(), hint=None)
+        run_id = ledger.id_of(order.identity)
+        if run_id is None:
+            plan = _plan_of(stored, folder, _built(stored, folder))
+            identity = bytes.fromhex(order.identity)
+            run_id = conduct.start(plan, ledger, reporter, identity=identity)
+        else:
+            _resume(run_id, order, ledger, reporter)
+        record = ledger.read_run(run_id)
+        reporter.report(run=run_id, trials=len(record.trials))
+        return record.segments[-1].stopped_because or INTERRUPTED
+
+
+def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
+    limits = order.limits or CampaignLimits()
+    record = ledger.read_run(run_id)
+    reporter.report(run=run_id, trials=len(record.trials))
+    if record.segments[-1].stopped_because == "block limit" and limits.blocks is None:
+        # It has all that its plan asks for.
+        return
+    conduct.resume(run_id, limits, ledger, reporter)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    # Once: what it ends in order must not be interrupted again.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Carry out the order of the folder that the command line names."""
+    signal.signal(signal.SIGINT, _terminate)
+    signal.signal(signal.SIGTERM, _terminate)
+    folder, life = sys.argv[1:]
+    # Trials have no part in it.
+    os.set_inheritable(int(life), False)
+    run(CampaignFolder(Path(folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

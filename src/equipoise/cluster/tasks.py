@@ -1,0 +1,159 @@
+"""What a coordinator asks of a host: each function is a task of Dask, bytes in and bytes out.
+
+A task never measures. It starts the campaign's own process, and says how that goes. What a host
+refuses is an answer as well (`equipoise.cluster.messages.Refusal`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import wraps
+from importlib.metadata import version
+from pathlib import Path
+
+from equipoise.cluster import files, laboratory
+from equipoise.cluster.folders import CampaignFolder, check_identity
+from equipoise.cluster.messages import (
+    Examination,
+    Examined,
+    Follow,
+    Followed,
+    Halt,
+    Introduction,
+    Order,
+    Received,
+    Refusal,
+    Shipment,
+    from_bytes,
+    to_bytes,
+)
+from equipoise.files.host import this_host
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.ledger.opening import default_ledger
+from equipoise.measure.environment import snapshot
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import EquipoiseError, UnusableInput
+
+MOST_SLICE_BYTES = 1 << 20
+_MOST_TRIALS = 1000
+"""Trials of a slice, unless they are larger than usual."""
+LONGEST_WAIT_S = 60.0
+_PAUSE_S = 0.25
+_NOT_A_FACT = frozenset({"boot_id", "environment_bytes", "unknown", "clock_resolution_s"})
+
+
+Task = Callable[[bytes], bytes]
+"""A function that a coordinator has a worker call."""
+
+
+def _answering(task: Task) -> Task:
+    """Return the task with its errors as answers: Dask would log a stack trace for each."""
+
+    @wraps(task)
+    def answering(request: bytes = b"") -> bytes:
+        try:
+            return task(request)
+        except EquipoiseError as error:
+            return to_bytes(Refusal(error.what, error.hint))
+
+    return answering
+
+
+@_answering
+def introduce(request: bytes) -> bytes:
+    """Answer with an `Introduction` of this host; the request is empty."""
+    host = this_host()
+    if host is None:
+        raise UnusableInput(
+            f"{os.uname().nodename} cannot keep an identity: its state folder is unusable",
+            hint="set XDG_STATE_HOME on the host to a folder of your own",
+        )
+    return to_bytes(
+        Introduction(
+            host=host,
+            equipoise=version("equipoise"),
+            folder=os.getcwd(),
+            environment=_facts(),
+        )
+    )
+
+
+def _facts() -> dict[str, str | None]:
+    """Return the facts of this host that results may differ by, as text."""
+    facts = snapshot(environment=own_environment())
+    return {
+        name: None if value is None else str(value)
+        for name, value in facts.items()
+        if name not in _NOT_A_FACT and not isinstance(value, dict | list | tuple)
+    }
+
+
+@_answering
+def examine(request: bytes) -> bytes:
+    """Answer an `Examination` with the files as this host has them (`Examined`)."""
+    wanted = from_bytes(request, Examination).files
+    return to_bytes(Examined(tuple(files.file_here(file, os.getcwd()) for file in wanted)))
+
+
+@_answering
+def receive(request: bytes) -> bytes:
+    """Keep the file of a `Shipment` (`Received`)."""
+    return to_bytes(Received(files.keep(from_bytes(request, Shipment))))
+
+
+@_answering
+def begin(request: bytes) -> bytes:
+    """Start the campaign of an `Order`, or go on with it; answer with its `Status`."""
+    return to_bytes(laboratory.begin(from_bytes(request, Order)))
+
+
+@_answering
+def follow(request: bytes) -> bytes:
+    """Answer a `Follow` with how the campaign goes, and what it has recorded since (`Followed`)."""
+    question = from_bytes(request, Follow)
+    check_identity(question.identity)
+    folder = CampaignFolder.of(question.fleet, question.place)
+    deadline = time.monotonic() + min(question.wait_s, LONGEST_WAIT_S)
+    while True:
+        # First the status: what an ended campaign recorded is then whole.
+        status = folder.status()
+        content, more = _slice(folder, question)
+        goes_on = status.state in ("waiting", "running")
+        remaining_s = deadline - time.monotonic()
+        if content or not goes_on or remaining_s <= 0:
+            return to_bytes(Followed(status, content, more))
+        time.sleep(min(_PAUSE_S, remaining_s))
+
+
+def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
+    """Return what the host's ledger has after the cursor, at most about `MOST_SLICE_BYTES`."""
+    stored, progress = folder.stored(), folder.progress()
+    path = default_ledger() if stored is None else Path(stored.ledger)
+    begun = progress is not None and progress.run is not None
+    if not begun and (stored is not None or not path.exists()):
+        return b"", False
+    with open_for_reading(path) as ledger:
+        if ledger.id_of(question.identity) is None:
+            return b"", False
+        return bounded_slice(ledger, question.identity, question.after)
+
+
+def bounded_slice(ledger: Ledger, identity: str, after: bytes) -> tuple[bytes, bool]:
+    """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there."""
+    most = _MOST_TRIALS
+    while True:
+        content, more = ledger.slice(identity, after, most_trials=most)
+        if len(content) <= MOST_SLICE_BYTES or most == 1:
+            return content, more
+        most = max(1, most * MOST_SLICE_BYTES // (2 * len(content)))
+
+
+@_answering
+def halt(request: bytes) -> bytes:
+    """End the campaign of a `Halt` after its trial, as Ctrl-C does; answer with its `Status`."""
+    question = from_bytes(request, Halt)
+    folder = CampaignFolder.of(question.fleet, question.place)
+    folder.halt()
+    return to_bytes(folder.status())

@@ -1,0 +1,186 @@
+"""Which hosts may be compared: the same Equipoise, programs and inputs; all else is a property."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from equipoise.campaign.plans import compare_plan
+from equipoise.cluster.equality import compare_hosts, files_of, shipment_of
+from equipoise.cluster.files import digest_of, digest_of_file
+from equipoise.cluster.messages import Examined, File, Introduction
+from equipoise.design.commands import CompareOptions
+from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import HostReference
+from equipoise.model.plan import Plan, Server
+
+TOOL = File("tool", digest_of(b"tool"), 0o755, is_program=True)
+WORDS = File("words", digest_of(b"words"))
+SYSTEM = File("/usr/bin/gzip", digest_of(b"gzip"), 0o755, is_program=True)
+FILES = (TOOL, WORDS, SYSTEM)
+
+
+def introduction(name: str, **facts: str | None) -> Introduction:
+    """A host of our version."""
+    host = HostReference(f"{len(name):032x}", name)
+    return Introduction(host, version("equipoise"), f"/srv/{name}", facts)
+
+
+def test_equal_hosts_are_compared_and_ship_nothing() -> None:
+    hosts = [introduction("ash"), introduction("birch")]
+    found = compare_hosts(FILES, hosts, [Examined(FILES)] * 2, ship=True)
+    assert [host.introduction for host in found.comparable] == hosts
+    assert all(host.shipped == () for host in found.comparable)
+    assert found.refused == ()
+    assert found.differences == ()
+
+
+def test_another_version_is_refused_by_name() -> None:
+    old = replace(introduction("ash"), equipoise="1.0")
+    found = compare_hosts(FILES, [old, introduction("birch")], [None, Examined(FILES)], ship=True)
+    (refused,) = found.refused
+    own = version("equipoise")
+    assert refused.host.name == "ash"
+    assert refused.what == f"ash has Equipoise 1.0, this machine has {own}"
+    assert refused.hint == f"install Equipoise {own} on ash"
+    assert [host.introduction.host.name for host in found.comparable] == ["birch"]
+
+
+@pytest.mark.parametrize(
+    ("there", "complaint"),
+    [
+        (replace(WORDS, digest=None), "words is missing"),
+        (replace(WORDS, digest="0" * 32), "words has another content"),
+    ],
+)
+def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) -> None:
+    answer = Examined((TOOL, there, SYSTEM))
+    found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
+    assert found.comparable == ()
+    assert found.refused[0].what == f"ash: {complaint}"
+    assert found.refused[0].hint == "add --ship, or copy the same into /srv/ash on ash"
+    found = compare_hosts(FILES, [introduction("ash")], [answer], ship=True)
+    # Its campaign gets a folder of its own: what is equal has to lie there as well.
+    assert found.comparable[0].shipped == (TOOL, WORDS)
+
+
+def test_a_program_of_the_system_is_never_shipped() -> None:
+    answer = Examined((TOOL, WORDS, replace(SYSTEM, digest="0" * 32)))
+    for ship in (True, False):
+        found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
+        assert found.comparable == ()
+        assert found.refused[0].what == "ash: /usr/bin/gzip has another content"
+        assert found.refused[0].hint.startswith("install the same on ash")
+
+
+def test_a_program_that_cannot_be_executed_is_named() -> None:
+    answer = Examined((replace(TOOL, mode=0o644), WORDS, SYSTEM))
+    found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
+    assert found.refused[0].what == "ash: tool cannot be executed"
+
+
+def test_of_many_differences_the_first_are_named() -> None:
+    many = tuple(File(f"f{number}", "1" * 32) for number in range(9))
+    missing = Examined(tuple(replace(file, digest=None) for file in many))
+    found = compare_hosts(many, [introduction("ash")], [missing], ship=False)
+    expected = "ash: f0 is missing; f1 is missing; f2 is missing; and 6 more"
+    assert found.refused[0].what == expected
+
+
+def test_an_answer_about_other_files_is_refused() -> None:
+    found = compare_hosts(FILES, [introduction("ash")], [Examined((TOOL,))], ship=True)
+    assert "did not say which files it has" in found.refused[0].what
+
+
+def test_facts_that_differ_are_properties_of_the_hosts() -> None:
+    hosts = [
+        introduction("ash", kernel="6.1", machine="x86_64", governor=None),
+        introduction("birch", kernel="6.8", machine="x86_64", governor="performance"),
+    ]
+    found = compare_hosts((), hosts, [Examined(())] * 2, ship=False)
+    assert len(found.comparable) == 2
+    assert {row.name: row.values for row in found.differences} == {
+        "kernel": ("6.1", "6.8"),
+        "governor": (None, "performance"),
+    }
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a script, data and an input."""
+    (tmp_path / "run.py").write_text("#!/usr/bin/env sh\n")
+    (tmp_path / "run.py").chmod(0o755)
+    for name in ("data", "input", "option", "prepared", "preloaded"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned(*commands: str, **options: object) -> Plan:
+    """The plan of a comparison."""
+    return compare_plan(CompareOptions(commands=commands, **options))[0]  # type: ignore[arg-type]
+
+
+def test_programs_scripts_arguments_and_inputs_are_the_files_of_a_plan(project: Path) -> None:
+    plan = planned(
+        "./run.py data folder --file=option absent",
+        "sh run.py /dev/null -x",
+        input="input",
+        prepare=("cp prepared /tmp/x",),
+        environments=(f"1:LD_PRELOAD=/nowhere.so:{project}/preloaded",),
+    )
+    found = {file.path: file for file in files_of(plan)}
+    sh = os.path.realpath("/bin/sh")
+    named = {"run.py", "data", "option", "input", "prepared", "preloaded"}
+    assert named <= set(found)
+    assert {os.path.realpath(path) for path in set(found) - named} == {
+        sh,
+        os.path.realpath("/usr/bin/cp"),
+    }
+    assert found["run.py"].is_program
+    assert found["run.py"].mode == 0o755
+    assert found["data"].digest == digest_of_file(project / "data")
+    assert not found["data"].is_program
+
+
+def test_a_hook_for_a_shell_is_not_read(project: Path) -> None:
+    plan = planned("true", "false", prepare=("cat prepared > /tmp/x",))
+    assert "prepared" not in {file.path for file in files_of(plan)}
+
+
+def test_the_programs_of_a_server_are_files_of_a_plan(project: Path) -> None:
+    plan = planned("true", "true")
+    server = Server(start=("sh", "run.py", "{port}"), ready=("cat", "data"))
+    conditions = tuple(replace(one, server=server) for one in plan.conditions)
+    paths = {file.path for file in files_of(replace(plan, conditions=conditions))}
+    assert {"run.py", "data"} <= paths
+    assert "cat" in {os.path.basename(path) for path in paths}
+
+
+def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
+    plan = planned("equipoise-workload sort", "true")
+    assert "{equipoise:package}/_bin/equipoise-workload" in {one.path for one in files_of(plan)}
+
+
+def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
+    build = project / "builds" / "fast-1"
+    build.mkdir(parents=True)
+    (build / "run").write_text("#!/bin/sh\n")
+    (build / "run").chmod(0o755)
+    plan = planned(f"{build}/run data", "true")
+    paths = {file.path for file in files_of(plan, [str(build)])}
+    assert "data" in paths
+    assert not any("run" in path for path in paths)
+
+
+def test_a_file_that_changes_while_it_is_shipped_is_refused(project: Path) -> None:
+    (file,) = (one for one in files_of(planned("cat data", "true")) if one.path == "data")
+    assert shipment_of(file, str(project)).content == b"data"
+    (project / "data").write_text("other")
+    with pytest.raises(UnusableInput, match="changed while it was shipped"):
+        shipment_of(file, str(project))
