@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
     "functions": frozenset({"model", "files", "design", "measure", "ledger", "stats", "campaign"}),
     "cluster": frozenset(
-        {"model", "files", "design", "measure", "ledger", "campaign", "genoud", "observation"}
+        {"model", "files", "design", "measure", "ledger", "campaign", "genoud"}
+        | {"observation", "tables"}
     ),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(

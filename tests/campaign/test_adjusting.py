@@ -15,7 +15,7 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
-from equipoise.ledger.rows import _plan, to_text
+from equipoise.ledger.rows import plan_from_text, to_text
 from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import BENCHMARK, GatePlan, Hooks, Judgement, Plan, Revision
@@ -166,11 +166,11 @@ def test_an_interim_analysis_and_the_result_adjust_alike() -> None:
 
 def test_a_plan_of_an_older_ledger_adjusts_nothing() -> None:
     stored = to_text(adjusting())
-    assert _plan(stored).adjust_by == adjusting().adjust_by != ()
+    assert plan_from_text(stored).adjust_by == adjusting().adjust_by != ()
     names = ",".join(f'"{name}"' for name in COVARIATES_BEFORE_TRIAL)
     older = stored.replace(f'"adjust_by":[{names}]', '"unused":0')
     assert older != stored
-    assert _plan(older).adjust_by == ()
+    assert plan_from_text(older).adjust_by == ()
 
 
 def test_the_sentence_stands_below_the_verdict_and_is_left_out_where_it_is_empty() -> None:

@@ -18,7 +18,7 @@ from equipoise.campaign.segment import StopReason
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger.rows import _plan, to_text
+from equipoise.ledger.rows import plan_from_text, to_text
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -107,9 +107,9 @@ def test_the_block_limit_ends_a_campaign_before_its_least_time_and_the_result_sa
 def test_an_earlier_plan_has_no_least_time() -> None:
     plan = plan_of(stopping=Stopping(blocks=200))
     text = to_text(plan)
-    assert _plan(text).stopping.min_seconds == 1.0
+    assert plan_from_text(text).stopping.min_seconds == 1.0
     assert '"min_seconds":1.0,' in text
-    assert _plan(text.replace('"min_seconds":1.0,', "")).stopping.min_seconds == 0.0
+    assert plan_from_text(text.replace('"min_seconds":1.0,', "")).stopping.min_seconds == 0.0
 
 
 def test_the_budget_alone_is_the_limit(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from equipoise.ledger import open_for_writing
 from equipoise.model.record import Draw
 from equipoise.report.json_document import observed_schema
 from tests.cli.conftest import Answer, Equipoise
+from tests.clusters import litter_collected
 from tests.observation.logs import Log, loaded_log
 from tests.plans import plan_of, trial_of
 
@@ -231,6 +232,10 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *ARGUMENTS, "--covariates", "load,"), "an empty name"),
         (("ci.csv", *LOAD, "--cluster", "day,host_type"), "overlap"),
         (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
+        (("ci.csv", *LOAD, "--cluster", "day", "--cluster", "load"), "at most one value with"),
+        (("ci.csv", *LOAD, "--cluster", "local:2"), "--cluster local:2 goes with --strata only"),
+        (("ci.csv", *LOAD, "--cluster", "local:two"), "'local:two' is no number of workers"),
+        (("ci.csv", *LOAD, "--insecure"), "--insecure without --cluster"),
         (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
         (("ci.csv", *LOAD, "--report", "page.txt"), "page.txt: no report is written as"),
         (("ci.csv", *LOAD, "--json", "no/where.json"), "there is no folder"),
@@ -265,6 +270,9 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
     answer = equipoise("observe", "ci.csv", *LOAD)
     assert answer.status == 2
     assert "load is missing in rows 3, 5" in answer.err
+
+
+BY_HOST = ("--strata", "host_type")
 
 
 def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
@@ -305,3 +313,40 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     torn = equipoise("observe", "torn.parquet", *by_host)
     assert torn.status == 2
     assert "correct the file" in torn.err
+
+
+def test_a_folder_of_parquet_files_is_a_table(equipoise: Equipoise, tmp_path: Path) -> None:
+    import pandas
+
+    frame = pandas.DataFrame(loaded_log(800))
+    frame.to_parquet(tmp_path / "ci.parquet")
+    for kind, rows in frame.groupby("host_type"):
+        folder = tmp_path / "ci" / f"host_type={kind}"
+        folder.mkdir(parents=True)
+        rows.drop(columns="host_type").to_parquet(folder / "rows.parquet")
+    answers = []
+    for arguments in ((*LOAD, "--cluster", "day"), (*LOAD, "--cluster", "day", *BY_HOST)):
+        for log in ("ci.parquet", "ci"):
+            answer = equipoise("observe", log, *arguments, "--json", "-")
+            assert answer.status == 0, answer.err
+            answers.append(json.loads(answer.out))
+    whole, folder, by_host, folder_by_host = (answer["matched"]["effect"] for answer in answers)
+    assert folder["ratio"] == pytest.approx(whole["ratio"], rel=1e-12)
+    assert folder_by_host == by_host
+    (tmp_path / "empty").mkdir()
+    nothing = equipoise("observe", "empty", *LOAD)
+    assert nothing.status == 2
+
+
+def test_the_report_repeats_both_clusters(equipoise: Equipoise, tmp_path: Path) -> None:
+    import pandas
+
+    pandas.DataFrame(loaded_log(800)).to_parquet(tmp_path / "ci.parquet")
+    arguments = (*LOAD, "--cluster", "day", *BY_HOST, "--cluster", "local:1")
+    with litter_collected():
+        report = ("--report", "answer.md", "--json", "-")
+        answer = equipoise("observe", "ci.parquet", *arguments, *report)
+    assert answer.status == 0, answer.err
+    assert "--cluster day --cluster local:1" in (tmp_path / "answer.md").read_text()
+    alone = equipoise("observe", "ci.parquet", *arguments[:-2], "--json", "-")
+    assert answer.out == alone.out

@@ -17,6 +17,7 @@ from tests.ledger.conftest import row_count
 
 TABLES = (
     "environment",
+    "host",
     "run",
     "sitting",
     "sitting_end",

@@ -164,7 +164,7 @@ def test_a_file_of_version_1_can_be_written_on(
     record_blocks: Callable[[Ledger, str, range], None],
 ) -> None:
     with open_for_writing(old_file, durable=False) as ledger:
-        run = ledger.begin_run(make_plan(), {}, 1.0)
+        run = ledger.begin_run(make_plan(), {}, 1.8e9)
         record_blocks(ledger, run, range(1, 3))
         assert [summary.trials for summary in ledger.runs()] == [1, 4]
 

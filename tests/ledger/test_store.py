@@ -75,7 +75,7 @@ trials = st.builds(
 
 
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(recorded=st.lists(trials, max_size=4))
+@given(recorded=st.lists(trials, max_size=4, unique_by=lambda one: (one.position, one.washout)))
 def test_a_trial_comes_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, recorded: list[Trial]
 ) -> None:
@@ -265,14 +265,16 @@ def test_a_summary_counts_the_trials_and_says_how_the_latest_sitting_ended(
     ledger: Ledger,
     make_plan: Callable[..., Plan],
     record_blocks: Callable[[Ledger, str, range], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("EQUIPOISE_HOST", "lab")
     first = ledger.begin_run(make_plan("a", "b"), {}, 1.0)
     record_blocks(ledger, first, range(1, 4))
     ledger.end_segment(first, FIRST_SEGMENT, 2.0, "interrupted")
     second = ledger.begin_run(make_plan("c", "d", "e"), {}, 3.0)
     assert ledger.runs() == [
-        RunSummary(first, "compare", ("a", "b"), 1.0, 6, "interrupted"),
-        RunSummary(second, "compare", ("c", "d", "e"), 3.0, 0, None),
+        RunSummary(first, "compare", ("a", "b"), 1.0, 6, "interrupted", "lab"),
+        RunSummary(second, "compare", ("c", "d", "e"), 3.0, 0, None, "lab"),
     ]
     ledger.begin_segment(first, {}, 4.0)
     assert ledger.runs()[0].stopped_because is None

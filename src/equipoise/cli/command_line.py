@@ -50,7 +50,8 @@ def command_line(seed: int | None) -> str:
         elif isinstance(parameter, click.Option) and parameter.is_flag:
             options.append(parameter.opts[0])
         else:
-            options += [parameter.opts[0], str(value)]
+            for one in value if parameter.multiple else (value,):
+                options += [parameter.opts[0], str(one)]
     if seed is not None and "--seed" not in options:
         options += ["--seed", str(seed)]
     command = ["equipoise", str(context.info_name)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from msgspec.structs import replace
@@ -11,15 +11,20 @@ from msgspec.structs import replace
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.output_options import OutputOptions, write_output
+from equipoise.cluster.address import FORMS
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from equipoise.cluster.connection import ClusterAccess
     from equipoise.figures.gallery import Figure
     from equipoise.model.observation_result import ObservationResult
     from equipoise.observation.matching import Progress
     from equipoise.observation.question import Question
+
+_ADDRESSES = ("tcp://", "tls://", "ssh:", "local:")
+"""How the address of a cluster of hosts begins, and no column that ``--cluster`` takes."""
 
 
 def _assignment(
@@ -37,6 +42,27 @@ def _treatment(
     context: click.Context, option: click.Parameter, value: str
 ) -> tuple[str, str | None]:
     return _assignment(context, option, value) or ("", None) if "=" in value else (value, None)
+
+
+class _Clusters(NamedTuple):
+    """What ``--cluster`` names: clusters of rows, and a cluster of hosts."""
+
+    columns: tuple[str, ...] | None
+    """``None`` for a column with a known name, ``()`` for independent rows."""
+    address: str | None
+
+
+def _clusters(
+    context: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> _Clusters:
+    addresses = [value for value in values if value.startswith(_ADDRESSES)]
+    columns = [value for value in values if not value.startswith(_ADDRESSES)]
+    if len(addresses) > 1 or len(columns) > 1:
+        raise click.BadParameter(
+            "give at most one value with columns (A,B) and one with an address.", context, option
+        )
+    names = None if not columns else options.names_in(context, option, columns[0])
+    return _Clusters(() if names == ("none",) else names, *addresses or (None,))
 
 
 @click.command(
@@ -66,11 +92,16 @@ def _treatment(
     "--exact",
     help="Columns that must be equal in matched rows.",
 )
-@options.names_option(
+@click.option(
     "--cluster",
-    metavar="COLUMN",
-    help="Column that dependent rows share, such as day, host or job; 'none'.",
+    metavar="COLUMN | ADDRESS",
+    multiple=True,
+    callback=_clusters,
+    help="Column that dependent rows share, such as day, host or job; 'none'. Given once more with "
+    f"an address ({FORMS}): judge the strata on the workers of that Dask cluster, which see the "
+    "same files. Whoever answers there can run code as you.",
 )
+@options.cluster_access_options
 @click.option(
     "--method",
     type=click.Choice(["genetic", "mahalanobis", "propensity"]),
@@ -140,10 +171,18 @@ def command(**arguments: Any) -> int:
             f"--strata and --missing {arguments['missing']} do not go together",
             hint="fill in or leave out the rows before, or observe without --strata",
         )
+    access = options.access_of({**arguments, "cluster": arguments["cluster"].address})
+    if access is not None and arguments["strata"] is None:
+        raise UnusableInput(
+            f"--cluster {access.address.text} goes with --strata only: workers judge strata",
+            hint="name a column with --strata, or leave the address out",
+        )
     question = _question(arguments)
     with work_in_sentences(quiet=output.quiet, color=output.color) as progress:
-        observe = _observe_log if arguments["strata"] is None else _observe_strata
-        result = observe(question, arguments, progress)
+        if arguments["strata"] is None:
+            result = _observe_log(question, arguments, progress)
+        else:
+            result = _observe_strata(question, arguments, access, progress)
     document = observation_document(result, command_line(None), lambda: _figures(result))
     write_output(document, lambda: encode(result) + b"\n", output)
     if result.refusal is not None:
@@ -161,7 +200,7 @@ def _question(arguments: dict[str, Any]) -> Question:
         treatment=column,
         values=versions,
         exact=arguments["exact"] or (),
-        cluster=() if arguments["cluster"] == ("none",) else arguments["cluster"],
+        cluster=arguments["cluster"].columns,
         ratio=not arguments["difference"],
         placebo_outcomes=arguments["placebo_outcome"] or (),
         mediators=arguments["mediators"] or (),
@@ -195,14 +234,26 @@ def _observe_log(
 
 
 def _observe_strata(
-    question: Question, arguments: dict[str, Any], progress: Progress
+    question: Question,
+    arguments: dict[str, Any],
+    access: ClusterAccess | None,
+    progress: Progress,
 ) -> ObservationResult:
-    from equipoise.cli.observed_log import read_strata
     from equipoise.observation.strata import check_strata, observe_strata
+    from equipoise.tables.strata import find_strata
 
-    check_strata(arguments["strata"], question)
-    log = read_strata(arguments["file"], arguments["strata"], question)
-    return observe_strata(log, question, source=arguments["file"], progress=progress)
+    source, column = arguments["file"], arguments["strata"]
+    check_strata(column, question)
+    strata = find_strata(source, column, question, progress)
+    log = strata.log()
+    if access is None:
+        return observe_strata(log, question, source=source, progress=progress)
+    from equipoise.cluster.connection import cluster_client
+    from equipoise.cluster.strata import DaskWorkers, judge_on
+
+    with cluster_client(access) as client:
+        judge = judge_on(DaskWorkers(client), strata.rows)
+        return observe_strata(log, question, source=source, judge=judge, progress=progress)
 
 
 def _figures(result: ObservationResult) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""The log that ``observe`` reads: a table, its strata, or the trials of a ledger as rows."""
+"""The log that ``observe`` reads: a table, or the trials of a ledger as rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -19,11 +19,8 @@ from equipoise.cli.results import reported_records
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
-from equipoise.tables.reading import ENDINGS, PARQUET_ENDINGS, no_row, pyarrow_for, read_file
-
-if TYPE_CHECKING:
-    from equipoise.observation.question import Log, Question
-    from equipoise.observation.strata import StratifiedLog
+from equipoise.tables.parquet import is_parquet
+from equipoise.tables.reading import ENDINGS, read_file
 
 ACCOUNTED = (
     "wall_s",
@@ -87,6 +84,8 @@ class ObservedLog(Struct, frozen=True):
 def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table (by its ending), a ledger's file with all its campaigns, or one campaign.
 
+    A folder that holds Parquet files is a table, too.
+
     Parameters
     ----------
     treatment
@@ -100,7 +99,7 @@ def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) ->
         There is no such file or campaign, or it has no row.
     """
     path = Path(name)
-    if name.lower().endswith(ENDINGS):
+    if name.lower().endswith(ENDINGS) or is_parquet(path):
         return ObservedLog(name, read_file(path, (treatment,)))
     if path.is_file():
         with open_for_reading(path) as ledger:
@@ -212,73 +211,3 @@ def _column(values: list[Any]) -> NDArray[Any]:
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
     return np.array(values, dtype=object)
-
-
-def read_strata(name: str, column: str, question: Question) -> StratifiedLog:
-    """Find the strata of a Parquet file; each stratum's rows are read when they are needed.
-
-    Raises
-    ------
-    UnusableInput
-        The file is no Parquet file, a column is missing, or a stratum has no name.
-    """
-    from equipoise.matching.categories import text_of
-    from equipoise.matching.frames import columns_of
-    from equipoise.observation.strata import StratifiedLog
-
-    path = Path(name)
-    if not name.lower().endswith(PARQUET_ENDINGS):
-        raise UnusableInput(
-            f"{name}: --strata reads Parquet files only: any other file would be read whole for "
-            "each stratum",
-            hint="save it as Parquet, such as by pandas.read_csv(…).to_parquet(…)",
-        )
-    with pyarrow_for(path, "dataset") as (arrow, datasets):
-        dataset = datasets.dataset(path, format="parquet")
-        known = dataset.schema.names
-        named = (
-            *(column, question.treatment, question.outcome),
-            *(question.covariates or ()),
-            *question.exact,
-            *(question.cluster or ()),
-        )
-        needed = list(dict.fromkeys(named))
-        missing = [name for name in needed if name not in known]
-        if missing:
-            raise UnusableInput(
-                f"{path}: there is no column {', '.join(missing)}",
-                hint=f"the columns are {', '.join(known)}",
-            )
-        values = _distinct(dataset, column)
-        versions = _distinct(dataset, question.treatment)
-    if not values:
-        raise no_row(path)
-    if None in values:
-        raise UnusableInput(
-            f"--strata: {column} is missing in some rows", hint="fill it in, or leave them out"
-        )
-    by_name = {text_of(value): value for value in sorted(values)}
-
-    def read(name: str) -> Log:
-        value = arrow.scalar(by_name[name], _value_type(dataset, column))
-        with pyarrow_for(path):
-            table = dataset.to_table(columns=needed, filter=datasets.field(column) == value)
-        return columns_of(table) or {}
-
-    distinct = arrow.array(versions, _value_type(dataset, question.treatment))
-    log = columns_of(arrow.table({question.treatment: distinct})) or {}
-    return StratifiedLog(column, tuple(by_name), log, read)
-
-
-def _value_type(dataset: Any, column: str) -> Any:
-    """Return the type of a column's values; for categories, the type of their names."""
-    kind = dataset.schema.field(column).type
-    return getattr(kind, "value_type", kind)
-
-
-def _distinct(dataset: Any, column: str) -> list[Any]:
-    """Return the distinct values of a column, in the order of their first rows."""
-    values: dict[Any, None] = {}
-    for batch in dataset.to_batches(columns=[column]):
-        values.update(dict.fromkeys(batch.column(0).unique().to_pylist()))
-    return list(values)

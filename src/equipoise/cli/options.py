@@ -72,12 +72,13 @@ def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Option:
 
 def names_option(*names: str, metavar: str = "A,B", **settings: Any) -> Option:
     """Return an option that takes names, separated by commas."""
-    return click.option(*names, metavar=metavar, callback=_names_in, **settings)
+    return click.option(*names, metavar=metavar, callback=names_in, **settings)
 
 
-def _names_in(
+def names_in(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
+    """Return names that a user separated by commas; ``None`` of no value."""
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(","))

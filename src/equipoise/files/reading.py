@@ -22,6 +22,8 @@ _CHUNK_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open a folder, but no link to one."""
+OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
 
 
 def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes:

@@ -44,7 +44,9 @@ _CANNOT_MAKE_WAL_FILES = (
 )
 
 
-def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
+def open_for_writing(
+    path: str | os.PathLike[str], *, durable: bool, host: str | None = None
+) -> Ledger:
     """Open the ledger at ``path`` to record a campaign; make it if there is none.
 
     Parameters
@@ -57,6 +59,9 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
     durable
         Every trial survives the loss of power, at the price of waiting for the disk;
         without it every trial survives the death of the tool.
+    host
+        What the user calls this host, for the runs that begin; by default what ``EQUIPOISE_HOST``
+        says, else the name of the machine.
 
     Raises
     ------
@@ -75,14 +80,14 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
             _use_write_ahead_log(connection)
             connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            connection.execute("PRAGMA foreign_keys = ON")
             if version_of(connection) < VERSION:
-                bring_up_to_date(connection)
+                _bring_up_to_date(connection, file)
             else:
                 # A read-only or locked ledger is found now, not at the end of the first trial.
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("ROLLBACK")
-            return _checked(connection, file)
+            connection.execute("PRAGMA foreign_keys = ON")
+            return _checked(connection, file, host)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
@@ -108,15 +113,15 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
             if version_of(connection) == 0:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < VERSION:
-                connection = _updated_copy(connection)
+                connection = _updated_copy(connection, file)
             return _checked(connection, file)
 
 
-def _checked(connection: sqlite3.Connection, file: Path) -> Ledger:
+def _checked(connection: sqlite3.Connection, file: Path, host: str | None = None) -> Ledger:
     with _closed_on_error(connection):
         with bounded(connection, file):
             check_small_tables(connection, file)
-        return Ledger(connection, file)
+        return Ledger(connection, file, host)
 
 
 def _connect(file: Path, how: str) -> sqlite3.Connection:
@@ -166,12 +171,20 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
     return _connect(file, "mode=ro&immutable=1")
 
 
-def _updated_copy(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _bring_up_to_date(connection: sqlite3.Connection, file: Path) -> None:
+    try:
+        with bounded(connection, file):
+            bring_up_to_date(connection)
+    except sqlite3.IntegrityError as error:
+        raise damaged(file, f"it holds what no older version records ({error})") from error
+
+
+def _updated_copy(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
     with _closed_on_error(copy):
         confine(copy)
         connection.backup(copy)
-        bring_up_to_date(copy)
+        _bring_up_to_date(copy, file)
     connection.close()
     return copy
 

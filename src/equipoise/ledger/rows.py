@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from equipoise.ledger.run_reference import name_of
 from equipoise.ledger.untrusted import WHOLE_NUMBERS, check_rows_of_run
+from equipoise.model.fleet import HostReference
 from equipoise.model.plan import FIRST_ENGINE, Condition, Plan, Process
 from equipoise.model.record import (
     Accounting,
@@ -124,11 +126,25 @@ def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
 
 
+INSERT_RUN = _insert(
+    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
+)
 INSERT_TRIAL = _insert("trial", f"run, {_TRIAL_COLUMNS}")
 INSERT_SAMPLE = _insert("sample", f"trial, place, {_SAMPLE_COLUMNS}")
 INSERT_DRAW = _insert("draw", f"run, {_DRAW_COLUMNS}")
-INSERT_OBSERVATION = _insert("observation", f"run, {_OBSERVATION_COLUMNS}")
+INSERT_OBSERVATION = (
+    f"INSERT INTO observation (run, place, {_OBSERVATION_COLUMNS}) SELECT ?1, "
+    "(SELECT count(*) FROM observation WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8"
+)
+INSERT_NOTICE = (
+    "INSERT INTO notice (run, place, code, words, mend) SELECT ?1, "
+    "(SELECT count(*) FROM notice WHERE run = ?1), ?2, ?3, ?4"
+)
 
+_SELECT_RUN = (
+    "SELECT run.identity, plan, started_at, host.identity, host.name "
+    "FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?"
+)
 _SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
 _SELECT_SAMPLES = (
     f"SELECT sample.trial, {_SAMPLE_COLUMNS} "
@@ -136,9 +152,9 @@ _SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 _SELECT_DRAWS = f"SELECT {_DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
-_SELECT_NOTICES = "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number"
+_SELECT_NOTICES = "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY place"
 _SELECT_OBSERVATIONS = (
-    f"SELECT {_OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY number"
+    f"SELECT {_OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
 )
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
@@ -251,13 +267,13 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     def rows(statement: str) -> sqlite3.Cursor:
         return connection.execute(statement, (run,))
 
-    identifier, plan, started_at = rows(
-        "SELECT id, plan, started_at FROM run WHERE number = ?"
-    ).fetchone()
+    identity, plan, started_at, host, host_name = rows(_SELECT_RUN).fetchone()
     orders = _Cache(_ORDER)
     record = RunRecord(
-        id=identifier,
-        plan=_plan(plan),
+        id=name_of(connection, run),
+        identity=identity.hex(),
+        host=None if host is None else HostReference(host.hex(), host_name),
+        plan=plan_from_text(plan),
         started_at=started_at,
         segments=tuple(
             Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
@@ -344,7 +360,7 @@ def _unpacked(document: bytes, room: int) -> bytes:
     return unpacked
 
 
-def _plan(text: str) -> Plan:
+def plan_from_text(text: str) -> Plan:
     """Return a stored plan, with what the first release wrote otherwise or did not write.
 
     It wrote ``words`` for ``summary``, no version of the engine, and no seconds before a verdict;

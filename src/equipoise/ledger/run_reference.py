@@ -1,14 +1,22 @@
-"""Names of runs, such as ``20261120-113005-4f2a``, and the run that a user's reference means."""
+"""Names of runs, such as ``20261120-113005-4f2a``, and the run that a user's reference means.
+
+Two runs of two hosts may have one id: then each is named with the first digits of its identity
+behind it, ``20261120-113005-4f2a-81c0``. Runs stand in the order of their start, those of one
+moment in the order of their identities, which is the same in every ledger.
+"""
 
 from __future__ import annotations
 
 import secrets
 import sqlite3
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import FAILED
+from equipoise.model.safe_text import as_unicode
 
 
 def new_run_id(started_at: float) -> str:
@@ -22,7 +30,24 @@ def new_run_id(started_at: float) -> str:
 
 
 LAST = "last"
+ORDER = "run.started_at, run.identity"
 _MAX_LISTED = 5
+_FEWEST_DIGITS = 4
+
+
+class _Run(NamedTuple):
+    number: int
+    id: str
+    identity: str
+    host: int | None
+
+    @property
+    def longest(self) -> str:
+        """Return the name that fits no other run."""
+        return f"{self.id}-{self.identity}"
+
+
+_SELECT = "SELECT number, id, lower(hex(identity)), host FROM run"
 
 
 def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
@@ -31,39 +56,104 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
     Parameters
     ----------
     reference
-        An id, the beginning of one that fits no other, or ``last``: the latest run, without those
-        that failed before the end of their first block if there is another one.
+        An id, the beginning of one that fits no other, an id and first digits of the identity, a
+        whole identity, or ``last``: the latest run, without those that failed before the end of
+        their first block if there is another one, and without the hosts' of a fleet that is here.
 
     Raises
     ------
     UnusableInput
         There is no run yet, or none or several fit; it names those that there are.
     """
-    numbers = _numbers(connection, path)
     if reference == LAST:
-        measured = set(numbers.values()) - _failed_at_once(connection)
-        return max(measured or numbers.values())
-    if reference in numbers:
-        return numbers[reference]
-    candidates = [identifier for identifier in numbers if identifier.startswith(reference)]
-    if len(candidates) > 1:
-        raise UnusableInput(
-            f"{len(candidates)} runs in {path} begin with {reference!r}: {_listed(candidates)}",
-            hint="give more of the id",
-        )
-    return find_id(connection, path, candidates[0] if candidates else reference)
+        return _latest(connection, path)
+    return find_named(connection, path, reference)
 
 
-def find_id(connection: sqlite3.Connection, path: Path, run_id: str) -> int:
-    """Return the number of the run whose whole id is ``run_id``; errors as for `find_run`."""
-    numbers = _numbers(connection, path)
-    if run_id not in numbers:
+def find_named(connection: sqlite3.Connection, path: Path, reference: str) -> int:
+    """Return the number of the run of this name, which may be short; errors as for `find_run`."""
+    candidates = _fitting(connection, reference)
+    if len(candidates) == 1:
+        return candidates[0].number
+    everything = _runs(connection, path)
+    if not candidates:
         raise UnusableInput(
-            f"no run {run_id!r} in {path}; it holds {_listed(list(numbers))}",
+            f"no run {reference!r} in {path}; it holds {_listed(everything)}",
             hint="give the id of a run or the beginning of one, or `last`; "
             "`equipoise list runs` shows them all",
         )
-    return numbers[run_id]
+    names = _names(everything)
+    if {run.id for run in candidates} == {reference}:
+        listed = ", ".join(names[run.number] for run in candidates)
+        raise UnusableInput(
+            f"{len(candidates)} runs in {path} are called {reference}: {listed}",
+            hint="give one of these names",
+        )
+    raise UnusableInput(
+        f"{len(candidates)} runs in {path} begin with {reference!r}: {_listed(candidates, names)}",
+        hint="give more of the id",
+    )
+
+
+def find_mentioned(connection: sqlite3.Connection, path: Path, reference: str, run: int) -> int:
+    """Return the number of the run that the plan of another run names; errors as for `find_run`.
+
+    Where several fit, it is the one of the same host: a plan was made in a ledger of that host.
+    """
+    candidates = _fitting(connection, reference)
+    (host,) = connection.execute("SELECT host FROM run WHERE number = ?", (run,)).fetchone()
+    near = [candidate for candidate in candidates if candidate.host == host]
+    if len(candidates) > 1 and len(near) == 1:
+        return near[0].number
+    return find_named(connection, path, reference)
+
+
+def name_of(connection: sqlite3.Connection, run: int) -> str:
+    """Return the shortest name of a run that means no other run of this ledger."""
+    (identifier,) = connection.execute("SELECT id FROM run WHERE number = ?", (run,)).fetchone()
+    rows = connection.execute(f"{_SELECT} WHERE id = ? ORDER BY {ORDER}", (identifier,))
+    return _names(map(_Run._make, rows))[run]
+
+
+def names_of(connection: sqlite3.Connection) -> dict[int, str]:
+    """Return the name of each run by its number, in the order of the runs."""
+    return _names(map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}")))
+
+
+def _names(runs: Iterable[_Run]) -> dict[int, str]:
+    """Return the shortest names of runs, among which are all of the same ids."""
+    same: dict[str, list[_Run]] = {}
+    everything = list(runs)
+    for run in everything:
+        same.setdefault(run.id, []).append(run)
+    return {
+        run.number: run.id if len(same[run.id]) == 1 else _longer(run, same[run.id])
+        for run in everything
+    }
+
+
+def _longer(run: _Run, same: Sequence[_Run]) -> str:
+    digits = _FEWEST_DIGITS
+    while len({one.identity[:digits] for one in same}) < len(same):
+        digits += 1
+    return f"{run.id}-{run.identity[:digits]}"
+
+
+def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
+    """Return the runs with this id, or else those that the beginning of a name fits."""
+    rows = connection.execute(f"{_SELECT} WHERE id = ? ORDER BY {ORDER}", (as_unicode(reference),))
+    exact = list(map(_Run._make, rows))
+    if exact:
+        return exact
+    runs = map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}"))
+    return [run for run in runs if run.longest.startswith(reference) or run.identity == reference]
+
+
+def _latest(connection: sqlite3.Connection, path: Path) -> int:
+    failed, members = _failed_at_once(connection), _members_of_fleets_here(connection)
+    numbers = [run.number for run in _runs(connection, path)]
+    asked = [number for number in numbers if number not in members] or numbers
+    return ([number for number in asked if number not in failed] or asked)[-1]
 
 
 def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
@@ -77,19 +167,24 @@ def _failed_at_once(connection: sqlite3.Connection) -> set[int]:
     return {int(run) for (run,) in rows}
 
 
-def _numbers(connection: sqlite3.Connection, path: Path) -> dict[str, int]:
-    numbers = {
-        str(identifier): int(number)
-        for identifier, number in connection.execute("SELECT id, number FROM run ORDER BY number")
-    }
-    if not numbers:
+def _members_of_fleets_here(connection: sqlite3.Connection) -> set[int]:
+    rows = connection.execute(
+        "SELECT number FROM run WHERE fleet IN (SELECT identity FROM run AS coordinator)"
+    )
+    return {int(run) for (run,) in rows}
+
+
+def _runs(connection: sqlite3.Connection, path: Path) -> list[_Run]:
+    runs = list(map(_Run._make, connection.execute(f"{_SELECT} ORDER BY {ORDER}")))
+    if not runs:
         raise UnusableInput(
             f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"
         )
-    return numbers
+    return runs
 
 
-def _listed(identifiers: list[str]) -> str:
-    latest = ", ".join(identifiers[-_MAX_LISTED:])
-    older = len(identifiers) - _MAX_LISTED
+def _listed(runs: Sequence[_Run], names: dict[int, str] | None = None) -> str:
+    known = _names(runs) if names is None else names
+    latest = ", ".join(known[run.number] for run in runs[-_MAX_LISTED:])
+    older = len(runs) - _MAX_LISTED
     return latest if older <= 0 else f"{latest} and {older} older"

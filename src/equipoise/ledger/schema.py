@@ -10,11 +10,14 @@ integers and so loses the sign of -0.0.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Sequence
 
 APPLICATION_ID = 0x45515053
 """``EQPS``, in the header of the file."""
+IDENTITY_BYTES = 16
+"""Size of the identity of a run and of a host."""
 
 Step = tuple[str, ...]
 
@@ -133,6 +136,109 @@ def _refusals(table: str) -> Step:
     )
 
 
+_HOST = """CREATE TABLE host (
+    number INTEGER PRIMARY KEY,
+    identity BLOB NOT NULL CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
+    name TEXT NOT NULL,
+    UNIQUE (identity, name)
+)"""
+
+_RUN_WITH_IDENTITY = """CREATE TABLE run (
+    number INTEGER PRIMARY KEY,
+    identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
+    id TEXT NOT NULL,
+    host INTEGER REFERENCES host (number),
+    fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+    place INTEGER,
+    study TEXT NOT NULL,
+    names TEXT NOT NULL,
+    commands_digest BLOB NOT NULL,
+    plan TEXT NOT NULL,
+    started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+    CHECK ((fleet IS NULL) = (place IS NULL))
+)"""
+
+_NOTICE_WITH_PLACE = """CREATE TABLE notice (
+    run INTEGER NOT NULL REFERENCES run (number),
+    place INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    words TEXT NOT NULL,
+    mend TEXT NOT NULL,
+    PRIMARY KEY (run, place)
+) WITHOUT ROWID"""
+
+_OBSERVATION_WITH_PLACE = """CREATE TABLE observation (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run (number),
+    place INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    condition INTEGER NOT NULL,
+    repetition INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    observed_at NOT NULL CHECK (typeof(observed_at) = 'real'),
+    document BLOB,
+    failure TEXT,
+    CHECK ((document IS NULL) <> (failure IS NULL)),
+    UNIQUE (run, place)
+)"""
+
+_CERTIFICATE_WITH_DIGEST = """CREATE TABLE certificate (
+    number INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE CHECK (typeof(digest) = 'blob' AND length(digest) = 16),
+    kernel TEXT,
+    cpu_model TEXT,
+    document TEXT NOT NULL
+)"""
+
+
+def _remade(table: str, statement: str, selected: str, rows: str = "ORDER BY number") -> Step:
+    """Return the statements that make a table anew out of its old rows.
+
+    No table is renamed: that would read every view of the file, also those of its user.
+    """
+    return (
+        f"CREATE TEMPORARY TABLE old_{table} AS SELECT * FROM main.{table}",
+        f"DROP TABLE main.{table}",
+        statement,
+        f"INSERT INTO main.{table} SELECT {selected} FROM temp.old_{table} {rows}",
+        f"DROP TABLE temp.old_{table}",
+        *_refusals(table),
+    )
+
+
+_PLACE = "row_number() OVER (PARTITION BY run ORDER BY number) - 1"
+_MERGEABLE: Step = (
+    _HOST,
+    *_refusals("host"),
+    *_remade(
+        "run",
+        _RUN_WITH_IDENTITY,
+        "number, identity_of_old_run(id, study, plan, started_at, (SELECT environment FROM sitting "
+        "WHERE sitting.run = old_run.number ORDER BY sitting.number LIMIT 1)), "
+        "id, NULL, NULL, NULL, study, names, commands_digest, plan, started_at",
+    ),
+    "CREATE INDEX run_by_commands ON run (commands_digest)",
+    "CREATE INDEX run_by_id ON run (id)",
+    "CREATE INDEX run_by_fleet ON run (fleet)",
+    *_remade("notice", _NOTICE_WITH_PLACE, f"run, {_PLACE}, code, words, mend"),
+    *_remade(
+        "observation",
+        _OBSERVATION_WITH_PLACE,
+        f"number, run, {_PLACE}, source, condition, repetition, position, observed_at, document, "
+        "failure",
+    ),
+    # The same certificate twice is one certificate.
+    *_remade(
+        "certificate",
+        _CERTIFICATE_WITH_DIGEST,
+        "min(number), digest_of_content(document), kernel, cpu_model, document",
+        "GROUP BY document ORDER BY 1",
+    ),
+    "CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout)",
+)
+"""Gives every row of a run a key that holds on any host, so that ledgers can be merged."""
+
+
 STEPS: tuple[Step, ...] = (
     (
         *_TABLES.values(),
@@ -152,6 +258,7 @@ STEPS: tuple[Step, ...] = (
         "ALTER TABLE sample ADD COLUMN resolution "
         "CHECK (resolution IS NULL OR typeof(resolution) = 'real' AND resolution > 0)",
     ),
+    _MERGEABLE,
 )
 
 VERSION = len(STEPS)
@@ -171,6 +278,10 @@ def bring_up_to_date(connection: sqlite3.Connection, steps: Sequence[Step] = STE
     sqlite3.Error
         If the file cannot be written.
     """
+    # A table that others refer to cannot be made anew while references are checked.
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.create_function("digest_of_content", -1, digest_of_content, deterministic=True)
+    connection.create_function("identity_of_old_run", 5, digest_of_content, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         for step in steps[version_of(connection) :]:
@@ -183,3 +294,12 @@ def bring_up_to_date(connection: sqlite3.Connection, steps: Sequence[Step] = STE
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def digest_of_content(*values: str | bytes | float | None) -> bytes:
+    """Return 16 bytes that name values of any kinds that SQLite knows, in their order."""
+    digest = hashlib.blake2b(digest_size=IDENTITY_BYTES)
+    for value in values:
+        content = value if isinstance(value, bytes) else repr(value).encode()
+        digest.update(f"{type(value).__name__} {len(content)} ".encode() + content)
+    return digest.digest()

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from equipoise.files.host import this_host
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, sqlite_errors_explained
 from equipoise.ledger.rows import (
     digest_of_commands,
     digest_of_text,
     from_text,
+    plan_from_text,
     read_as,
     recorded_run,
     to_text,
 )
-from equipoise.ledger.run_reference import LAST, find_id, find_run, new_run_id
+from equipoise.ledger.run_reference import (
+    LAST,
+    ORDER,
+    find_mentioned,
+    find_named,
+    find_run,
+    name_of,
+    names_of,
+    new_run_id,
+)
+from equipoise.ledger.schema import IDENTITY_BYTES, digest_of_content
 from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import HostReference
 from equipoise.model.host import Certificate
 from equipoise.model.plan import HISTORY_STUDY, Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
@@ -42,12 +56,13 @@ _INSERT_SITTING_END = (
     "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)"
 )
 _SELECT_SUMMARIES = """
-    SELECT id, study, names, started_at,
+    SELECT run.number, study, names, started_at,
         (SELECT count(*) FROM trial WHERE trial.run = run.number),
         (SELECT stopped_because
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
-            WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1)
+            WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
+        (SELECT name FROM host WHERE host.number = run.host)
     FROM run
 """
 
@@ -61,8 +76,11 @@ class Ledger(AbstractContextManager["Ledger"]):
     damaged file.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, host_name: str | None = None
+    ) -> None:
         self._connection = connection
+        self._host_name = host_name
         self._numbers: dict[str, int] = {}
         self._identity = _identity(path)
         self.path = path
@@ -77,18 +95,54 @@ class Ledger(AbstractContextManager["Ledger"]):
         with sqlite_errors_explained(self.path):
             self._connection.close()
 
-    def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
+    def begin_run(
+        self,
+        plan: Plan,
+        environment: dict[str, Any],
+        started_at: float,
+        *,
+        identity: bytes | None = None,
+    ) -> str:
         """Record a plan and open its first segment, whose number is `FIRST_SEGMENT`.
+
+        Parameters
+        ----------
+        identity
+            16 bytes that no other run has, by default drawn by chance. If this ledger has a run of
+            that identity and plan, nothing is recorded.
 
         Returns
         -------
         str
             The run's id, such as ``20261120-113005-4f2a``.
+
+        Raises
+        ------
+        UnusableInput
+            The ledger has a run of that identity with another plan.
         """
+        host = this_host(self._host_name)
         with self._writing():
-            identifier, number = self._insert_run(plan, environment, started_at)
-        self._numbers[identifier] = number
-        return identifier
+            number = None if identity is None else self._begun(identity, plan)
+            if number is None:
+                number = self._insert_run(plan, environment, started_at, host, identity)
+            name = name_of(self._connection, number)
+        self._numbers[name] = number
+        return name
+
+    def identity_of(self, run_id: str) -> str:
+        """Return the identity of a run, 32 hexadecimal digits; errors as for `read_run`."""
+        run = self._number_of(run_id)
+        with self._reading():
+            statement = "SELECT identity FROM run WHERE number = ?"
+            identity: bytes = self._connection.execute(statement, (run,)).fetchone()[0]
+        return identity.hex()
+
+    def id_of(self, identity: str) -> str | None:
+        """Return the id of the run of an identity; ``None`` if it is not in this ledger."""
+        with self._reading():
+            run = self._run_of(bytes.fromhex(identity))
+            return None if run is None else name_of(self._connection, run)
 
     def record_import(
         self,
@@ -107,7 +161,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             The run's id.
         """
         with self._writing():
-            identifier, run = self._insert_run(plan, environment, imported_at)
+            # Its host is not this one, nor known.
+            run = self._insert_run(plan, environment, imported_at, None, None)
             self._connection.executemany(
                 rows.INSERT_DRAW, (rows.draw_row(run, draw) for draw in draws)
             )
@@ -118,8 +173,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             self._connection.execute(
                 _INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
             )
-        self._numbers[identifier] = run
-        return identifier
+            name = name_of(self._connection, run)
+        self._numbers[name] = run
+        return name
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
         """Record that a run is resumed; return the number of the new segment."""
@@ -180,26 +236,32 @@ class Ledger(AbstractContextManager["Ledger"]):
         )
 
     def record_certificate(self, certificate: Certificate) -> None:
-        """Record what certifies a host."""
+        """Record what certifies a host; the same certificate again changes nothing."""
+        document = to_text(certificate)
         self._record(
-            "INSERT INTO certificate (kernel, cpu_model, document) VALUES (?, ?, ?)",
-            (certificate.kernel, certificate.cpu_model, to_text(certificate)),
+            "INSERT INTO certificate (digest, kernel, cpu_model, document) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
+            (digest_of_content(document), certificate.kernel, certificate.cpu_model, document),
         )
 
     def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
         """Return the latest certificate of a host with this kernel and CPU, or ``None``."""
         with self._reading():
-            row = self._connection.execute(
+            statement = (
                 "SELECT document FROM certificate WHERE kernel IS ? AND cpu_model IS ? "
-                "ORDER BY number DESC LIMIT 1",
-                (kernel, cpu_model),
-            ).fetchone()
-        return None if row is None else msgspec.convert(from_text(row[0]), Certificate)
+                "ORDER BY digest"
+            )
+            certificates = [
+                msgspec.convert(from_text(document), Certificate)
+                for (document,) in self._connection.execute(statement, (kernel, cpu_model))
+            ]
+        return max(certificates, key=lambda certificate: certificate.made_at, default=None)
 
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a campaign whole, as it stood at one moment even while it goes on.
 
-        That of a history comes with the earlier campaigns of its series.
+        That of a history comes with the earlier campaigns of its series, that of a coordinator
+        with the campaigns of its hosts that are here.
 
         Parameters
         ----------
@@ -215,10 +277,12 @@ class Ledger(AbstractContextManager["Ledger"]):
         with self._reading(), paused_garbage_collector():
             run = find_run(self._connection, self.path, reference)
             record = recorded_run(self._connection, self.path, run)
-            series = record.plan.history
-            if series is None:
-                return record
-            return replace(record, earlier=tuple(self._of_series(series.earlier)))
+            if record.plan.history is not None:
+                earlier = tuple(self._of_series(record.plan.history.earlier, run))
+                return replace(record, earlier=earlier)
+            if record.plan.fleet is not None:
+                return replace(record, members=tuple(self._members(record.identity)))
+            return record
 
     def read_campaigns(self, run_ids: Sequence[str]) -> tuple[RunRecord, ...]:
         """Read campaigns of a history, each without the earlier ones of its series.
@@ -229,12 +293,17 @@ class Ledger(AbstractContextManager["Ledger"]):
             The ledger lacks one.
         """
         with self._reading(), paused_garbage_collector():
-            return tuple(self._of_series(run_ids))
+            return tuple(self._of_series(run_ids, None))
 
-    def _of_series(self, run_ids: Sequence[str]) -> Iterator[RunRecord]:
+    def _of_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
+        """Yield campaigns that the plan of a later one names, or that this ledger listed."""
         for run_id in run_ids:
             try:
-                run = find_id(self._connection, self.path, run_id)
+                run = (
+                    find_run(self._connection, self.path, run_id)
+                    if later is None
+                    else find_mentioned(self._connection, self.path, run_id, later)
+                )
             except UnusableInput as missing:
                 raise UnusableInput(
                     f"{self.path} lacks campaign {run_id} of a history that goes on from it",
@@ -242,62 +311,112 @@ class Ledger(AbstractContextManager["Ledger"]):
                 ) from missing
             yield recorded_run(self._connection, self.path, run)
 
+    def _members(self, identity: str) -> Iterator[RunRecord]:
+        statement = f"SELECT number FROM run WHERE fleet = ? ORDER BY place, {ORDER}"
+        for (run,) in self._connection.execute(statement, (bytes.fromhex(identity),)).fetchall():
+            yield recorded_run(self._connection, self.path, run)
+
     def runs(self) -> list[RunSummary]:
         """Return every campaign in a line, in the order in which they began, the newest last."""
-        return self._summaries("ORDER BY number", ())
+        return self._summaries("", ())
 
     def same_commands(self, plan: Plan) -> list[RunSummary]:
         """Return the campaigns of the same commands in the same environments, the newest last."""
-        return self._summaries(
-            "WHERE commands_digest = ? ORDER BY number", (digest_of_commands(plan),)
-        )
+        return self._summaries("WHERE commands_digest = ?", (digest_of_commands(plan),))
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
         """Return the campaigns whose plan says that they explain this one, the newest first."""
-        # Quotes inside of a text are escaped there: this stands nowhere else.
-        begins = f'"explains":{{"run":{to_text(run_id)},'
         with self._reading():
-            cursor = self._connection.execute(
-                "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", (begins,)
+            run = find_run(self._connection, self.path, run_id)
+            (identifier,) = self._connection.execute(
+                "SELECT id FROM run WHERE number = ?", (run,)
+            ).fetchone()
+            # Quotes inside of a text are escaped there: this stands nowhere else. The id may be the
+            # beginning of a longer name.
+            begins = f'"explains":{{"run":{to_text(identifier)[:-1]}'
+            return tuple(
+                name
+                for number, name, plan in reversed(self._planned(begins))
+                if self._explains(plan, number, run)
             )
-            return tuple(identifier for (identifier,) in cursor)
+
+    def _explains(self, plan: str, number: int, run: int) -> bool:
+        terms = plan_from_text(plan).explains
+        if terms is None:
+            return False
+        with suppress(UnusableInput):
+            return find_mentioned(self._connection, self.path, terms.run, number) == run
+        return False
 
     def over_layouts(self) -> tuple[str, ...]:
         """Return the campaigns over memory layouts, the newest first."""
         with self._reading():
-            cursor = self._connection.execute(
-                "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", ('"layouts":[{',)
-            )
-            return tuple(identifier for (identifier,) in cursor)
+            return tuple(name for _, name, _ in reversed(self._planned('"layouts":[{')))
 
     def of_series(self, series: str) -> tuple[str, ...]:
         """Return the campaigns of a history, in the order in which they began."""
-        member = f'"series":{to_text(series)}'
         with self._reading():
-            cursor = self._connection.execute(
-                "SELECT id FROM run WHERE study = ? AND instr(plan, ?) ORDER BY number",
-                (HISTORY_STUDY, member),
+            return tuple(
+                name for _, name, _ in self._planned(f'"series":{to_text(series)}', HISTORY_STUDY)
             )
-            return tuple(identifier for (identifier,) in cursor)
+
+    def _planned(self, part: str, study: str | None = None) -> list[tuple[int, str, str]]:
+        """Return number, name and plan of the runs whose plan has a part, in their order."""
+        cursor = self._connection.execute(
+            "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
+            f"ORDER BY {ORDER}",
+            (part, study),
+        )
+        return [(number, name_of(self._connection, number), plan) for number, plan in cursor]
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
-            cursor = self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
+            names = names_of(self._connection)
+            statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
             return [
-                RunSummary(identifier, study, read_as(names, _NAMES), *rest)
-                for identifier, study, names, *rest in cursor
+                RunSummary(names[number], study, read_as(conditions, _NAMES), *rest)
+                for number, study, conditions, *rest in self._connection.execute(
+                    statement, parameters
+                )
             ]
 
+    def _begun(self, identity: bytes, plan: Plan) -> int | None:
+        """Return the run that has this identity already; ``None`` if none has it."""
+        run = self._run_of(identity)
+        if run is not None:
+            statement = "SELECT plan FROM run WHERE number = ?"
+            (recorded,) = self._connection.execute(statement, (run,)).fetchone()
+            if recorded != to_text(plan):
+                raise UnusableInput(
+                    f"run {name_of(self._connection, run)} in {self.path} has another plan than "
+                    "the one that is to be measured under its identity",
+                    hint="go on with it: equipoise resume, or begin a new one",
+                )
+        return run
+
+    def _run_of(self, identity: bytes) -> int | None:
+        statement = "SELECT number FROM run WHERE identity = ?"
+        row = self._connection.execute(statement, (identity,)).fetchone()
+        return None if row is None else int(row[0])
+
     def _insert_run(
-        self, plan: Plan, environment: dict[str, Any], started_at: float
-    ) -> tuple[str, int]:
-        """Insert a run and its first segment; return the run's id and number."""
-        identifier = self._unused_id(started_at)
+        self,
+        plan: Plan,
+        environment: dict[str, Any],
+        started_at: float,
+        host: HostReference | None,
+        identity: bytes | None,
+    ) -> int:
+        """Insert a run and its first segment; return the run's number."""
+        member = plan.membership
         number = self._connection.execute(
-            "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
+            rows.INSERT_RUN,
             (
-                identifier,
+                identity or secrets.token_bytes(IDENTITY_BYTES),
+                self._unused_id(started_at),
+                None if host is None else self._insert_host(host),
+                None if member is None else bytes.fromhex(member.fleet),
+                None if member is None else member.place,
                 as_unicode(plan.study),
                 to_text([condition.name for condition in plan.conditions]),
                 digest_of_commands(plan),
@@ -307,7 +426,15 @@ class Ledger(AbstractContextManager["Ledger"]):
         ).lastrowid
         assert number is not None
         self._insert_segment(number, FIRST_SEGMENT, environment, started_at)
-        return identifier, number
+        return number
+
+    def _insert_host(self, host: HostReference) -> int:
+        known = (bytes.fromhex(host.identity), host.name)
+        self._connection.execute(
+            "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", known
+        )
+        statement = "SELECT number FROM host WHERE identity = ? AND name = ?"
+        return int(self._connection.execute(statement, known).fetchone()[0])
 
     def _insert_trial(self, run: int, trial: Trial) -> None:
         number = self._connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
@@ -319,9 +446,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
         texts = (as_unicode(text) for text in (notice.code, notice.summary, notice.hint))
-        self._connection.execute(
-            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *texts)
-        )
+        self._connection.execute(rows.INSERT_NOTICE, (run, *texts))
 
     def _insert_segment(
         self, run: int, number: int, environment: dict[str, Any], started_at: float
@@ -347,7 +472,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _number_of(self, run_id: str) -> int:
         if run_id not in self._numbers:
             with self._reading():
-                self._numbers[run_id] = find_id(self._connection, self.path, run_id)
+                self._numbers[run_id] = find_named(self._connection, self.path, run_id)
         return self._numbers[run_id]
 
     def _refuse_if_moved(self) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from equipoise.ledger.faults import damaged
-from equipoise.ledger.schema import STEPS, bring_up_to_date
+from equipoise.ledger.schema import IDENTITY_BYTES, STEPS, bring_up_to_date
 
 MOST_ROW_BYTES = 256 * 1024 * 1024
 _MOST_SQL_BYTES = 100_000
@@ -38,6 +38,8 @@ _OPTIONAL_REAL = "typeof({0}) IN ('real', 'null')"
 _COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
 _OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
 _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
+_DIGEST = f"typeof({{0}}) = 'blob' AND length({{0}}) = {IDENTITY_BYTES}"
+_OPTIONAL_DIGEST = f"({{0}} IS NULL OR {_DIGEST})"
 _PHASE = "{0} IN ('warmup', 'measured')"
 
 WHOLE_NUMBERS = (
@@ -53,12 +55,27 @@ WHOLE_NUMBERS = (
 """Columns of a trial, and fields of its accounting, that hold whole numbers."""
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
-    "run": dict.fromkeys(("id", "study", "names", "plan"), _TEXT) | {"started_at": _MOMENT},
+    "host": {"number": _COUNT, "identity": _DIGEST, "name": _TEXT},
+    "run": {
+        "number": _COUNT,
+        "identity": _DIGEST,
+        "host": _OPTIONAL_COUNT,
+        "fleet": _OPTIONAL_DIGEST,
+        "place": _OPTIONAL_COUNT,
+        "started_at": _MOMENT,
+        "commands_digest": _DIGEST,
+        **dict.fromkeys(("id", "study", "names", "plan"), _TEXT),
+    },
     "sitting": {"number": _COUNT, "started_at": _MOMENT},
     "sitting_end": {"sitting": _COUNT, "ended_at": _MOMENT, "stopped_because": _TEXT},
     "environment": {"document": _TEXT},
-    "notice": dict.fromkeys(("code", "words", "mend"), _TEXT),
-    "certificate": {"kernel": _OPTIONAL_TEXT, "cpu_model": _OPTIONAL_TEXT, "document": _TEXT},
+    "notice": {"place": _COUNT, **dict.fromkeys(("code", "words", "mend"), _TEXT)},
+    "certificate": {
+        "digest": _DIGEST,
+        "kernel": _OPTIONAL_TEXT,
+        "cpu_model": _OPTIONAL_TEXT,
+        "document": _TEXT,
+    },
 }
 """Rules for each row of the tables that have few rows for each run."""
 
@@ -87,7 +104,7 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
         "observed_at": _REAL,
         "document": "typeof({0}) IN ('blob', 'null')",
         "failure": _OPTIONAL_TEXT,
-        **dict.fromkeys(("condition", "repetition", "position"), _COUNT),
+        **dict.fromkeys(("place", "condition", "repetition", "position"), _COUNT),
     },
 }
 _SAMPLE: dict[str, str] = {

@@ -20,16 +20,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.files.reading import OPEN_FOLDER, opened
+from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
+from equipoise.files.state import WRITABLE_BY_OTHERS, StateFolderUnusable, open_state
 from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
     MARKER,
-    OPEN_UNTRUSTED,
     PREFIX,
-    WRITABLE_BY_OTHERS,
+    RECORDS,
     Record,
-    StateFolderUnusable,
-    open_records,
     read_identity,
     read_record,
     remove_folder,
@@ -91,7 +89,7 @@ def clear_leftovers() -> Clearance:
     cleared: list[Cleared] = []
     leftovers: list[Leftover] = []
     try:
-        with open_records() as records:
+        with open_state(RECORDS) as records:
             for name in sorted(os.listdir(records)):
                 try:
                     cleared += _clear(records, name)
@@ -244,7 +242,7 @@ def _remove_unfinished(record: Record) -> bool:
 
 def _recorded_paths() -> set[str]:
     paths: set[str] = set()
-    with contextlib.suppress(StateFolderUnusable), open_records() as records:
+    with contextlib.suppress(StateFolderUnusable), open_state(RECORDS) as records:
         for name in os.listdir(records):
             with contextlib.suppress(OSError), opened(name, OPEN_UNTRUSTED, records) as descriptor:
                 record = read_record(descriptor, name)

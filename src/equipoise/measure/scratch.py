@@ -1,15 +1,14 @@
 """The private folder of a campaign, its record in the user's state folder, and that folder.
 
 Each scratch folder has a random identity of 128 bits. A marker inside the folder holds it, and a
-record in the user's state folder, together with the folder's path, device and inode. A folder is
-removed for another campaign only if all of these agree (`equipoise.measure.leftovers`). The record
-and the marker are locked (flock(2)) while the campaign runs. The record is written before the
-folder is made and removed after it: a campaign that is killed at any moment leaves no folder
-without a record.
+record in the user's state folder (`equipoise.files.state`), together with the folder's path, device
+and inode. A folder is removed for another campaign only if all of these agree
+(`equipoise.measure.leftovers`). The record and the marker are locked (flock(2)) while the campaign
+runs. The record is written before the folder is made and removed after it: a campaign that is
+killed at any moment leaves no folder without a record.
 
-The state folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base
-Directory Specification 0.8). Only the user can read or write it, so that a record proves that
-Equipoise wrote it for this user.
+Only the user can read or write the records, so that one proves that Equipoise wrote it for this
+user.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import contextlib
 import fcntl
 import json
 import os
-import pwd
 import re
 import secrets
 import shutil
@@ -34,14 +32,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.files.reading import OPEN_FOLDER, opened
+from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
+from equipoise.files.state import OPEN_TO_OTHERS, StateFolderUnusable, open_state
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
-STATE_NAME = "equipoise"
-_STATE_OF_HOME = ".local/state"
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 PREFIX = "equipoise-"
 MARKER = ".equipoise-scratch"
 """File in a scratch folder that holds its identity (also crates/launcher/src/main.rs)."""
@@ -53,8 +47,6 @@ _MOST_BYTES = 1 << 16
 _LETTERS = string.ascii_lowercase + string.digits
 _NAME_LETTERS = 10
 _NAME = re.compile(f"{PREFIX}[{_LETTERS}]{{{_NAME_LETTERS}}}")
-OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
 _NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -127,7 +119,7 @@ def read_record(descriptor: int, name: str) -> Record | None:
     Its first line is written before the folder is made, its second when the folder is there.
     """
     status = os.fstat(descriptor)
-    private = not status.st_mode & _OPEN_TO_OTHERS
+    private = not status.st_mode & OPEN_TO_OTHERS
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not private:
         return None
     try:
@@ -178,7 +170,7 @@ def _recorded(identity: str, path: Path) -> Iterator[int | None]:
         record: int | None = None
         # Every campaign calls `clear_leftovers` first, which reports why a record is impossible.
         with contextlib.suppress(OSError, StateFolderUnusable):
-            records = stack.enter_context(open_records())
+            records = stack.enter_context(open_state(RECORDS))
             record = _new_record(records, _record_name(identity))
         if record is None:
             yield None
@@ -230,74 +222,3 @@ def as_text(path: str | Path) -> str:
 
 def _from_bytes(text: str) -> str:
     return os.fsdecode(text.encode("latin-1"))
-
-
-class StateFolderUnusable(Exception):
-    """The state folder cannot be made or trusted."""
-
-    def __init__(self, path: str | Path, reason: str | None) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path, self.reason = str(path), str(reason)
-
-
-@contextmanager
-def open_records() -> Iterator[int]:
-    """Open the folder of the records and make it if it is missing; yield its descriptor.
-
-    Neither it nor the state folder is opened through a symbolic link. Its mode is 0700. Raise
-    `StateFolderUnusable` if it cannot be made, or others could change or read what is in it.
-    """
-    path = _state_home()
-    try:
-        os.makedirs(path, mode=0o700, exist_ok=True)
-        # The state home itself may well be a link.
-        folder = os.open(path, _OPEN)
-        for part, forbidden in ((STATE_NAME, WRITABLE_BY_OTHERS), (RECORDS, _OPEN_TO_OTHERS)):
-            path = path / part
-            folder = _below(folder, part)
-            status = os.fstat(folder)
-            if status.st_uid != os.geteuid() or status.st_mode & forbidden:
-                os.close(folder)
-                raise StateFolderUnusable(path, "other users could change or read it")
-    except OSError as error:
-        raise StateFolderUnusable(path, error.strerror) from None
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def _state_home() -> Path:
-    """Return the folder in which programs of this user keep their state.
-
-    A folder of another user, as ``sudo`` may leave in ``HOME``, is passed over for the home that
-    the account names.
-    """
-    named = os.environ.get("XDG_STATE_HOME", "")
-    if os.path.isabs(named) and not _belongs_to_another(named):
-        return Path(named)
-    home = os.environ.get("HOME", "")
-    if os.path.isabs(home) and os.path.isdir(home) and not _belongs_to_another(home):
-        return Path(home, _STATE_OF_HOME)
-    try:
-        return Path(pwd.getpwuid(os.geteuid()).pw_dir, _STATE_OF_HOME)
-    except KeyError:
-        reason = f"user {os.geteuid()} has no home folder"
-        raise StateFolderUnusable("the state folder", reason) from None
-
-
-def _belongs_to_another(folder: str) -> bool:
-    try:
-        return os.stat(folder).st_uid != os.geteuid()
-    except OSError:
-        # A missing folder belongs to nobody; making it may fail later.
-        return False
-
-
-def _below(around: int, part: str) -> int:
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(part, 0o700, dir_fd=around)
-        return os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=around)
-    finally:
-        os.close(around)

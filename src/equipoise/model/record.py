@@ -186,3 +186,5 @@ class RunSummary(Struct, frozen=True):
     trials: int
     stopped_because: str | None
     """``None`` while it runs, or if it was killed."""
+    host: str | None = None
+    """Name of the host that measured it; ``None`` if it was recorded before hosts had one."""

@@ -49,15 +49,15 @@ from equipoise.observation.effects import (
     with_error,
 )
 from equipoise.observation.matching import Progress
-from equipoise.observation.question import Log, Question, check_question
+from equipoise.observation.question import Log, Question
 from equipoise.observation.refusal import few_clusters_refusal, sample_warnings
-from equipoise.observation.sample import Scales, read_arms
+from equipoise.observation.sample import Arms, Scales, read_arms
 from equipoise.observation.stratum import (
     ClusterLabel,
     StratumAnswer,
     StratumEffect,
     StratumOutcome,
-    judge_stratum,
+    judge_rows,
 )
 from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
 
@@ -80,8 +80,27 @@ class StratifiedLog(Struct, frozen=True):
     read: Callable[[str], Log]
 
 
+JudgeStrata = Callable[[StratifiedLog, Question, Arms, Progress], Sequence[StratumOutcome]]
+"""Judges every stratum of a log; returns the outcomes in the order of its names."""
+
+
+def judge_in_turn(
+    log: StratifiedLog, question: Question, arms: Arms, progress: Progress
+) -> list[StratumOutcome]:
+    """Judge one stratum after the other in this process."""
+    return [
+        judge_rows(name, log.read(name), question, arms, _prefixed(name, progress))
+        for name in log.names
+    ]
+
+
 def observe_strata(
-    log: StratifiedLog, question: Question, *, source: str, progress: Progress = lambda _: None
+    log: StratifiedLog,
+    question: Question,
+    *,
+    source: str,
+    judge: JudgeStrata = judge_in_turn,
+    progress: Progress = lambda _: None,
 ) -> ObservationResult:
     """Estimate the effect over the strata that can be judged, or say why none is reported.
 
@@ -94,11 +113,7 @@ def observe_strata(
     if question.covariates is None:
         question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
-    outcomes = []
-    for name in log.names:
-        rows = log.read(name)
-        check_question(rows, question)
-        outcomes.append(judge_stratum(name, rows, question, arms, _prefixed(name, progress)))
+    outcomes = judge(log, question, arms, progress)
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
         raise UnusableInput(

@@ -25,7 +25,7 @@ from equipoise.model.observation_result import (
 from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
 from equipoise.observation.effects import ABADIE_IMBENS, EffectEstimate, cluster_moves
 from equipoise.observation.matching import Progress
-from equipoise.observation.question import Log, Question
+from equipoise.observation.question import Log, Question, check_question
 from equipoise.observation.refusal import unbalanced_clause
 from equipoise.observation.rosenbaum import hidden_bias
 from equipoise.observation.sample import Arms, Sample, Scales, read_outcomes, read_sample
@@ -87,6 +87,14 @@ class StratumOutcome(Struct, frozen=True):
     baseline: Scales[Moments] | None
     answer: StratumAnswer | None
     reason: str | None
+
+
+def judge_rows(
+    name: str, rows: Log, question: Question, arms: Arms, progress: Progress = lambda _: None
+) -> StratumOutcome:
+    """Check that the question fits the rows of a stratum, and judge them."""
+    check_question(rows, question)
+    return judge_stratum(name, rows, question, arms, progress)
 
 
 def judge_stratum(

@@ -3,6 +3,8 @@
 - ``interface``: what Python has of it: ``eq.match``, ``eq.gen_match``, ``eq.observe``, …
 - ``reading``: a table as columns, from a file or a data frame, and back into a file
 - ``csv_file``: CSV by the standard library
+- ``parquet``: Parquet files, and folders of them
+- ``strata``: the strata of Parquet files: where their rows lie, and the rows of one
 - ``problem``: the named columns as matching takes them, words as indicators
 - ``missing``: what is done about missing values
 - ``matching``: matching and the search for weights, as the options say

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,10 @@ from numpy.typing import NDArray
 from equipoise.files.writing import write_whole
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import install_line, require
+from equipoise.model.extras import require
 from equipoise.tables.csv_file import Columns, read_csv, to_csv
+from equipoise.tables.parquet import PARQUET_ENDINGS, is_parquet, no_file, no_row, read_parquet
 
-PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
 
@@ -60,7 +57,7 @@ def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
 
 
 def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
-    """Read a whole CSV or Parquet file, in the format of its ending.
+    """Read a whole CSV or Parquet file, in the format of its ending, or a folder of Parquet files.
 
     Raises
     ------
@@ -68,23 +65,16 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
         The file does not exist, has another ending or content, or two columns of one name; or it
         is a Parquet file and pyarrow is not installed.
     """
-    name = path.name.lower()
-    if not name.endswith(ENDINGS):
+    if is_parquet(path):
+        columns = read_parquet(path)
+    elif not path.name.lower().endswith(ENDINGS):
         raise UnusableInput(
             f"{path}: no table is read from '{path.suffix}'",
             hint=f"give a file that ends in {', '.join(ENDINGS)}",
         )
-    if name.endswith(PARQUET_ENDINGS):
-        with pyarrow_for(path, "parquet") as (_, parquet):
-            table = parquet.read_table(path)
-        repeated = [name for name, number in Counter(table.column_names).items() if number > 1]
-        if repeated:
-            raise UnusableInput(
-                f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
-            )
-        columns = columns_of(table) or {}
+    elif not path.is_file():
+        raise no_file(path)
     else:
-        require_file(path)
         columns = read_csv(path, as_text)
     if not columns or not len(next(iter(columns.values()))):
         raise no_row(path)
@@ -132,36 +122,4 @@ def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     except OSError as error:
         raise UnusableInput(
             f"cannot write {path}: {error.strerror}", hint="name another file"
-        ) from error
-
-
-def require_file(path: Path) -> None:
-    """Refuse a path without a file."""
-    if not path.is_file():
-        raise UnusableInput(f"{path}: there is no such file", hint="check the name")
-
-
-def no_row(path: Path) -> UnusableInput:
-    """Return the error of a file without a row."""
-    return UnusableInput(f"{path}: the table has no row", hint="give a table with rows")
-
-
-@contextmanager
-def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
-    """Import pyarrow and some of its modules; report its errors about the file as the user's."""
-    require_file(path)
-    try:
-        arrow = importlib.import_module("pyarrow")
-        loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
-    except ImportError as error:
-        raise UnusableInput(
-            f"{path}: reading it needs pyarrow",
-            hint=f"{install_line('equipoise[matching]')}, or save it as CSV",
-        ) from error
-    try:
-        yield loaded
-    except (arrow.ArrowException, OSError) as error:
-        raise UnusableInput(
-            f"{path}: {' '.join(str(error).split())}",
-            hint="correct the file, or save it again from the program that wrote it",
         ) from error

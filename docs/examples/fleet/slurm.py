@@ -1,0 +1,47 @@
+"""Hosts by Slurm: a scheduler on the login node, and one job on each of three whole nodes.
+
+Run this on the login node and leave it running; it prints the address for ``--cluster``::
+
+    pip install 'equipoise[cluster]' dask-jobqueue
+    python slurm.py
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from dask_jobqueue import SLURMCluster
+
+NODES = 3
+SHARED = Path.home() / "equipoise"
+"""Folder with what is measured; login node and compute nodes share it."""
+
+
+def make_cluster() -> SLURMCluster:
+    """Return a cluster without jobs yet."""
+    return SLURMCluster(
+        queue="bench",
+        walltime="04:00:00",
+        cores=4,
+        memory="4 GB",
+        processes=1,
+        # The node is measured: nobody else may be on it.
+        job_extra_directives=["--exclusive", "--nodes=1"],
+        job_script_prologue=[
+            f"cd {SHARED}",
+            # The ledger and the host's identity stay on a disk of the node.
+            "export EQUIPOISE_LEDGER=/var/tmp/$USER/equipoise/ledger.db",
+            "export XDG_STATE_HOME=/var/tmp/$USER/equipoise/state",
+            "export EQUIPOISE_HOST=$SLURMD_NODENAME",
+            'mkdir -p "$XDG_STATE_HOME"',
+        ],
+        scheduler_options={"port": 8786, "dashboard": False},
+    )
+
+
+if __name__ == "__main__":
+    with make_cluster() as cluster:
+        cluster.scale(jobs=NODES)
+        print(f"equipoise compare --cluster {cluster.scheduler_address} 'COMMAND' 'COMMAND'")
+        signal.pause()

@@ -1,0 +1,265 @@
+"""The strata of a log on the workers of a cluster: the same outcomes as on one machine.
+
+Every worker has at most one stratum at a time, so its memory is that of its largest stratum.
+Strata start in their order, and those of a lost worker again with the next free one. Where strata
+cannot be judged, the first one in their order speaks, as on one machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
+
+from equipoise.cluster.messages import to_bytes
+from equipoise.cluster.stratum import Problem, StratumRequest, judge_request, read_reply
+from equipoise.model.errors import UnusableInput
+from equipoise.observation.matching import Progress
+from equipoise.observation.question import Question
+from equipoise.observation.sample import Arms
+from equipoise.observation.strata import JudgeStrata, StratifiedLog
+from equipoise.observation.stratum import StratumOutcome
+from equipoise.tables.strata import StratumRows
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+MOST_LOSSES = 3
+"""Workers that may be lost over one stratum before it is given up."""
+PATIENCE_S = 30.0
+"""Seconds that a cluster may be without any worker."""
+POLL_S = 1.0
+"""Seconds after which a lost worker is noticed."""
+
+
+class Lost(Exception):
+    """The worker of a task is gone, and its answer with it."""
+
+
+class Workers(Protocol):
+    """What the strata need of a cluster."""
+
+    def threads(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker that is there, by its address."""
+
+    def start(self, worker: str, request: bytes) -> Any:
+        """Start a task on one worker."""
+
+    def wait(self, tasks: Sequence[Any]) -> None:
+        """Return once a task has ended, or after `POLL_S`."""
+
+    def has_ended(self, task: Any) -> bool:
+        """Return whether there is an answer, or an error."""
+
+    def answer(self, task: Any) -> bytes:
+        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
+
+    def forget(self, tasks: Iterable[Any]) -> None:
+        """End tasks whose answers nobody needs."""
+
+
+def judge_on(workers: Workers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
+    """Return what judges the strata of a log on workers.
+
+    Parameters
+    ----------
+    rows
+        Where the rows of each stratum lie, for workers that see the same files.
+    """
+
+    def judge(
+        log: StratifiedLog, question: Question, arms: Arms, progress: Progress
+    ) -> list[StratumOutcome]:
+        installed = version("equipoise")
+
+        def request(name: str, threads: int) -> bytes:
+            # The number of threads changes no answer.
+            asked = replace(question, threads=question.threads or threads)
+            return to_bytes(
+                StratumRequest(installed, name, rows[name], asked, arms.candidate, arms.baseline)
+            )
+
+        return _Judging(workers, log.names, request, progress).outcomes()
+
+    return judge
+
+
+class _Judging:
+    """Strata that wait, that run and that have ended, by their place in the order."""
+
+    def __init__(
+        self,
+        workers: Workers,
+        names: Sequence[str],
+        request: Callable[[str, int], bytes],
+        progress: Progress,
+    ) -> None:
+        self._workers = workers
+        self._names = names
+        self._request = request
+        self._progress = progress
+        self._waiting = list(range(len(names)))
+        self._running: dict[str, tuple[int, Any]] = {}
+        """The place and the task of each busy worker."""
+        self._ended: dict[int, StratumOutcome] = {}
+        self._losses: Counter[int] = Counter()
+        self._first_problem: tuple[int, Problem] | None = None
+
+    def outcomes(self) -> list[StratumOutcome]:
+        """Return the outcomes in the order of the strata."""
+        try:
+            while self._waiting or self._running:
+                self._start(self._workers.threads())
+                self._workers.wait([task for _, task in self._running.values()])
+                self._collect(self._workers.threads())
+        finally:
+            self._workers.forget(task for _, task in self._running.values())
+        if self._first_problem is not None:
+            raise self._first_problem[1].to_error()
+        return [self._ended[place] for place in range(len(self._names))]
+
+    def _start(self, threads: Mapping[str, int]) -> None:
+        for worker, count in threads.items():
+            if worker not in self._running and self._waiting:
+                place = heapq.heappop(self._waiting)
+                task = self._workers.start(worker, self._request(self._names[place], count))
+                self._running[worker] = (place, task)
+
+    def _collect(self, threads: Mapping[str, int]) -> None:
+        for worker, (place, task) in list(self._running.items()):
+            if worker not in self._running:
+                # An earlier stratum of this loop failed: nobody needs this one.
+                continue
+            if self._workers.has_ended(task):
+                del self._running[worker]
+                try:
+                    self._take(worker, place, self._workers.answer(task))
+                except Lost as lost:
+                    self._lose(place, str(lost))
+            elif worker not in threads:
+                del self._running[worker]
+                self._workers.forget([task])
+                self._lose(place, f"{worker} is gone")
+
+    def _take(self, worker: str, place: int, answer: bytes) -> None:
+        reply = read_reply(answer, self._names[place])
+        if reply.unfit is not None:
+            raise UnusableInput(
+                f"the worker {worker} {reply.unfit.what}",
+                hint=reply.unfit.hint
+                or "every worker must see the same files at the same path: share the folder, or "
+                "use local:N where the files are",
+            )
+        if reply.outcome is not None:
+            self._ended[place] = reply.outcome
+            self._progress(f"judged {len(self._ended):,} of {len(self._names):,} strata")
+        elif reply.problem is not None:
+            self._fail(place, reply.problem)
+
+    def _fail(self, place: int, problem: Problem) -> None:
+        """Note a problem, and drop what comes after it: on one machine nobody would get there."""
+        if self._first_problem is not None and self._first_problem[0] < place:
+            return
+        self._first_problem = (place, problem)
+        self._waiting = [other for other in self._waiting if other < place]
+        heapq.heapify(self._waiting)
+        late = {worker for worker, (other, _) in self._running.items() if other > place}
+        self._workers.forget(self._running.pop(worker)[1] for worker in late)
+
+    def _lose(self, place: int, why: str) -> None:
+        self._losses[place] += 1
+        if self._losses[place] < MOST_LOSSES:
+            heapq.heappush(self._waiting, place)
+            return
+        raise UnusableInput(
+            f"stratum {self._names[place]}: {MOST_LOSSES} workers were lost over it, the last one: "
+            f"{why}",
+            hint="look into the workers' logs; if memory ran out, name a column with smaller "
+            "strata, or start fewer workers",
+        )
+
+
+class DaskWorkers:
+    """The workers of a connected client, which stays the caller's."""
+
+    def __init__(self, client: Client) -> None:
+        self._client: Any = client  # Dask types half of its methods.
+        self._distributed = importlib.import_module("distributed")
+
+    def threads(self) -> Mapping[str, int]:
+        """Return the number of threads of each worker, once there is any."""
+        try:
+            found = self._client.nthreads()
+            if not found:
+                self._client.wait_for_workers(1, timeout=PATIENCE_S)
+                found = self._client.nthreads()
+        except TimeoutError as error:
+            raise UnusableInput(
+                f"the cluster at {self._address} has no worker",
+                hint=f"start some: dask worker {self._address}",
+            ) from error
+        except OSError as error:
+            raise self._scheduler_lost() from error
+        return {str(worker): int(count) for worker, count in found.items()}
+
+    def start(self, worker: str, request: bytes) -> Any:
+        """Start a task that no other worker may take."""
+        return self._client.submit(
+            judge_request, request, workers=[worker], allow_other_workers=False, pure=False
+        )
+
+    def wait(self, tasks: Sequence[Any]) -> None:
+        """Return once a task has ended, or after `POLL_S`."""
+        try:
+            with self._client.as_current():
+                self._distributed.wait(tasks, timeout=POLL_S, return_when="FIRST_COMPLETED")
+        except (TimeoutError, CancelledError):
+            return
+
+    def has_ended(self, task: Any) -> bool:
+        """Return whether the task has ended, in whatever way."""
+        return bool(task.done())
+
+    def answer(self, task: Any) -> bytes:
+        """Return the bytes that a task returned."""
+        try:
+            content = task.result()
+        except (self._distributed.KilledWorker, CancelledError) as error:
+            if self._client.status != "running":
+                raise self._scheduler_lost() from error
+            raise Lost(str(error)) from error
+        except MemoryError as error:
+            raise Lost("it ran out of memory") from error
+        except (ImportError, RuntimeError) as error:
+            # What Dask says of a task that the worker could not even unpack.
+            raise UnusableInput(
+                f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
+                hint="install there what this process has, in the same versions",
+            ) from error
+        if not isinstance(content, bytes):
+            raise UnusableInput(
+                f"a worker of the cluster at {self._address} answered with no message",
+                hint="install there what this process has, in the same versions",
+            )
+        return content
+
+    def forget(self, tasks: Iterable[Any]) -> None:
+        """Cancel tasks."""
+        self._client.cancel([*tasks], force=True)
+
+    @property
+    def _address(self) -> str:
+        scheduler = self._client.scheduler
+        return "an unknown address" if scheduler is None else str(scheduler.address)
+
+    def _scheduler_lost(self) -> UnusableInput:
+        return UnusableInput(
+            f"the connection to the scheduler at {self._address} was lost",
+            hint="start it again, and then the command: the same seed gives the same answer",
+        )

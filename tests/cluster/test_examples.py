@@ -1,0 +1,61 @@
+"""The files of docs/examples/fleet are ones that their programs take."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from equipoise.cluster import worker
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples" / "fleet"
+UNIT = FOLDER / "equipoise-worker.service"
+MODULE = "equipoise.cluster.worker"
+
+
+def options_of_supervisor(words: list[str]) -> Any:
+    return worker.options_in(words[words.index(MODULE) + 1 :])
+
+
+def test_the_service_starts_the_supervisor() -> None:
+    (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStart="))
+    options = options_of_supervisor(shlex.split(line.removeprefix("ExecStart=")))
+    assert options.scheduler == "tcp://10.0.0.1:8786"
+
+
+def test_systemd_takes_the_service(tmp_path: Path) -> None:
+    verifier = shutil.which("systemd-analyze")
+    if verifier is None:
+        pytest.skip("misses systemd-analyze: apt-get install systemd")
+
+    def complaints(text: str) -> list[str]:
+        unit = tmp_path / UNIT.name
+        unit.write_text(text)
+        words = [str(verifier), "verify", str(unit)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        return [line for line in done.stderr.splitlines() if UNIT.name in line]
+
+    here = UNIT.read_text().replace("/opt/equipoise/bin/python", sys.executable)
+    if not complaints(here.replace("KillMode=process", "KillMode=nonsense")):
+        pytest.skip("systemd-analyze verifies nothing here")
+    assert complaints(here) == []
+
+
+def test_each_pod_of_kubernetes_is_supervised_and_has_a_node_of_its_own() -> None:
+    cluster = yaml.safe_load((FOLDER / "kubernetes.yaml").read_text())
+    pod = cluster["spec"]["worker"]["spec"]
+    (container,) = pod["containers"]
+    options = options_of_supervisor(container["args"])
+    assert options.scheduler == "$(DASK_SCHEDULER_ADDRESS)"
+    (apart,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    name = cluster["metadata"]["name"]
+    assert apart["labelSelector"]["matchLabels"]["dask.org/cluster-name"] == name
+    (mount,) = container["volumeMounts"]
+    state = {one["name"]: one.get("value") for one in container["env"]}["XDG_STATE_HOME"]
+    assert Path(state).is_relative_to(mount["mountPath"])

@@ -1,0 +1,147 @@
+-- A ledger of version 6, as its first release wrote it. This file never changes.
+PRAGMA journal_mode = WAL;
+CREATE TABLE environment (
+    digest BLOB PRIMARY KEY NOT NULL,
+    document TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE sitting (
+    run INTEGER NOT NULL REFERENCES run (number),
+    number INTEGER NOT NULL,
+    environment BLOB NOT NULL REFERENCES environment (digest),
+    started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE sitting_end (
+    run INTEGER NOT NULL,
+    sitting INTEGER NOT NULL,
+    ended_at NOT NULL CHECK (typeof(ended_at) = 'real'),
+    stopped_because TEXT NOT NULL,
+    PRIMARY KEY (run, sitting),
+    FOREIGN KEY (run, sitting) REFERENCES sitting (run, number)
+) WITHOUT ROWID;
+CREATE TABLE draw (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run (number),
+    phase TEXT NOT NULL CHECK (phase IN ('warmup', 'measured')),
+    block INTEGER NOT NULL,
+    conditions TEXT NOT NULL,
+    padding_bytes INTEGER NOT NULL,
+    layout INTEGER,
+    UNIQUE (run, phase, block)
+);
+CREATE TABLE trial (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    phase TEXT NOT NULL,
+    block INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    condition INTEGER NOT NULL,
+    started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+    wall_s CHECK (typeof(wall_s) IN ('real', 'null')),
+    user_s CHECK (typeof(user_s) IN ('real', 'null')),
+    sys_s CHECK (typeof(sys_s) IN ('real', 'null')),
+    max_rss_bytes INTEGER,
+    minor_faults INTEGER,
+    major_faults INTEGER,
+    voluntary_switches INTEGER,
+    involuntary_switches INTEGER,
+    block_reads INTEGER,
+    block_writes INTEGER,
+    output_bytes INTEGER,
+    unknown TEXT,
+    exit INTEGER,
+    failure TEXT,
+    timed_out INTEGER NOT NULL,
+    washout INTEGER NOT NULL,
+    error_tail TEXT,
+    covariates TEXT, counters TEXT,
+    FOREIGN KEY (run, phase, block) REFERENCES draw (run, phase, block)
+);
+CREATE TABLE sample (
+    trial INTEGER NOT NULL REFERENCES trial (number),
+    place INTEGER NOT NULL,
+    metric TEXT NOT NULL,
+    value CHECK (typeof(value) IN ('real', 'null')),
+    iteration INTEGER,
+    unit TEXT,
+    better TEXT NOT NULL CHECK (better IN ('lower', 'higher')), resolution CHECK (resolution IS NULL OR typeof(resolution) = 'real' AND resolution > 0),
+    PRIMARY KEY (trial, place)
+) WITHOUT ROWID;
+CREATE INDEX trial_by_run ON trial (run);
+CREATE TABLE host (
+    number INTEGER PRIMARY KEY,
+    identity BLOB NOT NULL CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
+    name TEXT NOT NULL,
+    UNIQUE (identity, name)
+);
+CREATE TRIGGER host_refuses_update BEFORE UPDATE ON host BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on host'); END;
+CREATE TRIGGER host_refuses_delete BEFORE DELETE ON host BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on host'); END;
+CREATE TABLE run (
+    number INTEGER PRIMARY KEY,
+    identity BLOB NOT NULL UNIQUE CHECK (typeof(identity) = 'blob' AND length(identity) = 16),
+    id TEXT NOT NULL,
+    host INTEGER REFERENCES host (number),
+    fleet BLOB CHECK (fleet IS NULL OR typeof(fleet) = 'blob' AND length(fleet) = 16),
+    place INTEGER,
+    study TEXT NOT NULL,
+    names TEXT NOT NULL,
+    commands_digest BLOB NOT NULL,
+    plan TEXT NOT NULL,
+    started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+    CHECK ((fleet IS NULL) = (place IS NULL))
+);
+CREATE TRIGGER run_refuses_delete BEFORE DELETE ON run BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on run'); END;
+CREATE INDEX run_by_commands ON run (commands_digest);
+CREATE INDEX run_by_id ON run (id);
+CREATE INDEX run_by_fleet ON run (fleet);
+CREATE TABLE notice (
+    run INTEGER NOT NULL REFERENCES run (number),
+    place INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    words TEXT NOT NULL,
+    mend TEXT NOT NULL,
+    PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+CREATE TRIGGER notice_refuses_update BEFORE UPDATE ON notice BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on notice'); END;
+CREATE TRIGGER notice_refuses_delete BEFORE DELETE ON notice BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on notice'); END;
+CREATE TABLE observation (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run (number),
+    place INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    condition INTEGER NOT NULL,
+    repetition INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    observed_at NOT NULL CHECK (typeof(observed_at) = 'real'),
+    document BLOB,
+    failure TEXT,
+    CHECK ((document IS NULL) <> (failure IS NULL)),
+    UNIQUE (run, place)
+);
+CREATE TRIGGER observation_refuses_update BEFORE UPDATE ON observation BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on observation'); END;
+CREATE TRIGGER observation_refuses_delete BEFORE DELETE ON observation BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on observation'); END;
+CREATE TABLE certificate (
+    number INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE CHECK (typeof(digest) = 'blob' AND length(digest) = 16),
+    kernel TEXT,
+    cpu_model TEXT,
+    document TEXT NOT NULL
+);
+CREATE TRIGGER certificate_refuses_update BEFORE UPDATE ON certificate BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on certificate'); END;
+CREATE TRIGGER certificate_refuses_delete BEFORE DELETE ON certificate BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on certificate'); END;
+CREATE UNIQUE INDEX trial_by_place ON trial (run, phase, block, position, washout);
+CREATE TRIGGER run_refuses_update BEFORE UPDATE ON run BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on run'); END;
+PRAGMA application_id = 1162956883;
+PRAGMA user_version = 6;
+
+INSERT INTO draw VALUES (1,1,'measured',1,'[1,0]',128,5);
+INSERT INTO environment VALUES (X'00112233445566778899AABBCCDDEEFF','{"host":"old","cpus":2}');
+INSERT INTO host VALUES (1,X'0F0E0D0C0B0A09080706050403020100','lab-3');
+INSERT INTO notice VALUES (1,0,'few_blocks','one block','run more');
+INSERT INTO observation VALUES (1,1,0,'profile',1,1,0,1795174300.5,X'789CAB562A4ECC2DC8492D56B232AE0500219E049F',NULL);
+INSERT INTO observation VALUES (2,1,1,'waits',0,1,1,1795174301.5,NULL,'perf_event_open: forbidden');
+INSERT INTO run VALUES (1,X'00112233445566778899AABBCCDDEEFF','20261120-113005-4f2a',1,X'FFEEDDCCBBAA99887766554433221100',2,'compare','["true","false"]',X'000102030405060708090A0B0C0D0E0F','{"study":"compare","conditions":[{"name":"true","command":["true"],"levels":{},"environment":{},"hooks":{"setup":null,"prepare":null,"conclude":null,"cleanup":null}},{"name":"false","command":["false"],"levels":{},"environment":{},"hooks":{"setup":null,"prepare":null,"conclude":null,"cleanup":null}}],"measure":{"working_folder":"/somewhere","input":null,"output":{"kind":"discard","path":null},"timeout_s":600.0,"warmup":1,"washout":false,"ignore_failure":false,"vary_environment_size":true,"counters":["task_clock","cycles"]},"stopping":{"blocks":200,"min_blocks":5,"min_blocks_explicit":false,"budget_s":60.0,"precision":null,"look":true},"judgement":{"alpha":0.05,"min_effect":1.0,"primary_metric":"wall_s"},"seed":7}',1795174205.25);
+INSERT INTO sample VALUES (1,0,'latency_s',0.001953125,7,'s','lower',0.000244140625);
+INSERT INTO sitting VALUES (1,1,X'00112233445566778899AABBCCDDEEFF',1795174205.25);
+INSERT INTO sitting_end VALUES (1,1,1795174210.5,'blocks');
+INSERT INTO trial VALUES (1,1,'measured',1,0,1,1795174206.0,0.125,0.0625,NULL,4096,1,0,2,3,NULL,NULL,NULL,'{"sys_s":"not reported","cycles":"not there"}',1,'exit status 1',0,0,'no luck','{"load_1":0.25,"temperature":null}','{"cycles":null,"task_clock":0.0625}');
