@@ -36,6 +36,9 @@ ADDED = frozenset(
         "bisect",
         "bisects",
         "history",
+        "hosts",
+        "fleet",
+        "host",
     }
     | {"adjust_by", "adjusted_by"}
 )

@@ -167,6 +167,15 @@ def test_a_program_of_the_package_is_that_of_each_host(project: Path) -> None:
     assert "{equipoise:package}/_bin/equipoise-workload" in {one.path for one in files_of(plan)}
 
 
+def test_the_programs_of_all_layouts_are_files_of_a_plan(project: Path) -> None:
+    for layout in (1, 2):
+        (project / f"run-{layout}").symlink_to(project / "run.py")
+    plan = planned("./run-{layout} data", "./run-{layout} option", layouts=2)
+    found = {file.path: file for file in files_of(plan)}
+    assert {"run-1", "run-2", "data", "option"} <= set(found)
+    assert found["run-2"].is_program
+
+
 def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
     build = project / "builds" / "fast-1"
     build.mkdir(parents=True)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -254,6 +255,29 @@ def test_folders_of_ended_campaigns_are_bounded(
         os.utime(folder.path / "state", (number, number))
     folders.remove_old_campaigns(fleets)
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("moment", ["progress", "starting"])
+def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
+    host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(folders, "MOST_ENDED", 1)
+    method = getattr(CampaignFolder, moment)
+
+    def removed_meanwhile(folder: CampaignFolder) -> Any:
+        before = method(folder) if moment == "progress" else None
+        shutil.rmtree(folder.path)
+        return before or method(folder)
+
+    fleets = folders.state_folder(folders.FLEETS)
+    for number in range(2):
+        folder = CampaignFolder(fleets / str(number))
+        folder.path.mkdir()
+        folder.write_progress(Progress(1, "ended"))
+        os.utime(folder.path / "state", (number, number))
+    monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
+    folders.remove_old_campaigns(fleets)
+    assert not (fleets / "0").exists()
 
 
 def test_a_failed_condition_is_named(host: Path) -> None:

@@ -13,7 +13,7 @@ from equipoise.stats.fleet import FleetAnswers, FleetHost, answers_of_fleet
 from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds, rosters_of
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
-from tests.stats.simulated import NOISES, FloatArray, Noise, campaign, white
+from tests.stats.simulated import NOISES, FloatArray, Noise, at_least, at_most, campaign, white
 
 ALPHA = 0.05
 TWO_PERCENT = white(0.02)
@@ -100,6 +100,8 @@ def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None
     told = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
     levels = [one.bounds.level for one in told.hosts]
     assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
+    assert told.asked.by_rounds is None
+    assert told.asked.bounds.low == told.asked.by_hosts.low
     assert told.new_host.unknown_because is not None
     assert "not fixed" in told.new_host.unknown_because
 
@@ -258,3 +260,60 @@ def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> No
 def test_every_planned_host_is_given() -> None:
     with pytest.raises(UnusableInput, match="3 hosts were planned"):
         answers_of_fleet(fleet_of([0.0, 0.0]), min_effect=1.0, alpha=ALPHA, planned=3)
+
+
+FLEETS = 120
+
+
+def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha() -> None:
+    rng = np.random.default_rng(11)
+    by_hosts = by_rounds = both = new = 0
+    for _ in range(FLEETS):
+        effects = rng.normal(0.0, 0.03, 4)
+        measured = [
+            campaign(NOISES["drift of 1 % per run"], rng, int(rng.integers(20, 100)), effect)
+            for effect in effects
+        ]
+        told = answers(
+            [FleetHost(f"{at}", f"{at}", one, 0.25, "finished") for at, one in enumerate(measured)]
+        )
+        truth = float(effects.mean())
+        assert told.asked.by_rounds is not None
+        intervals = (told.asked.by_hosts, told.asked.by_rounds.bounds, told.asked.bounds)
+        misses = [not one.low <= truth <= one.high for one in intervals]
+        by_hosts, by_rounds, both = by_hosts + misses[0], by_rounds + misses[1], both + misses[2]
+        new += told.new_host.low <= rng.normal(0.0, 0.03) <= told.new_host.high
+    assert max(by_hosts, by_rounds) <= at_most(FLEETS, ALPHA / 2.0)
+    assert both <= at_most(FLEETS, ALPHA)
+    assert new >= at_least(FLEETS, 3.0 / 5.0 - ALPHA)
+
+
+def test_hosts_that_leave_on_their_own_bad_news_raise_no_false_alarm() -> None:
+    rng = np.random.default_rng(12)
+    asked = stayed = otherwise = differs = 0
+    for _ in range(FLEETS):
+        hosts = []
+        for at in range(4):
+            whole = campaign(TWO_PERCENT, rng, 60)
+            numbers = np.arange(1, 61)
+            bad = np.cumsum(whole.differences) > 1.5 * 0.02 * np.sqrt(2.0 * numbers)
+            bad[:9] = False
+            host = FleetHost(f"{at}", f"{at}", whole, 0.25, "finished")
+            if bad.any():
+                host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
+            hosts.append(host)
+        told = answers(hosts)
+        asked += not told.asked.bounds.low <= 0.0 <= told.asked.bounds.high
+        if told.stayed is not None:
+            stayed += not told.stayed.bounds.low <= 0.0 <= told.stayed.bounds.high
+        otherwise += any(one.otherwise is not None for one in told.hosts)
+        differs += told.no_host_differs.e_value >= 1.0 / ALPHA
+    assert max(asked, stayed, otherwise, differs) <= at_most(FLEETS, ALPHA)
+
+
+def test_a_fleet_in_which_one_host_is_otherwise_names_it() -> None:
+    named = [
+        [one.otherwise for one in answers(fleet_of([0.04, 0.0, 0.0, 0.0], seed=seed)).hosts]
+        for seed in range(20)
+    ]
+    assert named.count(["slower", None, None, None]) >= 18

@@ -36,4 +36,5 @@ def judged_by(record: RunRecord, engine: int) -> RunRecord:
         plan=replace(record.plan, judgement=replace(judgement, engine=engine)),
         notices=(*record.notices, warning),
         earlier=tuple(judged_by(one, engine) for one in record.earlier),
+        members=tuple(judged_by(one, engine) for one in record.members),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +20,14 @@ from equipoise.analysis.comparisons import (
     control_comparison,
     other_comparisons,
     primary_comparisons,
+)
+from equipoise.analysis.fleet import (
+    Member,
+    fleet_comparisons,
+    fleet_result,
+    fleet_warnings,
+    members_of,
+    shared_environment,
 )
 from equipoise.analysis.gate import gate_result
 from equipoise.analysis.history import history_result
@@ -78,6 +86,8 @@ def analyse_campaign(record: RunRecord) -> ResultDocument:
 
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
+    if plan.fleet is not None:
+        return _document_of_fleet(record)
     blocks = complete_blocks(record.draws, record.trials)
     imported = imported_result(plan, blocks)
     by_condition = _trials_by_condition(record, blocks)
@@ -130,6 +140,58 @@ def _document_of(record: RunRecord) -> ResultDocument:
         bisects=searches if len(searches) > 1 else (),
         history=history_result(record),
     )
+
+
+def _document_of_fleet(record: RunRecord) -> ResultDocument:
+    """Compute the result document of a coordinator's run, from the campaigns of its hosts."""
+    plan, members = record.plan, members_of(record)
+    comparisons, unknown = fleet_comparisons(record, members)
+    rows = itertools.chain.from_iterable(map(_rows_of_host, members))
+    samples = [
+        sample
+        for one in members
+        if one.record is not None
+        for trial in one.record.trials
+        for sample in trial.samples
+    ]
+    return ResultDocument(
+        schema=SCHEMA,
+        run=_run_info(record, sum(len(one.blocks) for one in members)),
+        environment=shared_environment(members),
+        conditions=tuple(_condition_over_hosts(plan, index, members) for index in plan.described),
+        comparisons=comparisons,
+        control=None,
+        why=(),
+        warnings=(*fleet_warnings(record, members), *unknown),
+        trials=tuple(rows),
+        more_is_better=tuple(
+            dict.fromkeys(sample.metric for sample in samples if sample.better == "higher")
+        ),
+        functions=plan.functions,
+        fleet=fleet_result(record, members),
+    )
+
+
+def _condition_over_hosts(plan: Plan, index: int, members: Sequence[Member]) -> ConditionResult:
+    """Return one condition without metrics: a mixture of hosts is the distribution of none."""
+    condition = plan.conditions[index]
+    of_hosts = [
+        one for member in members for one in member.host.conditions if one.name == condition.name
+    ]
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=sum(one.trials for one in of_hosts),
+        failures=sum(one.failures for one in of_hosts),
+        metrics={},
+    )
+
+
+def _rows_of_host(member: Member) -> Iterator[TrialRow]:
+    if member.record is not None:
+        for row in _rows(member.record, member.blocks):
+            yield replace(row, host=member.host.host)
 
 
 def _known_resolutions(plan: Plan, blocks: Blocks) -> dict[str, float]:

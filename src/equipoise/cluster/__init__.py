@@ -7,6 +7,13 @@ address      how a cluster is named, and which may be spoken to in the clear
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host
+equality     which files and versions must be equal, and which hosts may be compared
+tasks        what a coordinator asks of a host
+folders      the folder of a host's campaign, and whether its process lives
+laboratory   that process: a host's campaign
+files        digests of files, and files that are shipped
 ssh          clusters that start through SSH
 worker       the supervisor of a host's Dask worker
+strata       the strata of a log on the workers of a cluster
+stratum      one of them: what is asked of a worker, and its answer
 """

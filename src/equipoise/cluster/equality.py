@@ -132,23 +132,23 @@ def _judge(
     if ship and not fixed:
         # The campaign gets a folder of its own, in which every file of its folder has to lie.
         return ComparableHost(introduction, tuple(file for file in files if inside(file.path)))
-    shown = fixed if ship else list(complaints)
+    named = fixed if ship else list(complaints)
     folder = introduction.folder
     hint = f"install the same on {host.name}"
     if not fixed:
         hint = f"add --ship, or copy the same into {folder} on {host.name}"
     elif ship:
         hint += ": only files in the working folder are shipped"
-    return RefusedHost(host, f"{host.name}: {_listed(shown, complaints)}", hint)
+    return RefusedHost(host, f"{host.name}: {_listed(named, complaints)}", hint)
 
 
 def _listed(paths: Sequence[str], complaints: Mapping[str, str]) -> str:
-    named = "; ".join(f"{_shown(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
+    named = "; ".join(f"{_display_name(path)} {complaints[path]}" for path in paths[:_MOST_NAMED])
     further = len(paths) - _MOST_NAMED
     return f"{named}; and {further} more" if further > 0 else named
 
 
-def _shown(path: str) -> str:
+def _display_name(path: str) -> str:
     """Return a path for a message: of the package's own files, only the name."""
     return path.rpartition("}")[2].lstrip("/") if path.startswith("{equipoise:") else path
 
@@ -233,7 +233,9 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
     for condition in plan.conditions:
         environment = {**own_environment(), **condition.environment}
         place = condition.process.working_folder or folder
-        commands = [(words, environment, place) for words in map(condition.command_in, layouts)]
+        # Programs of the other layouts differ in layout alone: their libraries are the same.
+        first, *others = map(condition.command_in, layouts)
+        commands = [(first, environment, place)]
         commands += [(words, own_environment(), folder) for words in _hooks_of(condition)]
         if condition.server is not None:
             commands += [
@@ -245,6 +247,10 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
             if key not in read:
                 read.add(key)
                 yield from _files_of_command(words, variables, where)
+        for program, *arguments in others:
+            yield from ((path, True) for path, _ in _existing(program, place))
+            for word in arguments:
+                yield from _named_by(word, place)
         settings = [condition.environment]
         settings += [] if condition.server is None else [condition.server.environment]
         for value in (value for table in settings for value in table.values()):
@@ -296,10 +302,15 @@ def _files_of_command(
             if Path(library).is_relative_to(os.path.realpath(folder)) and folder != "/":
                 yield from _existing(library, folder)
     for word in words[1:]:
-        yield from _existing(word, folder)
-        _, sign, value = word.partition("=")
-        if sign:
-            yield from _existing(value, folder)
+        yield from _named_by(word, folder)
+
+
+def _named_by(word: str, folder: str) -> Iterator[tuple[str, bool]]:
+    """Yield the file that an argument is, or that it names as in ``--option=FILE``."""
+    yield from _existing(word, folder)
+    _, sign, value = word.partition("=")
+    if sign:
+        yield from _existing(value, folder)
 
 
 def _existing(path: str, folder: str) -> Iterator[tuple[str, bool]]:

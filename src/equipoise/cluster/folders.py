@@ -28,7 +28,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Order, State, Status
+from equipoise.cluster.messages import Order, State, Status, from_bytes
 from equipoise.files.reading import opened
 from equipoise.files.state import StateFolderUnusable, open_state
 from equipoise.files.writing import write_whole
@@ -133,12 +133,18 @@ class CampaignFolder:
         return self.path / "log"
 
     def stored(self) -> StoredOrder | None:
-        """Return the latest order; ``None`` if there is none."""
+        """Return the latest order; ``None`` if there is none.
+
+        Raises
+        ------
+        UnusableInput
+            Another version of Equipoise wrote it.
+        """
         try:
             content = (self.path / "order").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return msgspec.msgpack.decode(content, type=StoredOrder)
+        return from_bytes(content, StoredOrder)
 
     def store(self, order: StoredOrder) -> None:
         """Write the order."""
@@ -266,13 +272,18 @@ def remove_old_campaigns(fleets: Path) -> None:
 
     Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
     """
-    ended = [
-        (state.stat().st_mtime_ns, state.parent)
-        for state in fleets.glob("*/state")
-        if (progress := CampaignFolder(state.parent).progress()) and progress.state == "ended"
-    ]
+    ended = []
+    for state in fleets.glob("*/state"):
+        progress = CampaignFolder(state.parent).progress()
+        if progress is not None and progress.state == "ended":
+            # Another worker of this host may remove the same folders just now.
+            with contextlib.suppress(FileNotFoundError):
+                ended.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended)[:-MOST_ENDED]:
-        with CampaignFolder(path).starting() as life:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            CampaignFolder(path).starting() as life,
+        ):
             if life is not None:
                 shutil.rmtree(path, ignore_errors=True)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 from equipoise.cluster import files, laboratory
 from equipoise.cluster.folders import CampaignFolder, check_identity
@@ -26,11 +27,13 @@ from equipoise.cluster.messages import (
     Received,
     Refusal,
     Shipment,
+    Status,
     from_bytes,
     to_bytes,
 )
 from equipoise.files.host import this_host
-from equipoise.ledger import Ledger, open_for_reading
+from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.ledger import open_for_reading
 from equipoise.ledger.opening import default_ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
@@ -40,8 +43,13 @@ MOST_SLICE_BYTES = 1 << 20
 _MOST_TRIALS = 1000
 """Trials of a slice, unless they are larger than usual."""
 LONGEST_WAIT_S = 60.0
-_PAUSE_S = 0.25
-_NOT_A_FACT = frozenset({"boot_id", "environment_bytes", "unknown", "clock_resolution_s"})
+QUIET_S = 1.0
+"""Seconds between two answers about a campaign that goes on, if the question allows for them."""
+_PAUSE_S = 0.1
+_NOT_A_FACT = frozenset(
+    {"boot_id", "environment_bytes", "unknown", "clock_resolution_s", "time_zone"}
+)
+"""Facts that differ between any two hosts, or that change nothing that is measured."""
 
 
 Task = Callable[[bytes], bytes]
@@ -57,6 +65,13 @@ def _answering(task: Task) -> Task:
             return task(request)
         except EquipoiseError as error:
             return to_bytes(Refusal(error.what, error.hint))
+        except OSError as error:
+            # The folder of the worker is gone, or there are no open files left.
+            known = limit_reached(error) or environment_fault(error)
+            hint = "start the worker again, in a folder that stays"
+            return to_bytes(
+                Refusal(str(error), hint) if known is None else Refusal(known.what, known.hint)
+            )
 
     return answering
 
@@ -115,15 +130,28 @@ def follow(request: bytes) -> bytes:
     question = from_bytes(request, Follow)
     check_identity(question.identity)
     folder = CampaignFolder.of(question.fleet, question.place)
-    deadline = time.monotonic() + min(question.wait_s, LONGEST_WAIT_S)
+    began = time.monotonic()
+    # In this order the bound also holds for NaN.
+    deadline = began + min(LONGEST_WAIT_S, question.wait_s)
     while True:
         # First the status: what an ended campaign recorded is then whole.
         status = folder.status()
         content, more = _slice(folder, question)
-        goes_on = status.state in ("waiting", "running")
-        remaining_s = deadline - time.monotonic()
-        if content or not goes_on or remaining_s <= 0:
+        now = time.monotonic()
+        # Reading the ledger is work beside the trials: while they run, once a second is enough.
+        is_enough = more or (content and now - began >= QUIET_S)
+        if is_enough or not _goes_on(status) or now >= deadline:
             return to_bytes(Followed(status, content, more))
+        _wait(folder, min(deadline, now + QUIET_S))
+
+
+def _goes_on(status: Status) -> bool:
+    return status.state in ("waiting", "running")
+
+
+def _wait(folder: CampaignFolder, until: float) -> None:
+    """Wait until a moment of the monotonic clock, or until the campaign has ended."""
+    while (remaining_s := until - time.monotonic()) > 0 and _goes_on(folder.status()):
         time.sleep(min(_PAUSE_S, remaining_s))
 
 
@@ -137,10 +165,17 @@ def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
     with open_for_reading(path) as ledger:
         if ledger.id_of(question.identity) is None:
             return b"", False
-        return bounded_slice(ledger, question.identity, question.after)
+        return bounded_slice(cast(Any, ledger), question.identity, question.after)
 
 
-def bounded_slice(ledger: Ledger, identity: str, after: bytes) -> tuple[bytes, bool]:
+class SliceReader(Protocol):
+    """The part of the ledger that gives a run in slices."""
+
+    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
+        """Return a slice of a run after a cursor, and whether more is there."""
+
+
+def bounded_slice(ledger: SliceReader, identity: str, after: bytes) -> tuple[bytes, bool]:
     """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there."""
     most = _MOST_TRIALS
     while True:

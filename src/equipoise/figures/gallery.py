@@ -75,6 +75,9 @@ def gallery(
     if not document.conditions:
         return
     document, sequences = _of_values(document, sequences)
+    if document.fleet is not None:
+        yield from fleet_figures(document)
+        return
     if primitives.are_primitives(document):
         for reported in PRIMITIVE_METRICS:
             rows = primitives.primitives(document, reported)
@@ -121,6 +124,16 @@ def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
 
     of_values = result.metric in document.more_is_better
     return Figure("curve", HOW_TO_READ, history(history_of_values(result) if of_values else result))
+
+
+def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
+    """Draw the hosts of each primary comparison; ratios are of values where more is better."""
+    from equipoise.figures.fleet import HOW_TO_READ, hosts
+
+    for comparison in document.comparisons:
+        chart = hosts(comparison) if comparison.metric == document.primary_metric else None
+        if chart is not None:
+            yield Figure("hosts", HOW_TO_READ, chart)
 
 
 def _of_values(document: ResultDocument, sequences: Sequences) -> tuple[ResultDocument, Sequences]:

@@ -6,13 +6,16 @@ In reading order:
 opening.py        where the ledger lies, and how it is opened
 store.py          `Ledger`: record a run trial by trial, list runs, read one
 rows.py           a run as rows, and rows as a run
-run_reference.py  ids of runs, and the run that ``last`` or the beginning of an id names
+parts.py          stretches of a run that go from one ledger to another; forks
+slices.py         the same as bytes, for a network or a file
+run_reference.py  names and order of runs, and the run that a reference means
 schema.py         the tables, and the steps from each version to the next
 untrusted.py      checks of a file that somebody sent
 faults.py         errors of SQLite and of the disk as messages
 """
 
 from equipoise.ledger.opening import open_for_reading, open_for_writing
+from equipoise.ledger.parts import Fork
 from equipoise.ledger.store import FIRST_SEGMENT, Ledger
 
-__all__ = ["FIRST_SEGMENT", "Ledger", "open_for_reading", "open_for_writing"]
+__all__ = ["FIRST_SEGMENT", "Fork", "Ledger", "open_for_reading", "open_for_writing"]

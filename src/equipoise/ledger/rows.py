@@ -112,32 +112,32 @@ MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
 
-_TRIAL_COLUMNS = (
+TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, "
     f"{', '.join(WHOLE_NUMBERS)}, counters, unknown, exit, failure, timed_out, washout, "
     "error_tail, covariates"
 )
-_SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
-_DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
-_OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
+SAMPLE_COLUMNS = "metric, value, iteration, unit, better, resolution"
+DRAW_COLUMNS = "phase, block, conditions, padding_bytes, layout"
+NOTICE_COLUMNS = "code, words, mend"
+OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 
 
 def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
 
 
-INSERT_RUN = _insert(
-    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
-)
-INSERT_TRIAL = _insert("trial", f"run, {_TRIAL_COLUMNS}")
-INSERT_SAMPLE = _insert("sample", f"trial, place, {_SAMPLE_COLUMNS}")
-INSERT_DRAW = _insert("draw", f"run, {_DRAW_COLUMNS}")
+RUN_COLUMNS = "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
+INSERT_RUN = _insert("run", RUN_COLUMNS)
+INSERT_TRIAL = _insert("trial", f"run, {TRIAL_COLUMNS}")
+INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
+INSERT_DRAW = _insert("draw", f"run, {DRAW_COLUMNS}")
 INSERT_OBSERVATION = (
-    f"INSERT INTO observation (run, place, {_OBSERVATION_COLUMNS}) SELECT ?1, "
+    f"INSERT INTO observation (run, place, {OBSERVATION_COLUMNS}) SELECT ?1, "
     "(SELECT count(*) FROM observation WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8"
 )
 INSERT_NOTICE = (
-    "INSERT INTO notice (run, place, code, words, mend) SELECT ?1, "
+    f"INSERT INTO notice (run, place, {NOTICE_COLUMNS}) SELECT ?1, "
     "(SELECT count(*) FROM notice WHERE run = ?1), ?2, ?3, ?4"
 )
 
@@ -145,17 +145,15 @@ _SELECT_RUN = (
     "SELECT run.identity, plan, started_at, host.identity, host.name "
     "FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?"
 )
-_SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
+_SELECT_TRIALS = f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
 _SELECT_SAMPLES = (
-    f"SELECT sample.trial, {_SAMPLE_COLUMNS} "
+    f"SELECT sample.trial, {SAMPLE_COLUMNS} "
     "FROM trial JOIN sample ON sample.trial = trial.number "
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
-_SELECT_DRAWS = f"SELECT {_DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
-_SELECT_NOTICES = "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY place"
-_SELECT_OBSERVATIONS = (
-    f"SELECT {_OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
-)
+_SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
+_SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
+_SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
     FROM sitting JOIN environment ON environment.digest = sitting.environment

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from equipoise.files.host import this_host
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, sqlite_errors_explained
+from equipoise.ledger.parts import add_part, insert_environment, insert_host, run_of
 from equipoise.ledger.rows import (
     digest_of_commands,
     digest_of_text,
@@ -36,6 +37,7 @@ from equipoise.ledger.run_reference import (
     new_run_id,
 )
 from equipoise.ledger.schema import IDENTITY_BYTES, digest_of_content
+from equipoise.ledger.slices import cursor_bytes, part_from, slice_of
 from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
@@ -141,8 +143,59 @@ class Ledger(AbstractContextManager["Ledger"]):
     def id_of(self, identity: str) -> str | None:
         """Return the id of the run of an identity; ``None`` if it is not in this ledger."""
         with self._reading():
-            run = self._run_of(bytes.fromhex(identity))
+            run = run_of(self._connection, bytes.fromhex(identity))
             return None if run is None else name_of(self._connection, run)
+
+    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
+        """Return a slice of a run for `absorb` of another ledger, and whether more is there.
+
+        Parameters
+        ----------
+        identity
+            32 hexadecimal digits.
+        after
+            Where the other ledger's copy ends, by its `cursor`; empty for the beginning.
+        most_trials
+            Largest number of trials, and of blocks.
+
+        Returns
+        -------
+        tuple[bytes, bool]
+            The slice, ``b""`` if nothing is new; and whether there is more than it holds.
+
+        Raises
+        ------
+        UnusableInput
+            The run is not here, or the cursor is none.
+        """
+        with self._reading():
+            run = run_of(self._connection, bytes.fromhex(identity))
+            if run is None:
+                raise UnusableInput(
+                    f"no run of identity {identity} in {self.path}",
+                    hint="name the ledger that has it: --ledger FILE",
+                )
+            return slice_of(self._connection, run, after, most_trials)
+
+    def absorb(self, slice: bytes) -> None:
+        """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
+
+        Raises
+        ------
+        Fork
+            It contradicts this ledger's copy of the run.
+        UnusableInput
+            It is no slice, holds what no campaign records, or begins behind the end of this
+            ledger's copy.
+        """
+        part = part_from(slice)
+        with self._writing():
+            add_part(self._connection, self.path, part)
+
+    def cursor(self, identity: str) -> bytes:
+        """Return where this ledger's copy of a run ends, for `slice`; empty if it has none."""
+        with self._reading():
+            return cursor_bytes(self._connection, bytes.fromhex(identity))
 
     def record_import(
         self,
@@ -382,7 +435,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def _begun(self, identity: bytes, plan: Plan) -> int | None:
         """Return the run that has this identity already; ``None`` if none has it."""
-        run = self._run_of(identity)
+        run = run_of(self._connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"
             (recorded,) = self._connection.execute(statement, (run,)).fetchone()
@@ -394,11 +447,6 @@ class Ledger(AbstractContextManager["Ledger"]):
                 )
         return run
 
-    def _run_of(self, identity: bytes) -> int | None:
-        statement = "SELECT number FROM run WHERE identity = ?"
-        row = self._connection.execute(statement, (identity,)).fetchone()
-        return None if row is None else int(row[0])
-
     def _insert_run(
         self,
         plan: Plan,
@@ -409,12 +457,17 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> int:
         """Insert a run and its first segment; return the run's number."""
         member = plan.membership
+        host_number = (
+            None
+            if host is None
+            else insert_host(self._connection, bytes.fromhex(host.identity), host.name)
+        )
         number = self._connection.execute(
             rows.INSERT_RUN,
             (
                 identity or secrets.token_bytes(IDENTITY_BYTES),
                 self._unused_id(started_at),
-                None if host is None else self._insert_host(host),
+                host_number,
                 None if member is None else bytes.fromhex(member.fleet),
                 None if member is None else member.place,
                 as_unicode(plan.study),
@@ -427,14 +480,6 @@ class Ledger(AbstractContextManager["Ledger"]):
         assert number is not None
         self._insert_segment(number, FIRST_SEGMENT, environment, started_at)
         return number
-
-    def _insert_host(self, host: HostReference) -> int:
-        known = (bytes.fromhex(host.identity), host.name)
-        self._connection.execute(
-            "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", known
-        )
-        statement = "SELECT number FROM host WHERE identity = ? AND name = ?"
-        return int(self._connection.execute(statement, known).fetchone()[0])
 
     def _insert_trial(self, run: int, trial: Trial) -> None:
         number = self._connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
@@ -451,12 +496,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _insert_segment(
         self, run: int, number: int, environment: dict[str, Any], started_at: float
     ) -> None:
-        document = to_text(environment)
-        digest = digest_of_text(document)
-        self._connection.execute(
-            "INSERT INTO environment (digest, document) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (digest, document),
-        )
+        digest = insert_environment(self._connection, to_text(environment))
         self._connection.execute(
             "INSERT INTO sitting (run, number, environment, started_at) VALUES (?, ?, ?, ?)",
             (run, number, digest, float(started_at)),

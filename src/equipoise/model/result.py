@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 from equipoise.model.adjustment import Adjustment
 from equipoise.model.bisection import BisectResult
 from equipoise.model.findings import Findings
+from equipoise.model.fleet_result import FleetAnswers, FleetResult, HostEffect
 from equipoise.model.functions import FunctionsPlan
 from equipoise.model.history import HistoryResult
 from equipoise.model.interval import Interval
@@ -393,6 +394,10 @@ class Comparison(Struct, frozen=True):
     """Null where the verdict is not about layouts in general."""
     adjusted_by: Adjustment | None = None
     """Covariate that costs were adjusted by; null where none paid."""
+    hosts: tuple[HostEffect, ...] = ()
+    """The asked hosts of a fleet that delivered a block, in the order of the plan."""
+    fleet: FleetAnswers | None = None
+    """Answers over the hosts; null for a campaign of one host."""
 
 
 class TypicalValue(Struct, frozen=True):
@@ -525,6 +530,8 @@ class TrialRow(Struct, frozen=True):
     iterations: dict[str, list[float]] = field(default_factory=dict)
     layout: int | None = None
     """Number of the trial's layout among those of the campaign, from 1."""
+    host: str | None = None
+    """Name of the host that measured it, of a fleet; blocks count from 1 on each host."""
 
     @property
     def cpu_s(self) -> float | None:
@@ -622,6 +629,8 @@ class ResultDocument(Struct, frozen=True):
     """Bisections of the benchmarks of a suite; empty for what is none."""
     history: HistoryResult | None = None
     """Null for what is no history."""
+    fleet: FleetResult | None = None
+    """Null for what one host measured."""
 
     @property
     def searches(self) -> tuple[BisectResult, ...]:
@@ -631,7 +640,8 @@ class ResultDocument(Struct, frozen=True):
     @property
     def primary_metric(self) -> str:
         """Metric that was compared, or would have been."""
-        for one in (self.imported, self.typical, *self.searches, self.history):
+        of_kinds = (self.imported, self.typical, *self.searches, self.history, self.fleet)
+        for one in of_kinds:
             if one is not None:
                 return one.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import msgspec
 from equipoise.files.reading import read_whole
 from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet_result import FleetInterval, FleetResult, HostDifference, HostEffect
 from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
 from equipoise.model.interval import Interval
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
@@ -249,6 +250,8 @@ def _impossible(document: ResultDocument) -> Iterator[str]:
         yield from _impossible_bisection(search)
     if document.history is not None:
         yield from _impossible_history(document.history)
+    if document.fleet is not None:
+        yield from _impossible_fleet(document.fleet, document.comparisons)
 
 
 def _impossible_bisection(one: BisectResult) -> Iterator[str]:
@@ -288,6 +291,28 @@ def _impossible_history(one: HistoryResult) -> Iterator[str]:
             yield "a series has a value that is not finite"
         if any(not 0 <= suspicion.place < len(values) for suspicion in series.suspicions):
             yield "a suspicion is at no value of its series"
+
+
+def _impossible_fleet(fleet: FleetResult, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    places = [host.place for host in fleet.hosts]
+    if places != list(range(len(places))):
+        yield "the hosts of a fleet are not in order"
+    if any(min(host.blocks, host.trials) < 0 for host in fleet.hosts):
+        yield "a host of a fleet has fewer than no blocks"
+    for one in comparisons:
+        if any(not 0 <= effect.place < len(places) for effect in one.hosts):
+            yield "a comparison of a fleet is of a host that it did not ask"
+        if any(not 0.0 < effect.level < 1.0 or effect.blocks < 0 for effect in one.hosts):
+            yield "a host of a comparison has no level between 0 and 1, or fewer than no blocks"
+        parts: list[HostEffect | HostDifference | FleetInterval] = [*one.hosts]
+        if one.fleet is not None:
+            answers = one.fleet
+            parts += (*answers.otherwise.hosts, answers.mean, answers.new_host, answers.median)
+            parts.append(answers.normal)
+        for part in parts:
+            is_ratio = part.ratio is None or 0.0 <= part.ratio < math.inf
+            if not (is_ratio and _is_interval_of_ratios(part.ratio_ci)):
+                yield "a host or an answer of a fleet has no ratio with an interval"
 
 
 def _is_step(part: BisectGap | Culprit | HistoryChange | HistoryPair | HistoryRevision) -> bool:

@@ -121,7 +121,8 @@ class FleetMean(Struct, frozen=True):
     by_hosts: Bounds
     """Weighted mean of the hosts' confidence sequences; at alpha/2."""
     by_rounds: RosterBounds | None
-    """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete."""
+    """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete, or
+    the hosts were not fixed before the first trial."""
     equivalence: Bounds
     """Interval that decides on ``equivalent``; each side stands for itself, so it has twice alpha.
     """
@@ -248,6 +249,7 @@ class _Fleet:
     ) -> None:
         self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
         self.rules = verdict_rules(engine)
+        self.identities = {host.identity for host in hosts}
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(
             [HostBlocks(one.blocks, one.end != "measuring", one.known_at_end) for one in hosts],
@@ -374,6 +376,12 @@ class _Fleet:
         return Bounds(low, high, level)
 
     def roster_of(self, places: tuple[int, ...]) -> Roster | None:
+        """Return the roster of just these hosts; none of hosts that joined as they came.
+
+        A host that joins would make another first roster at every look.
+        """
+        if self.planned is None:
+            return None
         return next((one for one in self.rounds.rosters if one.places == places), None)
 
     def by_rounds(self, places: tuple[int, ...], level: float) -> RosterBounds | None:
@@ -454,7 +462,7 @@ class _Fleet:
 
     def one_host_because(self) -> str | None:
         """Return why nothing can be said between hosts; ``None`` where something can."""
-        identities = {host.identity for host in self.hosts}
+        identities = self.identities
         if len(identities) == 1:
             return "all campaigns ran on one host: nothing is known between hosts"
         if len(identities) < len(self.hosts):

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from equipoise._native import BettingSequence
 from equipoise.model.plan import LATEST_ENGINE
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, OrderArray
 from equipoise.stats.sequence import PairedBlocks
 
 _FIRST_SLOT = 6
@@ -101,6 +101,7 @@ class Rounds:
         self._weights = np.array(weights, dtype=np.float64)
         self._engine = engine
         self._corrected: dict[int, FloatArray] = {}
+        self._stretches: dict[int, _Stretch] = {}
 
     def mean_sequence(self, roster: Roster, *, without: int | None = None) -> BettingSequence:
         """Return the bets on the mean over a roster, one block for each round.
@@ -110,26 +111,45 @@ class Rounds:
         without
             Place of an asked host that is left out; at least one other is in the roster.
         """
-        used = [place for place in roster.places if place != without]
-        starts = dict(zip(roster.places, roster.starts, strict=True))
-        stretches = {place: slice(starts[place], starts[place] + roster.rounds) for place in used}
-        weights = self._weights[used] / self._weights[used].sum()
-        differences = np.array([self._differences(place)[stretches[place]] for place in used])
-        tolerances = np.array(
-            [self._hosts[place].blocks.tolerances[stretches[place]] for place in used]
-        )
+        stretch = self._stretch(roster)
+        used = np.array(roster.places) != (-1 if without is None else without)
+        weights = self._weights[list(roster.places)][used]
+        weights /= weights.sum()
         # All coins of a round change their sides together; that of one host stands for them.
-        heaviest = used[int(np.argmax(weights))]
-        orders = self._hosts[heaviest].blocks.orders[stretches[heaviest]]
+        orders = stretch.orders[used][int(np.argmax(weights))]
         with np.errstate(invalid="ignore"):
-            means = (weights[:, None] * differences).sum(axis=0)
-        tolerance = (weights[:, None] * tolerances).sum(axis=0)
-        return BettingSequence(means, orders, tolerance, self._engine)
+            means = (weights[:, None] * stretch.differences[used]).sum(axis=0)
+        return BettingSequence(means, orders, weights @ stretch.tolerances[used], self._engine)
+
+    def _stretch(self, roster: Roster) -> _Stretch:
+        if roster.number not in self._stretches:
+            parts = [
+                (place, slice(start, start + roster.rounds))
+                for place, start in zip(roster.places, roster.starts, strict=True)
+            ]
+            blocks = [self._hosts[place].blocks for place, _ in parts]
+            self._stretches[roster.number] = _Stretch(
+                np.array([self._differences(place)[part] for place, part in parts]),
+                np.array([one.orders[part] for one, (_, part) in zip(blocks, parts, strict=True)]),
+                np.array(
+                    [one.tolerances[part] for one, (_, part) in zip(blocks, parts, strict=True)]
+                ),
+            )
+        return self._stretches[roster.number]
 
     def _differences(self, place: int) -> FloatArray:
         if place not in self._corrected:
             self._corrected[place] = _without_slot(self._hosts[place].blocks, self._engine)
         return self._corrected[place]
+
+
+class _Stretch(Struct, frozen=True):
+    """Blocks in the rounds of one roster, each of shape (hosts, rounds)."""
+
+    differences: FloatArray
+    """Without the slot effect."""
+    orders: OrderArray
+    tolerances: FloatArray
 
 
 def _without_slot(blocks: PairedBlocks, engine: int) -> FloatArray:

@@ -47,16 +47,19 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
     """Hide the same values in several records that are reported together.
 
     A record in which nothing is hidden is given back as it is. The earlier campaigns of a history
-    are reported with it.
+    and the hosts' campaigns of a fleet are reported with it.
     """
-    if any(record.earlier for record in records):
-        alone = [replace(record, earlier=()) for record in records]
-        whole = without_hidden_values(
-            [*alone, *(one for record in records for one in record.earlier)]
-        )
+    if any(record.earlier or record.members for record in records):
+        alone = [replace(record, earlier=(), members=()) for record in records]
+        parts = (one for record in records for one in (*record.earlier, *record.members))
+        whole = without_hidden_values([*alone, *parts])
         rest = iter(whole[len(alone) :])
         return tuple(
-            replace(hidden, earlier=tuple(itertools.islice(rest, len(record.earlier))))
+            replace(
+                hidden,
+                earlier=tuple(itertools.islice(rest, len(record.earlier))),
+                members=tuple(itertools.islice(rest, len(record.members))),
+            )
             for hidden, record in zip(whole, records, strict=False)
         )
     assigned: list[Assigned] = []
@@ -273,6 +276,7 @@ def _plan_without(plan: Plan, hidden: HiddenValues, sizes: frozenset[str]) -> Pl
     return replace(
         plan,
         conditions=_with_names_of_their_own(conditions),
+        fleet=plan.fleet and replace(plan.fleet, again=hidden.in_text(plan.fleet.again)),
         gated=plan.gated
         and replace(
             plan.gated,
@@ -339,6 +343,12 @@ def document_without_hidden_values(document: ResultDocument) -> ResultDocument:
     environment = without_hidden_variables(document.environment)
     if environment != document.environment:
         document = replace(document, environment=environment)
+    if document.fleet is not None:
+        hosts = tuple(
+            replace(host, environment=without_hidden_variables(host.environment))
+            for host in document.fleet.hosts
+        )
+        document = replace(document, fleet=replace(document.fleet, hosts=hosts))
     if all(value == text for (_, value), text in hidden.placeholders.items()):
         return document
     texts: dict[str, str] = {}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.bisection import BisectResult
+from equipoise.model.fleet_result import FleetResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS
@@ -50,6 +51,7 @@ from equipoise.report.builders.conditions import (
     shown_comparison,
     written_table,
 )
+from equipoise.report.builders.fleet import fleet_answer, fleet_numbers, fleet_parts
 from equipoise.report.builders.history import (
     history_answer,
     history_numbers,
@@ -168,6 +170,8 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         return _bisection(report, document.searches)
     if document.history is not None:
         return _history(report, document.history)
+    if document.fleet is not None:
+        return _fleet(report, document.fleet)
     answer = campaign_answer(document)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
@@ -270,6 +274,39 @@ def _history(report: CampaignReport, history: HistoryResult) -> Document:
         title=answer.title or answer.claims[0].text,
         parts=parts,
         numbers=tuple(history_numbers(document, history)),
+        origin=origin_of(document, _command(report)),
+    )
+
+
+def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
+    """Build the document of a fleet."""
+    document = report.document
+    answer = fleet_answer(document, fleet)
+    first, others = _figures(report, EVERY_TRIAL)
+    failures = failures_of(document)
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    parts: tuple[Part, ...] = (
+        answer,
+        replace(first, forms=WITH_PICTURES),
+        *_claims_below(document, answer, answer.claims),
+        *fleet_parts(document, fleet),
+        others,
+        *_how_it_ran(report),
+        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+        *_repetition(report),
+        environment_section(document.environment, "Environment that all hosts share"),
+        *(
+            environment_section(host.environment, f"Environment of {host.host}")
+            for host in fleet.hosts
+            if host.environment
+        ),
+        *_earlier(report.earlier),
+    )
+    return Document(
+        name=document.run.id,
+        title=answer.title or answer.claims[0].text,
+        parts=parts,
+        numbers=tuple(fleet_numbers(document, fleet)),
         origin=origin_of(document, _command(report)),
     )
 
@@ -515,7 +552,7 @@ def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
     yield "Seed", str(run.seed)
 
 
-def environment_section(environment: Mapping[str, Any]) -> Section:
+def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
     """Build the page's section on the environment: all that is known, long parts folded."""
     facts: list[tuple[str, str]] = []
     folded: list[Part] = []
@@ -529,7 +566,7 @@ def environment_section(environment: Mapping[str, Any]) -> Section:
         else:
             title = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
             folded.append(Section(title, (Facts(lines),), folded=True, on_paper=False))
-    return Section("Environment", (Facts(tuple(facts)), *folded), forms=PAGE)
+    return Section(title, (Facts(tuple(facts)), *folded), forms=PAGE)
 
 
 def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

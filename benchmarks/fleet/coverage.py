@@ -1,0 +1,114 @@
+"""What each interval of one fleet covers, and how wide it is.
+
+Sequences only shrink: what one leaves out at any look, it leaves out at the end.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from msgspec import Struct
+
+from benchmarks.fleet.fleets import (
+    ALPHA,
+    Scenario,
+    answers,
+    blocks_of,
+    effects_of,
+    first_blocks,
+    hosts_of,
+)
+from equipoise._native import BettingSequence
+from equipoise.model.plan import LATEST_ENGINE
+from equipoise.stats.fleet import Bounds, Prediction
+
+LOOKS = (10, 20, 40, 80)
+"""Blocks of each host at the looks of the normal prediction."""
+
+
+class Covered(Struct, frozen=True):
+    """One fleet: what was missed at any look, what was covered, and the widths in per cent."""
+
+    misses_by_hosts: bool
+    misses_by_rounds: bool
+    misses: bool
+    wrong_verdict: bool
+    width_by_hosts: float
+    width_by_rounds: float
+    width: float
+    covers_new: bool
+    covers_median: bool
+    covers_normal: bool
+    covers_normal_at_looks: bool
+    """At every one of ``LOOKS``; NaN blocks are never looked at."""
+
+
+def covered(scenario: Scenario, looks: bool, seed: int) -> Covered:
+    """Return what the intervals of one fleet cover; ``looks`` adds those of the prediction."""
+    rng = scenario.generator(seed)
+    effects = effects_of(scenario, rng, scenario.hosts)
+    new = float(effects_of(scenario, rng, 1)[0])
+    blocks = blocks_of(scenario, rng, effects)
+    told = answers(hosts_of(blocks))
+    truth = float(np.mean(effects))
+    mean = told.asked
+    assert mean.by_rounds is not None, "every host has a block"
+    at_looks = [told]
+    if looks:
+        at_looks = [
+            answers(hosts_of([first_blocks(one, count) for one in blocks])) for count in LOOKS
+        ]
+    return Covered(
+        misses_by_hosts=not _holds(mean.by_hosts, truth),
+        misses_by_rounds=not _holds(mean.by_rounds.bounds, truth),
+        misses=not _holds(mean.bounds, truth),
+        wrong_verdict=_is_wrong(mean.verdict, truth),
+        width_by_hosts=_width(mean.by_hosts),
+        width_by_rounds=_width(mean.by_rounds.bounds),
+        width=_width(mean.bounds),
+        covers_new=_holds(told.new_host, new),
+        covers_median=_holds(told.median_of_hosts, 0.0),
+        covers_normal=_holds(told.new_normal_host, new),
+        covers_normal_at_looks=all(_holds(one.new_normal_host, new) for one in at_looks),
+    )
+
+
+def _holds(interval: Bounds | Prediction, truth: float) -> bool:
+    return interval.low <= truth <= interval.high
+
+
+def _width(bounds: Bounds) -> float:
+    return 100.0 * math.expm1(bounds.high - bounds.low)
+
+
+def _is_wrong(verdict: str, truth: float) -> bool:
+    margin = math.log1p(0.01)
+    return (
+        (verdict == "slower" and truth <= 0.0)
+        or (verdict == "faster" and truth >= 0.0)
+        or (verdict == "equivalent" and abs(truth) >= margin)
+    )
+
+
+class Widths(Struct, frozen=True):
+    """Widths in per cent of (a) and (b), each with the whole of alpha for itself."""
+
+    by_hosts: float
+    by_rounds: float
+
+
+def widths_alone(hosts: int, blocks: int, sd: float, seed: int) -> Widths:
+    """Return the widths as the reference has them: without sharing alpha between the two."""
+    rng = np.random.default_rng([seed, hosts])
+    differences = rng.normal(0.0, sd * math.sqrt(2.0), (hosts, blocks))
+    orders = rng.choice(np.array([-1, 1], dtype=np.int8), (hosts, blocks))
+    ties = np.zeros(blocks)
+
+    def width(logs: np.ndarray, coins: np.ndarray, level: float) -> float:
+        low, high = BettingSequence(logs, coins, ties, LATEST_ENGINE).running_interval(level)
+        return 100.0 * math.expm1(high - low)
+
+    each = [width(*one, ALPHA / hosts) for one in zip(differences, orders, strict=True)]
+    means = differences.mean(axis=0)
+    return Widths(float(np.mean(each)), width(means, orders[0], ALPHA))

@@ -1,0 +1,409 @@
+"""A fleet: from the campaigns of its hosts to what holds over them.
+
+Each host's blocks are judged by the host's own coin; `equipoise.stats.fleet` says what may be
+claimed over hosts. This module reads the records, words the answers, and names what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.analysis.comparisons import (
+    ESTIMAND,
+    Blocks,
+    Pairing,
+    pairings_of,
+)
+from equipoise.analysis.fleet_answers import describe_answers
+from equipoise.analysis.warnings import warnings_of
+from equipoise.analysis.wording import verdict_sentence
+from equipoise.campaign.blocks import complete_blocks, is_unavailable, known_values
+from equipoise.design.command_line import shell_line
+from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import FleetPlan
+from equipoise.model.fleet_result import (
+    FleetHost,
+    FleetResult,
+    HostCondition,
+    HostEffect,
+    HostState,
+)
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import counted, names_of
+from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
+from equipoise.model.result import Comparison
+from equipoise.stats.describe import median_interval
+from equipoise.stats.fleet import End, answers_of_fleet
+from equipoise.stats.fleet import FleetHost as HostCampaign
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import finite_ratio
+
+HOST_FAILED = "host_failed"
+"""Code of the warning that a condition failed on some host."""
+INTERRUPTED = "interrupted"
+"""Why a segment ended that its user, or the coordinator, halted."""
+FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""What of a host's environment stands beside its effect."""
+
+
+class Member(Struct, frozen=True):
+    """One asked host with what came of its campaign."""
+
+    host: FleetHost
+    record: RunRecord | None
+    blocks: Blocks
+    end: End
+
+
+def members_of(record: RunRecord) -> tuple[Member, ...]:
+    """Return the asked hosts of a coordinator's run, in the order of its plan."""
+    fleet = _fleet(record)
+    by_place = {
+        one.plan.membership.place: one for one in record.members if one.plan.membership is not None
+    }
+    names = _distinct_names(fleet)
+    # What the coordinator's last session ended without was lost.
+    is_over = bool(record.segments) and record.segments[-1].ended_at is not None
+    members: list[Member] = []
+    for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
+        member = by_place.get(place)
+        blocks = {} if member is None else complete_blocks(member.draws, member.trials)
+        last = None if member is None or not member.segments else member.segments[-1]
+        host = FleetHost(
+            host=name,
+            identity=reference.identity,
+            place=place,
+            state=_state(member, blocks),
+            run=None if member is None else member.id,
+            blocks=len(blocks),
+            trials=0 if member is None else len(member.trials),
+            stopped_because=None if last is None else last.stopped_because,
+            environment={} if member is None or not member.segments else environment_of(member),
+            conditions=() if member is None else tuple(_conditions(member, blocks)),
+        )
+        members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
+    return tuple(members)
+
+
+def environment_of(member: RunRecord) -> dict[str, Any]:
+    """Return the environment of a host at its first segment."""
+    return member.segments[0].environment if member.segments else {}
+
+
+def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
+    """Return the facts that all hosts with an environment have alike."""
+    known = [one.host.environment for one in members if one.host.environment]
+    if not known:
+        return {}
+    first, *others = known
+    return {
+        key: value
+        for key, value in first.items()
+        if all(key in other and other[key] == value for other in others)
+    }
+
+
+def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
+    """Return the hosts of a fleet, and how far they came."""
+    fleet = _fleet(record)
+    delivered = [one for one in members if one.blocks]
+    blocks = sum(len(one.blocks) for one in members)
+    campaigns = "campaigns on one host" if fleet.is_one_host else "asked hosts"
+    summary = (
+        f"{len(delivered)} of {len(members)} {campaigns} delivered blocks: "
+        f"{counted(blocks, 'block')}."
+    )
+    return FleetResult(
+        cluster=fleet.cluster,
+        one_host=fleet.is_one_host,
+        hosts=tuple(one.host for one in members),
+        metric=record.plan.judgement.primary_metric,
+        summary=summary,
+        again=fleet.again,
+    )
+
+
+def fleet_comparisons(
+    record: RunRecord, members: Sequence[Member]
+) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
+    """Return every candidate over the hosts, the primary metric first.
+
+    Comparisons on the primary metric share alpha evenly; so do those on the other metrics. A metric
+    that a trial of some host does not know is named in a warning, and that host has no block of it.
+    """
+    plan = record.plan
+    comparisons: list[Comparison] = []
+    unknown: list[CampaignWarning] = []
+    for metrics in ((plan.judgement.primary_metric,), plan.judgement.other_metrics):
+        level = plan.judgement.alpha / max(1, len(metrics) * len(plan.contrasts))
+        for metric in metrics if plan.contrasts else ():
+            paired, missing = _paired(members, metric)
+            unknown += missing
+            if any(paired):
+                comparisons += (
+                    _comparison(plan, metric, contrast, members, paired, place, level)
+                    for place, contrast in enumerate(plan.contrasts)
+                )
+    return tuple(comparisons), tuple(unknown)
+
+
+def _paired(
+    members: Sequence[Member], metric: str
+) -> tuple[list[list[Pairing]], list[CampaignWarning]]:
+    """Return the pairs of each host, none where it has no block or a trial lacks the metric."""
+    paired: list[list[Pairing]] = []
+    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in members:
+        pairs: list[Pairing] = []
+        if one.record is not None and one.blocks:
+            try:
+                pairs = pairings_of(one.record.plan, one.blocks, metric)
+            except UnusableInput as error:
+                missing[error.what, error.hint or ""].append(one.host.host)
+        paired.append(pairs)
+    return paired, [
+        CampaignWarning("metric_unknown", f"{names_of(names)}: {what}", hint)
+        for (what, hint), names in missing.items()
+    ]
+
+
+def _comparison(
+    plan: Plan,
+    metric: str,
+    contrast: Contrast,
+    members: Sequence[Member],
+    paired: Sequence[list[Pairing]],
+    place: int,
+    level: float,
+) -> Comparison:
+    fleet, judgement = plan.fleet, plan.judgement
+    assert fleet is not None, "a comparison over hosts is of a fleet"
+    pairs = [one[place].pairs if one else PairedBlocks() for one in paired]
+    more_is_better = any(one[place].more_is_better for one in paired if one)
+    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    over = answers_of_fleet(
+        [
+            HostCampaign(one.host.host, one.host.identity, blocks, weight, one.end)
+            for one, blocks, weight in zip(members, pairs, fleet.weights, strict=True)
+        ],
+        min_effect=judgement.min_effect,
+        alpha=level,
+        planned=len(fleet.hosts),
+        engine=judgement.engine,
+        seed=plan.seed,
+    )
+    asked = over.asked
+    comparison = Comparison(
+        baseline=baseline.name,
+        candidate=candidate.name,
+        metric=metric,
+        estimand=f"mean over the asked hosts of the {ESTIMAND}",
+        ratio=asked.ratio,
+        ratio_ci=asked.bounds.ratio_ci,
+        equivalence_ci=asked.equivalence.ratio_ci,
+        equivalence_level=asked.equivalence.level,
+        means_veto=asked.means_veto,
+        e_value=over.no_host_differs.e_value,
+        verdict=asked.verdict,
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
+        blocks=sum(map(len, pairs)),
+        mean_ratio=finite_ratio(asked.ln_mean_ratio),
+        mean_ratio_ci=(None, None),
+        probability_slower=None,
+        probability_slower_ci=(None, None),
+        minimum_misleads=False,
+        scope=scope_over(plan, fleet),
+        summary="",
+        level=level,
+        ratio_is_constant=all(one.ratio_is_constant for one in over.hosts),
+        stratum=contrast.stratum,
+        hosts=tuple(
+            HostEffect(
+                host=one.host.host,
+                ratio=answer.ratio,
+                ratio_ci=answer.bounds.ratio_ci,
+                blocks=answer.blocks,
+                environment=facts_of(one.host.environment),
+                level=answer.bounds.level,
+                weight=weight,
+                place=one.host.place,
+            )
+            for one, answer, weight in zip(members, over.hosts, fleet.weights, strict=True)
+            if answer.blocks
+        ),
+        fleet=describe_answers(
+            over,
+            [one.host for one in members],
+            alpha=level,
+            one_host=fleet.hosts[0].name if fleet.is_one_host else None,
+            more_is_better=more_is_better,
+        ),
+    )
+    names = (one.levels.get(contrast.factor or "", one.name) for one in (baseline, candidate))
+    sentence = verdict_sentence(comparison, *names, more_is_better=more_is_better)
+    return replace(comparison, summary=_over_hosts(sentence, fleet))
+
+
+def facts_of(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a host's environment stands beside its effect."""
+    return {name: environment[name] for name in FACTS if name in environment}
+
+
+def scope_over(plan: Plan, fleet: FleetPlan) -> str:
+    """Return the scope of a mean over the hosts of a fleet."""
+    within = "processes"
+    if plan.layouts:
+        within = f"processes, in these {len(plan.layouts)} layouts"
+    if fleet.is_one_host:
+        return f"across {within}, over {counted(len(fleet.hosts), 'campaign')} on this one host"
+    return f"across {within}, over the {counted(len(fleet.hosts), 'asked host')} and no other"
+
+
+def fleet_warnings(record: RunRecord, members: Sequence[Member]) -> tuple[CampaignWarning, ...]:
+    """Return what is missing, with how to get it, and what the hosts warn of themselves."""
+    return (*_missing(record, members), *_of_hosts(record, members))
+
+
+def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    fetch = f"`{shell_line(['equipoise', 'resume', record.id])}` fetches what is missing"
+    whole = "every number over the asked hosts lacks them"
+    by_state: dict[HostState, list[str]] = defaultdict(list)
+    for one in members:
+        by_state[one.host.state].append(one.host.host)
+    if names := by_state["absent"]:
+        yield CampaignWarning(
+            "host_absent", f"{names_of(names)}: nothing of the campaign has come; {whole}", fetch
+        )
+    if names := by_state["no block"]:
+        yield CampaignWarning(
+            "host_without_block",
+            f"{names_of(names)}: no block is complete; {whole}",
+            f"{fetch}, and has the host go on",
+        )
+    if names := by_state["behind"]:
+        yield CampaignWarning(
+            "host_behind",
+            f"{names_of(names)}: the campaign has not ended; the host measures still, was killed, "
+            "or its blocks have not all come",
+            fetch,
+        )
+    left = [one for one in members if one.host.state == "left"]
+    if left:
+        told = joined_reasons(left)
+        yield CampaignWarning(
+            "host_left",
+            f"{told}; its sequence is frozen there, and the mean is that of all asked hosts still",
+            f"{fetch}, and has the host go on",
+        )
+
+
+def joined_reasons(members: Sequence[Member]) -> str:
+    """Return which hosts left, and why."""
+    return "; ".join(
+        f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
+        f"{one.host.stopped_because or 'unknown'}"
+        for one in members
+    )
+
+
+def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
+    """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
+    yield from (one for one in record.notices if one.code != FAILED)
+    hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
+    for one in members:
+        if one.record is not None:
+            for warning in warnings_of(one.record, (), None, one.blocks):
+                hosts[warning].append(one.host.host)
+    for warning, names in hosts.items():
+        code = HOST_FAILED if warning.code == FAILURE else warning.code
+        summary = f"{names_of(names)}: {warning.summary}"
+        yield CampaignWarning(code, summary, warning.hint)
+
+
+def _over_hosts(sentence: str, fleet: FleetPlan) -> str:
+    count, name = len(fleet.hosts), fleet.hosts[0].name
+    if count == 1:
+        return f"On {name}: {sentence}"
+    whose = f"campaigns on {name}" if fleet.is_one_host else "asked hosts"
+    return f"Over the {count} {whose}: {sentence}"
+
+
+def _state(member: RunRecord | None, blocks: Blocks) -> HostState:
+    if member is None:
+        return "absent"
+    last = member.segments[-1].stopped_because if member.segments else None
+    if not blocks:
+        return "no block"
+    if last is None:
+        return "behind"
+    return "left" if last in (INTERRUPTED, FAILED) else "ended"
+
+
+def _end(state: HostState, *, is_over: bool) -> End:
+    """Return how a host's campaign stands, as the statistics take it.
+
+    A host without a block has left, if the coordinator's session is over.
+    """
+    match state:
+        case "ended":
+            return "finished"
+        case "left":
+            return "left"
+        case "behind":
+            return "measuring"
+    return "left" if is_over else "measuring"
+
+
+def _distinct_names(fleet: FleetPlan) -> list[str]:
+    """Return the names of the asked hosts; of equal ones, each with its number."""
+    names = [host.name for host in fleet.hosts]
+    return [
+        f"{name} ({sum(other == name for other in names[: place + 1])})"
+        if names.count(name) > 1
+        else name
+        for place, name in enumerate(names)
+    ]
+
+
+def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
+    """Yield the median of each condition on one host."""
+    metric = member.plan.judgement.primary_metric
+    for index in member.plan.described:
+        trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
+        known = [one for one in trials if not one.timed_out and not is_unavailable(one)]
+        values = known_values(known, [metric])[metric] if known else np.empty(0)
+        values = np.sort(values[np.isfinite(values)])
+        failures = sum(
+            trial.failure is not None and trial.condition == index for trial in member.trials
+        )
+        yield HostCondition(
+            name=member.plan.conditions[index].name,
+            trials=len(trials),
+            failures=failures,
+            median=float(np.median(values)) if len(values) else None,
+            median_ci=median_interval(values, member.plan.judgement.alpha)
+            if len(values)
+            else (None, None),
+        )
+
+
+def _fleet(record: RunRecord) -> FleetPlan:
+    assert record.plan.fleet is not None, "only a coordinator's run has hosts"
+    return record.plan.fleet

@@ -1,0 +1,146 @@
+"""Chart of a fleet: the ratio on each host, their mean, and where one more host would lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+
+from equipoise.figures.building import (
+    Rows,
+    color_and_shape,
+    frame,
+    layer,
+    name_rows,
+    point,
+    rule,
+    tooltips,
+    top_legend,
+)
+from equipoise.figures.quantity import extent, metric_name
+from equipoise.figures.ratio_axis import RATIO_TOOLTIPS, RatioAxis, ratio_axis
+from equipoise.model.fleet_result import HostEffect
+from equipoise.model.interval import Interval
+from equipoise.model.quantities import counted
+from equipoise.model.result import Comparison
+
+HOW_TO_READ = (
+    "Each row is a host: the mark is the ratio, the bar its interval, and all of these bars hold "
+    "together. Below them stand the mean over the asked hosts and the stretch in which one more "
+    "host would lie, with its chance. Within the grey strip the difference is too small to matter."
+)
+MOST_HOSTS = 60
+"""Number of hosts that the chart draws: of more, evenly chosen ones by their ratios."""
+_HOST, _OTHERWISE, _MEAN, _NEW = (
+    "host",
+    "otherwise than the others",
+    "mean over the asked hosts",
+    "one more host",
+)
+_KINDS = (_HOST, _OTHERWISE, _MEAN, _NEW)
+_COLOURS = (0, 3, 1, 2)
+"""Places in the palette."""
+_ROW_HEIGHT = 24
+
+
+def hosts(comparison: Comparison) -> alt.LayerChart | None:
+    """Draw the hosts of a comparison, or nothing where fewer than two have a ratio.
+
+    Parameters
+    ----------
+    comparison
+        Ratios are of values, not of costs, where more of the metric is better.
+    """
+    known = [one for one in comparison.hosts if one.ratio]
+    if len(known) < 2 or comparison.fleet is None:
+        return None
+    drawn = _drawn(known)
+    rows = list(_rows(comparison, drawn))
+    axis = ratio_axis(
+        extent([(one["of"], one["ends"]) for one in rows if one["of"] is not None]),
+        comparison.min_effect,
+    )
+    x = axis.position(alt.X, f"{metric_name(comparison.metric)} against {comparison.baseline}")
+    y = name_rows("label", [row["label"] for row in rows])
+    kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
+    places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
+    color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2))
+    marks: Rows = [_mark(axis, row) for row in rows]
+    points = [mark for mark in marks if mark["ratio"] is not None]
+    tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))
+    return frame(
+        [
+            *axis.landmarks(comparison.min_effect, x),
+            layer(marks, rule(3), x=x, x2="high:Q", y=y, color=color, tooltip=tooltip),
+            layer(points, point(70), x="ratio:Q", y=y, color=color, shape=shape, tooltip=tooltip),
+        ],
+        title=f"{comparison.candidate} against {comparison.baseline} on each host",
+        notes=list(_notes(comparison, known, drawn)),
+        description=f"Ratios with intervals, a row for each host. {comparison.summary}",
+        height=_ROW_HEIGHT * max(len(rows), 4),
+    )
+
+
+def _drawn(known: Sequence[HostEffect]) -> list[HostEffect]:
+    """Return at most ``MOST_HOSTS`` hosts, evenly by the ranks of their ratios, in their order."""
+    if len(known) <= MOST_HOSTS:
+        return list(known)
+    ranked = sorted(known, key=lambda one: one.ratio or 0.0)
+    last = len(ranked) - 1
+    chosen = {ranked[round(step * last / (MOST_HOSTS - 1))].place for step in range(MOST_HOSTS)}
+    return [one for one in known if one.place in chosen]
+
+
+def _rows(comparison: Comparison, drawn: Sequence[HostEffect]) -> Iterator[dict[str, Any]]:
+    answers = comparison.fleet
+    assert answers is not None, "a comparison without answers is not drawn"
+    differing = {one.host for one in answers.otherwise.hosts if one.differs}
+    names = {one.host for one in comparison.hosts}
+    for one in drawn:
+        kind = _OTHERWISE if one.host in differing else _HOST
+        yield _row(one.host, kind, one.ratio, one.ratio_ci, one.blocks)
+    if comparison.ratio is not None and comparison.ratio_ci != (None, None):
+        label = f"{_MEAN} (all)" if _MEAN in names else _MEAN
+        yield _row(label, _MEAN, comparison.ratio, comparison.ratio_ci, comparison.blocks)
+    new = answers.new_host
+    if new.unknown_because is None and new.chance is not None:
+        chance = f"{_NEW} (at least {math.floor(100 * new.chance + 1e-9)} %)"
+        yield _row(chance, _NEW, None, new.ratio_ci, None)
+
+
+def _row(
+    label: str, kind: str, ratio: float | None, ends: Interval, blocks: int | None
+) -> dict[str, Any]:
+    known = ratio if ratio else next((end for end in ends if end), None)
+    return {
+        "label": label,
+        "kind": kind,
+        "ratio": ratio,
+        "ends": ends,
+        "of": known,
+        "blocks": blocks,
+    }
+
+
+def _mark(axis: RatioAxis, row: dict[str, Any]) -> dict[str, Any]:
+    low, high = row["ends"]
+    return {
+        "label": row["label"],
+        "kind": row["kind"],
+        "ratio": None if row["ratio"] is None else axis.place(row["ratio"]),
+        "low": axis.low_place(low),
+        "high": axis.high_place(high),
+        "blocks": row["blocks"],
+    }
+
+
+def _notes(
+    comparison: Comparison, known: Sequence[HostEffect], drawn: Sequence[HostEffect]
+) -> Iterator[str]:
+    yield f"Holds {comparison.scope}."
+    if len(drawn) < len(known):
+        yield f"Of {len(known)} hosts {len(drawn)} are drawn, evenly by their ratios."
+    if without := len(comparison.hosts) - len(known):
+        yield f"Without a ratio: {counted(without, 'host')}."

@@ -1,0 +1,96 @@
+"""Answers of a host: bounded slices, and refusals as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.cluster import tasks
+from equipoise.cluster.folders import CampaignFolder, Progress
+from equipoise.cluster.messages import (
+    Examination,
+    Examined,
+    Follow,
+    Introduction,
+    Status,
+    from_bytes,
+    to_bytes,
+)
+from equipoise.model.errors import UnusableInput
+from tests.cluster.hosts import followed, host, order_for, plan_for
+
+__all__ = ["host"]
+
+
+class LargeTrials:
+    """A run of fifty trials of so many bytes each; a cursor is a number."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.asked: list[int] = []
+
+    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
+        """So many trials after the cursor."""
+        self.asked.append(most_trials)
+        count = min(most_trials, 50 - int(after or b"0"))
+        return bytes(self.size * count), count < 50
+
+
+@pytest.mark.parametrize(
+    ("size", "number_of_reads"), [(10, 1), (20_000, 1), (100_000, 3), (3 << 20, 3)]
+)
+def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
+    ledger = LargeTrials(size)
+    content, more = tasks.bounded_slice(ledger, "0" * 32, b"")
+    # A single trial goes out, whatever its size.
+    assert 0 < len(content) <= max(tasks.MOST_SLICE_BYTES, size)
+    assert more == (len(content) < 50 * size)
+    assert len(ledger.asked) <= number_of_reads
+
+
+def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path) -> None:
+    answer = tasks.follow(to_bytes(Follow("none", 0, "none", b"")))
+    with pytest.raises(UnusableInput, match="'none' is no identity of a run") as refusal:
+        from_bytes(answer, Status)
+    assert refusal.value.hint == "install the same version of Equipoise on every host"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
+)
+def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> None:
+    with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
+        from_bytes(content, Status)
+
+
+def test_a_wait_that_is_no_number_does_not_last_for_ever(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.01)
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    folder.write_progress(Progress(1, "running"))
+    with folder.starting() as life:
+        assert life is not None
+        assert followed(order, wait_s=float("nan")).status.state == "running"
+
+
+def test_a_request_of_another_version_is_refused(host: Path) -> None:
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        from_bytes(tasks.begin(to_bytes(Examination(()))), Status)
+    with pytest.raises(UnusableInput, match="cannot be read"):
+        from_bytes(tasks.examine(b"no message"), Examined)
+
+
+def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
+    host.rmdir()
+    with pytest.raises(UnusableInput, match="No such file or directory") as refusal:
+        from_bytes(tasks.introduce(b""), Introduction)
+    assert "start the worker again" in str(refusal.value.hint)
+
+
+def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
+    answer = followed(order_for(plan_for()), wait_s=30.0)
+    assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
