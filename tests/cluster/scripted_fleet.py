@@ -45,11 +45,12 @@ MOST_TRIALS = 7
 
 
 class ImpatientLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock jumps to whatever is due next."""
+    """An event loop whose clock jumps to whatever is due next; a later loop goes on from there."""
+
+    now = 0.0
 
     def __init__(self) -> None:
         super().__init__()
-        self._now = 0.0
         selector: Any = self._selector  # type: ignore[attr-defined]
         select = selector.select
 
@@ -57,14 +58,14 @@ class ImpatientLoop(asyncio.SelectorEventLoop):
             events = select(0)
             if timeout is None and not events:
                 pytest.fail("everything waits for something that never comes")
-            self._now += 0.0 if events or timeout is None else timeout
+            ImpatientLoop.now += 0.0 if events or timeout is None else timeout
             return events
 
         selector.select = jump
 
     def time(self) -> float:
-        """Return the seconds since the loop began."""
-        return self._now
+        """Return the seconds since the first loop began."""
+        return ImpatientLoop.now
 
 
 def conducted(work: Coroutine[Any, Any, T]) -> T:
@@ -195,13 +196,14 @@ class ScriptedCluster:
         self._planned: list[tuple[float, Callable[[], object]]] = []
 
     def at(self, seconds: float, event: Callable[[], object]) -> None:
-        """Plan an event."""
+        """Plan an event so many seconds after the coordinator's next start."""
         self._planned.append((seconds, event))
 
     async def __aenter__(self) -> ScriptedCluster:
         loop = asyncio.get_running_loop()
         for seconds, event in self._planned:
-            loop.call_at(seconds, event)
+            loop.call_later(seconds, event)
+        self._planned.clear()
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -247,15 +249,21 @@ class ScriptedCluster:
 
 @dataclass
 class Watcher(FleetListener):
-    """Notes when each host reached each state, in seconds."""
+    """Notes when each host reached each state, in seconds after the hosts were asked."""
+
+    began: float = 0.0
 
     reached: dict[tuple[str, str], float] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
     problems: set[str] = field(default_factory=set)
 
+    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+        """Note when that was."""
+        self.began = asyncio.get_running_loop().time()
+
     def changed(self, progress: FleetProgress) -> None:
         """Note what is new."""
-        now = asyncio.get_running_loop().time()
+        now = asyncio.get_running_loop().time() - self.began
         for line in progress.lines:
             self.reached.setdefault((line.host, line.state), now)
             self.problems.add(f"{line.host}: {line.problem}")

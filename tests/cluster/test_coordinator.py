@@ -22,7 +22,7 @@ from equipoise.model.record import RunRecord
 from tests.cluster.scripted_fleet import ScriptedCluster, ScriptedFleet, ScriptedHost, conducted
 from tests.plans import plan_of
 
-BLOCKS = 20
+BLOCKS = 12
 NAMES = ("ada", "bob", "cyd")
 MakeFleet = Callable[..., ScriptedFleet]
 
@@ -46,7 +46,7 @@ def fleet_of(tmp_path: Path) -> Iterator[MakeFleet]:
 
 @pytest.fixture
 def plan() -> Plan:
-    """Twenty blocks on each host."""
+    """Twelve blocks on each host."""
     return plan_of(stopping=Stopping(min_seconds=0.0, blocks=BLOCKS))
 
 
@@ -157,7 +157,7 @@ def test_a_restarted_scheduler_is_found_again(fleet_of: MakeFleet, plan: Plan) -
 
 
 def test_a_process_that_died_is_started_again_and_goes_on(fleet_of: MakeFleet, plan: Plan) -> None:
-    fleet = fleet_of(bob={"dies_at": (3, 4, 9, 15, 16)})
+    fleet = fleet_of(bob={"dies_at": (3, 4, 7, 10, 11)})
     fleet.start(plan)
     assert whole(fleet)
     assert len(fleet.hosts[1].orders) == 6
@@ -193,7 +193,7 @@ def test_a_copy_that_contradicts_its_host_fails_alone(fleet_of: MakeFleet, plan:
         fleet.hosts[1].blocks = 0
         fleet.hosts[1].order(order, asyncio.get_running_loop().time())
 
-    fleet.cluster.at(10, fork)
+    fleet.cluster.at(8, fork)
     outcome = fleet.start(plan)
     assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
 
