@@ -24,7 +24,7 @@ from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import Build, Introduction, State, Status, from_bytes, to_bytes
 from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import open_for_reading
+from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -75,6 +75,28 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert begun(order) == end
     assert begun(replace(order, session=0)) == end
     assert recorded(host) == record
+
+
+def test_what_is_followed_by_slices_is_what_the_host_recorded(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_MOST_TRIALS", 3)
+    order = order_for(plan_for(blocks=7))
+    begun(order)
+    slices = 0
+    with open_for_writing(host.parent / "copy.db", durable=False) as copy:
+        while True:
+            answer = followed(order, copy.cursor(order.identity), wait_s=5.0)
+            if answer.slice:
+                slices += 1
+                copy.absorb(answer.slice)
+            elif answer.status.state not in ("waiting", "running"):
+                break
+        run_id = copy.id_of(order.identity)
+        assert run_id is not None
+        assert copy.read_run(run_id) == recorded(host)
+    assert answer.status.stopped_because == "block limit"
+    assert slices >= 14 // 3
 
 
 def test_two_orders_at_once_start_one_process(host: Path) -> None:
@@ -146,10 +168,10 @@ def test_a_killed_laboratory_goes_on_where_it_stood(host: Path, seed: int) -> No
 
 @contextmanager
 def another_campaign() -> Iterator[None]:
-    """A process that has the measurement lock of this host, if no campaign has it."""
+    """A process that has the measurement lock of this host."""
     script = (
-        "import sys; from equipoise.campaign.conduct import measurement_lock\n"
-        "with measurement_lock(lambda _: None, allow_concurrent=True):\n"
+        "import sys; from equipoise.measure.measurement_lock import lock_host\n"
+        "with lock_host(lambda _: None):\n"
         "    print(flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(

@@ -84,6 +84,15 @@ def test_a_request_of_another_version_is_refused(host: Path) -> None:
         from_bytes(tasks.examine(b"no message"), Examined)
 
 
+def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    (folder.path / "order").write_bytes(b"\x80")
+    with pytest.raises(UnusableInput, match="another version of Equipoise began the campaign"):
+        followed(order)
+
+
 def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
     host.rmdir()
     with pytest.raises(UnusableInput, match="No such file or directory") as refusal:

@@ -53,8 +53,9 @@ def read_result(
 
 
 def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
-    """Return the other campaigns of the same commands."""
-    return [other for other in ledger.same_commands(record.plan) if other.id != record.id]
+    """Return the other campaigns of the same commands, without those of the hosts of a fleet."""
+    own = {record.id, *(member.id for member in record.members)}
+    return [other for other in ledger.same_commands(record.plan) if other.id not in own]
 
 
 def load_result(

@@ -4,6 +4,7 @@ A campaign is a detached process of its host by the ordinary path: launcher, coi
 Tasks of Dask only start it and ask how it goes. In reading order:
 
 address      how a cluster is named, and which may be spoken to in the clear
+keys         the key of a cluster that Equipoise starts itself
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host

@@ -26,6 +26,7 @@ from equipoise.cluster.address import (
     read_scheduler,
     refuse_unprotected,
 )
+from equipoise.cluster.keys import key_settings
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -38,6 +39,9 @@ CONNECT_S = 5.0
 _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
 _LONGEST_GREETING = 1 << 20
+
+_NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Settings of Dask under which it serves no web pages about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +189,17 @@ def _local_cluster(workers: int) -> Iterator[str]:
 
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
+    # Every user of this host reaches the port: the cluster speaks with those who have its key.
     with (
-        dask_config.set(QUIET),
+        dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
+            protocol="tls://",
+            security=distributed.Security(),
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
             silence_logs="CRITICAL",
         ) as cluster,

@@ -35,7 +35,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import HostReference
+from equipoise.model.fleet import HostReference, names_apart
 from equipoise.model.plan import Plan
 from equipoise.model.record import FAILED, CampaignWarning, RunRecord
 
@@ -276,17 +276,11 @@ def _orders(
 def _places(
     orders: Sequence[Order], hosts: Sequence[HostReference], *, goes_on: bool
 ) -> tuple[Place, ...]:
-    names = [host.name for host in hosts]
+    names = names_apart([host.name for host in hosts])
     return tuple(
-        Place(order, host, _told_apart(names, place), goes_on=goes_on)
-        for place, (order, host) in enumerate(zip(orders, hosts, strict=True))
+        Place(order, host, name, goes_on=goes_on)
+        for order, host, name in zip(orders, hosts, names, strict=True)
     )
-
-
-def _told_apart(names: Sequence[str], place: int) -> str:
-    """Return a name with its number behind it, if earlier hosts have the same name."""
-    earlier = names[:place].count(names[place])
-    return f"{names[place]} ({earlier + 1})" if earlier else names[place]
 
 
 async def _followed(

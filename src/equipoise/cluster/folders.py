@@ -144,7 +144,14 @@ class CampaignFolder:
             content = (self.path / "order").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return from_bytes(content, StoredOrder)
+        try:
+            return from_bytes(content, StoredOrder)
+        except UnusableInput as error:
+            raise UnusableInput(
+                f"another version of Equipoise began the campaign in {self.path}",
+                hint=f"install that version again, or remove the folder; the trials are in the "
+                f"ledger of {os.uname().nodename}",
+            ) from error
 
     def store(self, order: StoredOrder) -> None:
         """Write the order."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from equipoise.cluster import files, laboratory
 from equipoise.cluster.folders import CampaignFolder, check_identity
@@ -165,7 +165,7 @@ def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
     with open_for_reading(path) as ledger:
         if ledger.id_of(question.identity) is None:
             return b"", False
-        return bounded_slice(cast(Any, ledger), question.identity, question.after)
+        return bounded_slice(ledger, question.identity, question.after)
 
 
 class SliceReader(Protocol):

@@ -7,6 +7,8 @@ of it comes to the coordinator's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 
@@ -60,3 +62,11 @@ class FleetMembership(Struct, frozen=True):
     """Identity of the coordinator's run: 32 hexadecimal digits."""
     place: int
     """Place of the host among the asked ones, from 0."""
+
+
+def names_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of hosts; of equal ones, each with its number."""
+    return tuple(
+        f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    )
