@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
 from equipoise.cli.options import access_of
@@ -28,7 +30,6 @@ _OF_ONE_HOST = {
     "adjust": "what holds over hosts rests on unadjusted blocks",
     "layouts": "what holds over hosts rests on blocks, not on layouts",
     "against": "a reference result is compared with one host",
-    "durable": "each host keeps its own ledger",
     **dict.fromkeys(
         [f"export_{form}" for form in ("json", "csv", "markdown", "asciidoc", "orgmode")],
         "hyperfine's formats hold the times of one host",
@@ -75,6 +76,8 @@ def measure_fleet(
     output: OutputOptions,
     *,
     again: str | None = None,
+    build_lines: Mapping[str, str] | None = None,
+    built: Mapping[str, str] | None = None,
     warnings: Sequence[CampaignWarning] = (),
 ) -> int:
     """Measure a plan on every host of a cluster, and show what holds over them.
@@ -83,11 +86,15 @@ def measure_fleet(
     ----------
     again
         The shell line that runs the campaign again; by default the plan's own.
+    build_lines, built
+        Line that builds each level of a study, by the level's name, and the folder in which this
+        machine built it: every host builds them itself.
     """
     import asyncio
 
     from equipoise.cluster import fleet
     from equipoise.cluster.connection import running_scheduler
+    from equipoise.cluster.places import portable_builds
     from equipoise.cluster.transport import DaskTransport
 
     with (
@@ -97,14 +104,18 @@ def measure_fleet(
         outcome = asyncio.run(
             fleet.start(
                 plan,
-                _options(access, arguments, output, again),
+                replace(
+                    _options(access, arguments, output, again),
+                    builds=portable_builds(build_lines or {}, plan.measure.working_folder),
+                    build_folders=tuple((built or {}).values()),
+                ),
                 DaskTransport(address, access.tls),
                 ledger,
                 _listener(output),
                 warnings=warnings,
             )
         )
-        return _shown(outcome, access, ledger, output)
+        return _show_fleet(outcome, access, ledger, output)
 
 
 def resume_fleet(
@@ -139,7 +150,7 @@ def resume_fleet(
                 _listener(output),
             )
         )
-        return _shown(outcome, access, ledger, output)
+        return _show_fleet(outcome, access, ledger, output)
 
 
 def refuse_member(record: RunRecord) -> None:
@@ -167,7 +178,7 @@ def _coordinating(output: OutputOptions, access: ClusterAccess) -> Iterator[Ledg
     KeyboardInterrupt
         The user interrupted the campaign; a message has said so.
     """
-    with open_for_writing(output.ledger, durable=False) as ledger:
+    with open_for_writing(output.ledger, durable=output.durable) as ledger:
         try:
             yield ledger
         except Interrupted as interruption:
@@ -191,6 +202,7 @@ def _options(
         campaign_for_each_worker=isinstance(access.address, LocalWorkers),
         ship=bool(arguments.get("ship")),
         allow_concurrent=output.allow_concurrent,
+        durable=output.durable,
         host_timeout_s=arguments["host_timeout"] or HOST_TIMEOUT_S,
     )
 
@@ -201,7 +213,7 @@ def _listener(output: OutputOptions) -> Any:
     return fleet_progress_for(quiet=output.quiet, color=output.color)
 
 
-def _shown(
+def _show_fleet(
     outcome: FleetOutcome, access: ClusterAccess, ledger: Ledger, output: OutputOptions
 ) -> int:
     """Name what is missing, then show the result of what is there; return the exit status.

@@ -93,8 +93,8 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
     lines = list(progress.lines)
     if len(lines) > rows:
         lines.sort(key=lambda line: _IN_ORDER.index(line.state))
-    shown = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
-    for line in shown:
+    fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
+    for line in fitting:
         table.add_row(
             Text(visible(line.host)),
             Text(line.state, style=STYLES.get(line.state, "")),
@@ -102,7 +102,7 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
             Text(waiting_time(line.running_s)),
             Text(visible(_remark(line)), style="dim"),
         )
-    hidden = lines[len(shown) :]
+    hidden = lines[len(fitting) :]
     if hidden:
         ended = sum(line.state == "ended" for line in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {ended} of them ended", style="dim"))

@@ -98,16 +98,18 @@ def command(**arguments: Any) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
-        if planned is None:
-            planned = study_plan(
-                study, prepared.grid(prepared.built(output.ledger)), limits, ranking=ranking
-            )
-        plan, more = planned
-        again = command_line(plan.seed)
-        with prepared.errors_at_settings(plan):
-            return measure_fleet(
-                plan, access, arguments, output, again=again, warnings=(*prepared.warnings, *more)
-            )
+        built = prepared.built(output.ledger) if planned is None else {}
+        plan, more = planned or study_plan(study, prepared.grid(built), limits, ranking=ranking)
+        return measure_fleet(
+            plan,
+            access,
+            arguments,
+            output,
+            again=command_line(plan.seed),
+            build_lines=prepared.build_lines,
+            built=built,
+            warnings=(*prepared.warnings, *more),
+        )
     with measuring(output, about_s=study.measure.about_s) as (ledger, listener):
         if planned is None:
             grid = prepared.grid(prepared.built(output.ledger))

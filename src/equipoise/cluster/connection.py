@@ -40,7 +40,10 @@ _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
 _LONGEST_GREETING = 1 << 20
 
-_NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+_NO_PAGES: dict[str, object] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 """Settings of Dask under which it serves no web pages about itself."""
 
 

@@ -24,7 +24,8 @@ from equipoise.cluster.coordinator import (
     HostLine,
     Place,
 )
-from equipoise.cluster.messages import Introduction, Order
+from equipoise.cluster.equality import files_of
+from equipoise.cluster.messages import Build, Introduction, Order
 from equipoise.cluster.places import portable
 from equipoise.cluster.preparation import HOST_LEFT_OUT, PreparedHosts, prepared_hosts
 from equipoise.cluster.roster import Roster
@@ -62,9 +63,15 @@ class FleetOptions(Struct, frozen=True):
     """The shell line that runs it again; by default the plan's own."""
     campaign_for_each_worker: bool = False
     """Whether workers of one host measure side by side (``local:N``); else they are one host."""
+    builds: tuple[Build, ...] = ()
+    """Levels of a study that every host builds itself."""
+    build_folders: tuple[str, ...] = ()
+    """Folders in which this machine built them."""
     ship: bool = False
     """Whether programs and inputs are sent to hosts that have others."""
     allow_concurrent: bool = False
+    durable: bool = False
+    """Whether the hosts' ledgers wait for the disk after each trial."""
     host_timeout_s: float = HOST_TIMEOUT_S
     """Seconds that a host may give no answer before the campaign ends without it."""
 
@@ -119,12 +126,20 @@ async def start(
         introductions = await _introductions(roster, transport, options.cluster)
         hosts = {one.host.identity: one for one in introductions}
         prepared = await prepared_hosts(
-            plan, tuple(hosts.values()), transport, roster, ship=options.ship
+            files_of(plan, options.build_folders),
+            plan.measure.working_folder,
+            tuple(hosts.values()),
+            transport,
+            roster,
+            ship=options.ship,
         )
         asked = _asked(prepared, introductions, options)
         terms = fleet_plan(asked, options.cluster, prepared.shipped, prepared.shipped_to)
         again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
-        whole = replace(plan, fleet=replace(terms, again=again))
+        terms = replace(
+            terms, again=again, builds=options.builds, build_folders=options.build_folders
+        )
+        whole = replace(plan, fleet=terms)
         run_id = ledger.begin_run(whole, _environment(), now())
         with run_lock(run_id, ledger):
             for warning in (*warnings, *prepared.warnings, *_left_out(roster)):
@@ -263,11 +278,13 @@ def _orders(
             fleet=fleet,
             place=place,
             session=session,
-            plan=portable(member_plan(plan, fleet, place)),
+            plan=portable(member_plan(plan, fleet, place), plan.fleet.build_folders),
             identity=member_identity(fleet, place),
             shipped=plan.fleet.shipped if place in plan.fleet.shipped_to else (),
+            builds=plan.fleet.builds,
             limits=limits,
             allow_concurrent=options.allow_concurrent,
+            durable=options.durable,
         )
         for place in range(len(plan.fleet.hosts))
     )

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import Build as Build
 from equipoise.model.fleet import File as File
 from equipoise.model.fleet import HostReference
 
@@ -59,15 +60,6 @@ class Received(Struct, frozen=True):
     """Answer: the host keeps the file."""
 
     digest: str
-
-
-class Build(Struct, frozen=True):
-    """A level of a study that every host builds itself."""
-
-    level: str
-    line: str
-    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
-    for the folder of the level."""
 
 
 class Order(Struct, frozen=True):

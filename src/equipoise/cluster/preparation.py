@@ -11,7 +11,6 @@ from equipoise.cluster import tasks
 from equipoise.cluster.equality import (
     ComparableHost,
     compare_hosts,
-    files_of,
     shipment_of,
     version_refusal,
 )
@@ -26,7 +25,6 @@ from equipoise.cluster.messages import (
 from equipoise.cluster.roster import Roster
 from equipoise.cluster.transport import NoAnswer, Transport
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
 
 EXAMINE_S = 60.0
@@ -49,7 +47,8 @@ class PreparedHosts(Struct, frozen=True):
 
 
 async def prepared_hosts(
-    plan: Plan,
+    files: tuple[File, ...],
+    folder: str,
     introductions: Sequence[Introduction],
     transport: Transport,
     roster: Roster,
@@ -58,12 +57,18 @@ async def prepared_hosts(
 ) -> PreparedHosts:
     """Compare the files of a plan on every host, ship what is to be shipped, leave out the rest.
 
+    Parameters
+    ----------
+    files
+        Files of the plan as this machine has them.
+    folder
+        Working folder of the plan on this machine.
+
     Raises
     ------
     UnusableInput
         No host may be compared, or a file cannot be shipped.
     """
-    files = files_of(plan)
     examined = await asyncio.gather(
         *(_examined(files, one, transport, roster) for one in introductions)
     )
@@ -72,7 +77,7 @@ async def prepared_hosts(
         first = comparison.refused[0]
         raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
     receivers = [one for one in comparison.comparable if one.shipped]
-    await asyncio.gather(*(_ship(plan, one, transport, roster) for one in receivers))
+    await asyncio.gather(*(_ship(folder, one, transport, roster) for one in receivers))
     return PreparedHosts(
         hosts=tuple(one.introduction for one in comparison.comparable),
         shipped=receivers[0].shipped if receivers else (),
@@ -97,10 +102,12 @@ async def _examined(
         return None
 
 
-async def _ship(plan: Plan, receiver: ComparableHost, transport: Transport, roster: Roster) -> None:
+async def _ship(
+    folder: str, receiver: ComparableHost, transport: Transport, roster: Roster
+) -> None:
     host = receiver.introduction.host
     for file in receiver.shipped:
-        shipment = to_bytes(shipment_of(file, plan.measure.working_folder))
+        shipment = to_bytes(shipment_of(file, folder))
         worker = roster.worker_of(host.identity)
         try:
             if worker is None:

@@ -33,6 +33,15 @@ class File(Struct, frozen=True):
     is_program: bool = False
 
 
+class Build(Struct, frozen=True):
+    """A level of a study that every host builds itself."""
+
+    level: str
+    line: str
+    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
+    for the folder of the level."""
+
+
 class FleetPlan(Struct, frozen=True):
     """Terms of a fleet, declared before the first trial of any host."""
 
@@ -48,6 +57,10 @@ class FleetPlan(Struct, frozen=True):
     """Programs and inputs that some hosts got by content."""
     shipped_to: tuple[int, ...] = ()
     """Places of the hosts that got them."""
+    builds: tuple[Build, ...] = ()
+    """Levels of a study that every host builds itself."""
+    build_folders: tuple[str, ...] = ()
+    """Folders in which the coordinator's machine built them, for the paths of its own plan."""
 
     @property
     def is_one_host(self) -> bool:
