@@ -103,3 +103,29 @@ def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
 def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
     answer = followed(order_for(plan_for()), wait_s=30.0)
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
+
+
+def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress(1))
+    size = (host / "state").stat().st_size
+    long = Progress(
+        1, "failed", failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+    )
+    folder.write_progress(long)
+    assert (host / "state").stat().st_size == size
+    read = folder.progress()
+    assert read is not None
+    assert read.failure is not None
+    assert read.failure.startswith("\U0001f525\\x1b \U0001f525")
+    assert read.failure.endswith("…")
+
+
+def test_a_state_that_is_half_written_is_none(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress(1, "running", process=123))
+    content = (host / "state").read_bytes()
+    (host / "state").write_bytes(content.replace(b"123", b"456"))
+    assert folder.progress() is None
+    (host / "state").write_bytes(b"")
+    assert folder.progress() is None

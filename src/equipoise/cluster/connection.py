@@ -202,6 +202,7 @@ def _local_cluster(workers: int) -> Iterator[str]:
             protocol="tls://",
             security=distributed.Security(),
             dashboard_address=None,
+            # Any free port: Dask's usual one may be taken.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
             silence_logs="CRITICAL",

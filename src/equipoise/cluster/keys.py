@@ -1,6 +1,7 @@
 """The key of a cluster that Equipoise starts itself: made for it alone, and kept in no file.
 
-A scheduler without one obeys everybody who reaches its port, also another user of this host.
+A scheduler without one obeys everybody who reaches its port, also another user of this host. The
+pages that Dask serves about a cluster are in the clear: none are served.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ VALIDITY = timedelta(days=365)
 
 
 def key_settings(purpose: str) -> dict[str, Any]:
-    """Return settings of Dask with a new key: whoever has it belongs to the cluster.
+    """Return settings of Dask with a new key: who has it belongs to the cluster, and nobody else.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ def key_settings(purpose: str) -> dict[str, Any]:
     ).decode()
     public = certificate.public_bytes(serialization.Encoding.PEM).decode()
     settings: dict[str, Any] = {
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
         "distributed.comm.require-encryption": True,
         "distributed.comm.tls.ca-file": public,
     }

@@ -64,7 +64,12 @@ _SELECT_SUMMARIES = """
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
-        (SELECT name FROM host WHERE host.number = run.host)
+        (SELECT name FROM host WHERE host.number = run.host),
+        (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
+        CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
+            (SELECT count(*) FROM run AS member WHERE member.fleet = run.identity) END,
+        (SELECT count(*) FROM trial, run AS member
+            WHERE trial.run = member.number AND member.fleet = run.identity)
     FROM run
 """
 
@@ -177,18 +182,28 @@ class Ledger(AbstractContextManager["Ledger"]):
                 )
             return slice_of(self._connection, run, after, most_trials)
 
-    def absorb(self, slice: bytes) -> None:
+    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
         """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
+
+        Parameters
+        ----------
+        of
+            Identity of the run that was asked for: nobody may answer with another one.
 
         Raises
         ------
         Fork
             It contradicts this ledger's copy of the run.
         UnusableInput
-            It is no slice, holds what no campaign records, or begins behind the end of this
-            ledger's copy.
+            It is no slice, is one of another run, holds what no campaign records, or begins behind
+            the end of this ledger's copy.
         """
         part = part_from(slice)
+        if of is not None and part.head.identity != bytes.fromhex(of):
+            raise UnusableInput(
+                f"a slice of the run {part.head.id} came, which nobody asked for",
+                hint="install the same version of Equipoise on every host, and fetch it again",
+            )
         with self._writing():
             add_part(self._connection, self.path, part)
 
@@ -427,10 +442,30 @@ class Ledger(AbstractContextManager["Ledger"]):
             names = names_of(self._connection)
             statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
             return [
-                RunSummary(names[number], study, read_as(conditions, _NAMES), *rest)
-                for number, study, conditions, *rest in self._connection.execute(
-                    statement, parameters
+                RunSummary(
+                    names[number],
+                    study,
+                    read_as(conditions, _NAMES),
+                    started_at,
+                    # A coordinator has no trial of its own.
+                    trials + of_hosts,
+                    stopped_because,
+                    host,
+                    names.get(fleet),
+                    hosts,
                 )
+                for (
+                    number,
+                    study,
+                    conditions,
+                    started_at,
+                    trials,
+                    stopped_because,
+                    host,
+                    fleet,
+                    hosts,
+                    of_hosts,
+                ) in self._connection.execute(statement, parameters)
             ]
 
     def _begun(self, identity: bytes, plan: Plan) -> int | None:
