@@ -105,6 +105,7 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
             "started": iso_time(run.started_at),
             "trials": run.trials,
             "stopped_because": run.stopped_because,
+            "host": run.host,
         }
         for run in runs
     ]

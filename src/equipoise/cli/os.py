@@ -68,7 +68,7 @@ from equipoise.model.errors import UnusableInput
 @options.durable_option
 @options.report_option
 @options.show_env_option
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Measure what system calls, processes, signals, IPC and memory cost on this machine.

@@ -24,7 +24,7 @@ from equipoise.why.campaigns import judge_of
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.

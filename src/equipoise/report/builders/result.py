@@ -620,14 +620,16 @@ def _earlier(earlier: Sequence[RunSummary]) -> Iterator[Part]:
 
 
 def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each."""
+    """Build the list of campaigns, a line each; with the hosts where there are several."""
     if not runs:
         return Paragraph("no campaigns yet")
+    of_hosts = len({run.host for run in runs}) > 1
     columns = (
         Column("run"),
         Column("started"),
         Column("trials", "number"),
         Column("stopped"),
+        *([Column("host")] if of_hosts else []),
         Column("conditions"),
     )
     rows = tuple(
@@ -636,6 +638,7 @@ def runs_table(runs: Sequence[RunSummary]) -> Part:
             local_time(run.started_at),
             str(run.trials),
             run.stopped_because or "not ended",
+            *([run.host or "unknown"] if of_hosts else []),
             " | ".join(run.commands),
         )
         for run in runs
