@@ -24,6 +24,8 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address=None,
+            # The usual port is taken while another test runs beside this one.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             local_directory=str(folder),
             silence_logs="CRITICAL",
         ) as cluster,
@@ -58,6 +60,7 @@ def encrypted_scheduler(certificate: Path, key: Path) -> Iterator[str]:
             host="127.0.0.1",
             security=security,
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             silence_logs="CRITICAL",
         ) as cluster,
     ):

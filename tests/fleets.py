@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import random
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger.store import FIRST_SEGMENT
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
@@ -84,6 +90,7 @@ def fleet_record(
                 noise=noise,
             ),
             id=f"20260301-1000{place:02d}-ab{place:02d}",
+            started_at=STARTED + 1.0 + place,
             identity=identity_of(f"member {place}"),
             host=reference,
         )
@@ -141,3 +148,46 @@ def campaign_of(host: ScriptedHost, plan: Plan, *, noise: float = 0.01) -> RunRe
         trials=tuple(trials),
         notices=(),
     )
+
+
+def record_fleet(path: Path, record: RunRecord) -> str:
+    """Write a fleet into a ledger as its coordinator has it; return the id of its run.
+
+    Each host gets a state folder of its own beside the ledger, and so an identity.
+    """
+    fleet = record.plan.fleet
+    assert fleet is not None
+    _record(path, record, HostReference("", "coordinator"))
+    for member in record.members:
+        assert member.host is not None
+        _record(path, member, member.host)
+    with open_for_reading(path) as ledger:
+        run = ledger.id_of(record.identity)
+    assert run is not None
+    return run
+
+
+def _record(path: Path, record: RunRecord, host: HostReference) -> None:
+    state = path.parent / f"state {host.identity}"
+    state.mkdir(parents=True, exist_ok=True)
+    with (
+        mock.patch.dict(os.environ, {"XDG_STATE_HOME": str(state)}),
+        open_for_writing(path, durable=False, host=host.name) as ledger,
+    ):
+        first, *_ = record.segments
+        run = ledger.begin_run(
+            record.plan,
+            first.environment,
+            record.started_at,
+            identity=bytes.fromhex(record.identity),
+        )
+        for draw in record.draws:
+            ledger.record_draw(run, draw)
+        for trial in record.trials:
+            ledger.record_trial(run, trial)
+        if first.ended_at is not None and first.stopped_because is not None:
+            ledger.end_segment(run, FIRST_SEGMENT, first.ended_at, first.stopped_because)
+
+
+if __name__ == "__main__":
+    print(record_fleet(Path(sys.argv[1]).absolute(), fleet_record()))

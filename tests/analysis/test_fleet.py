@@ -134,8 +134,8 @@ def test_effects_are_listed_by_the_properties_that_hosts_differ_by() -> None:
 
 def test_with_enough_hosts_the_note_on_properties_names_observe() -> None:
     hosts = [
-        ScriptedHost(f"h{place}", 0.02, 12, environment={"kernel": f"6.{place % 2}"})
-        for place in range(10)
+        ScriptedHost(f"h{place}", 0.02, 8, environment={"kernel": f"6.{place % 2}"})
+        for place in range(20)
     ]
     answers = only(result_of(*hosts)).fleet
     assert answers is not None
@@ -164,6 +164,16 @@ def test_one_command_has_a_median_for_each_host_and_no_comparison() -> None:
     assert document.fleet is not None
     medians = [host.conditions[0].median for host in document.fleet.hosts]
     assert all(median is not None and 0.015 < median < 0.03 for median in medians)
+
+
+def test_primitives_have_a_median_for_each_row_and_host() -> None:
+    plan = plan_of("fork", "exec")
+    conditions = tuple(replace(one, reports=("user_s",)) for one in plan.conditions)
+    plan = replace(plan, study="os", conditions=conditions, chosen_contrasts=())
+    document = result_of(plan=plan)
+    assert document.fleet is not None and document.comparisons == ()
+    described = [one.metric for host in document.fleet.hosts for one in host.conditions]
+    assert described == ["user_s"] * 6
 
 
 def test_trials_say_which_host_ran_them_and_no_distribution_mixes_hosts() -> None:

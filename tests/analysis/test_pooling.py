@@ -8,10 +8,12 @@ import msgspec.structs
 import numpy as np
 
 from equipoise.analysis.pooling import pooled_campaigns
+from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.verdict import earliest_block
 from tests.analysis.test_levels import EFFECTS, LAYOUTS, by_layout, planned, record_of
+from tests.fleets import identity_of
 
 FIRST = earliest_block(0.05)
 
@@ -61,3 +63,20 @@ def test_of_campaigns_over_layouts_no_common_ratio_is_asked_for() -> None:
     (comparison,) = pooled_campaigns(ended).comparisons
     assert comparison.first_blocks == (2 * LAYOUTS,) * 2
     assert comparison.common.unknown_because is not None
+
+
+def test_hosts_are_told_apart_by_their_stored_identity() -> None:
+    ada, bea = (HostReference(identity_of(name), name) for name in ("ada", "bea"))
+
+    def on(host: HostReference | None, seed: int) -> RunRecord:
+        return msgspec.structs.replace(campaign(seed, FIRST), host=host)
+
+    # Equal hardware: facts alone would make one host of them.
+    pooled = pooled_campaigns([on(ada, 1), on(bea, 2), on(ada, 3)])
+    assert pooled.hosts == 2
+    assert [one.host for one in pooled.campaigns] == ["ada", "bea", "ada"]
+    assert pooled.comparisons[0].pooled.replicates == 2
+    # A campaign of before hosts had an identity is of the host with its hardware.
+    earlier = pooled_campaigns([on(None, 1), on(ada, 2)])
+    assert earlier.hosts == 1
+    assert earlier.campaigns[0].host is None

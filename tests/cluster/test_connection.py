@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cluster.connection import TlsFiles, connect
+from equipoise.cluster.address import LocalWorkers, read_scheduler
+from equipoise.cluster.connection import ClusterAccess, TlsFiles, connect, running_scheduler
 from equipoise.model.errors import UnusableInput
 from tests.clusters import encrypted_scheduler, litter_collected
 
@@ -100,3 +102,20 @@ def test_tls_files_that_cannot_be_used_are_named(tls: TlsFiles, tmp_path: Path) 
         assert message in caught.value.what
     with pytest.raises(UnusableInput, match="would not be encrypted"):
         connect("tcp://127.0.0.1:1", tls=tls)
+
+
+def test_workers_of_this_host_obey_nobody_without_their_key() -> None:
+    stranger = ssl.create_default_context()
+    stranger.check_hostname = False
+    stranger.verify_mode = ssl.CERT_NONE
+    access = ClusterAccess(LocalWorkers("local:0", 0))
+    with litter_collected(), running_scheduler(access) as address:
+        with connect(address, timeout_s=PATIENCE_S) as client:
+            assert client.scheduler_info()["type"] == "Scheduler"
+        port = read_scheduler(address).port
+        with (
+            socket.create_connection(("127.0.0.1", port), PATIENCE_S) as plain,
+            pytest.raises(ssl.SSLError, match="certificate required|certificate_required"),
+            stranger.wrap_socket(plain) as connection,
+        ):
+            connection.recv(8)

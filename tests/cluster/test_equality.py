@@ -182,8 +182,11 @@ def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
     (build / "run").write_text("#!/bin/sh\n")
     (build / "run").chmod(0o755)
     plan = planned(f"{build}/run data", "true")
-    paths = {file.path for file in files_of(plan, [str(build)])}
-    assert "data" in paths
+    line = f"cc -O2 '{project}/option' -o {{build}}/run && strip /etc/passwd <input"
+    paths = {file.path for file in files_of(plan, [str(build)], [line])}
+    # What it is built from is compared.
+    assert {"data", "option", "input"} <= paths
+    assert "/etc/passwd" not in paths
     assert not any("run" in path for path in paths)
 
 

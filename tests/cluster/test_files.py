@@ -32,10 +32,16 @@ PROGRAM = File("bin/tool", files.digest_of(CONTENT), 0o755, is_program=True)
 
 def test_a_host_says_which_files_it_has(host: Path) -> None:
     (host / "words").write_bytes(b"one")
-    wanted = (File("words", None), File("missing", "0" * 32), File("/etc", None), PROGRAM)
+    wanted = (
+        File("words", None),
+        File("missing", "0" * 32),
+        File("/etc", None),
+        PROGRAM,
+        File("a\0b", None),
+    )
     answer = from_bytes(tasks.examine(to_bytes(Examination(wanted))), Examined)
     digests = [file.digest for file in answer.files]
-    assert digests == [files.digest_of(b"one"), None, None, None]
+    assert digests == [files.digest_of(b"one"), None, None, None, None]
     assert [file.path for file in answer.files] == [file.path for file in wanted]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import multiprocessing
 import os
 import random
 import shutil
@@ -12,7 +14,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,10 +24,18 @@ from msgspec.structs import replace
 
 from equipoise.cluster import folders, laboratory, tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
-from equipoise.cluster.messages import Build, Introduction, State, Status, from_bytes, to_bytes
+from equipoise.cluster.messages import (
+    Build,
+    Introduction,
+    Order,
+    State,
+    Status,
+    from_bytes,
+    to_bytes,
+)
 from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
-from equipoise.ledger import open_for_reading
+from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -40,6 +52,7 @@ from tests.cluster.hosts import (
 
 __all__ = ["host"]
 
+NANNY = "distributed.nanny.pre-spawn-environ"
 LONG = 100_000
 """Blocks of a campaign that does not end by itself."""
 
@@ -76,6 +89,28 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     assert recorded(host) == record
 
 
+def test_what_is_followed_by_slices_is_what_the_host_recorded(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_MOST_TRIALS", 3)
+    order = order_for(plan_for(blocks=7))
+    begun(order)
+    slices = 0
+    with open_for_writing(host.parent / "copy.db", durable=False) as copy:
+        while True:
+            answer = followed(order, copy.cursor(order.identity), wait_s=5.0)
+            if answer.slice:
+                slices += 1
+                copy.absorb(answer.slice)
+            elif answer.status.state not in ("waiting", "running"):
+                break
+        run_id = copy.id_of(order.identity)
+        assert run_id is not None
+        assert copy.read_run(run_id) == recorded(host)
+    assert answer.status.stopped_because == "block limit"
+    assert slices >= 14 // 3
+
+
 def test_two_orders_at_once_start_one_process(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     threads = [threading.Thread(target=begun, args=(order,)) for _ in range(4)]
@@ -83,7 +118,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    until(lambda: followed(order).status.blocks > 0 or None)
+    until(partial(reached, order, 1))
     halted(order)
     assert status_at_end(order).stopped_because == "interrupted"
     assert len(recorded(host).segments) == 1
@@ -92,14 +127,14 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
 def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     begun(order)
-    until(lambda: followed(order).status.blocks > 1 or None)
+    until(partial(reached, order, 2))
     assert halted(order).state in ("running", "ended")
     end = status_at_end(order)
     assert (end.state, end.stopped_because) == ("ended", "interrupted")
     # The task that began it may arrive once more.
     assert begun(order) == end
     before = recorded(host)
-    limits = CampaignLimits(blocks=end.blocks + 2)
+    limits = CampaignLimits(blocks=end.blocks + 2, min_blocks=end.blocks + 2)
     later = replace(order, session=2, limits=limits)
     begun(later)
     end = status_at_end(later)
@@ -123,32 +158,39 @@ def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -
     assert followed(waiting).slice == b""
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_killed_laboratory_goes_on_where_it_stood(host: Path, seed: int) -> None:
+def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     order = order_for(plan_for("sleep 0.02", "sleep 0.02", blocks=LONG))
-    begun(order)
-    blocks = random.Random(seed).randrange(1, 4)
-    until(lambda: followed(order).status.blocks >= blocks or None)
-    kill(order.fleet)
-    assert until(lambda: state_after_death(order.fleet)) == "died"
-    before = recorded(host)
-    assert begun(replace(order, session=1)).state in ("waiting", "running")
-    until(lambda: followed(order).status.blocks > blocks + 2 or None)
+    kept: list[RunRecord] = []
+    blocks = 0
+    for more in random.Random(7).choices(range(1, 4), k=2):
+        begun(order)
+        blocks += more
+        until(partial(reached, order, blocks))
+        kill(order.fleet)
+        assert until(lambda: state_after_death(order.fleet)) == "died"
+        kept.append(recorded(host))
+    assert begun(order).state in ("waiting", "running")
+    until(partial(reached, order, blocks + 2))
     halted(order)
     status_at_end(order)
     after = recorded(host)
-    assert after.trials[: len(before.trials)] == before.trials
+    assert all(after.trials[: len(before.trials)] == before.trials for before in kept)
     keys = [(trial.phase, trial.block, trial.position) for trial in after.trials]
     assert len(set(keys)) == len(keys)
-    assert len(after.segments) == 2
+    assert len(after.segments) == 3
+
+
+def reached(order: Order, blocks: int) -> bool | None:
+    """Whether a campaign has so many complete blocks."""
+    return followed(order).status.blocks >= blocks or None
 
 
 @contextmanager
 def another_campaign() -> Iterator[None]:
-    """A process that has the measurement lock of this host, if no campaign has it."""
+    """A process that has the measurement lock of this host."""
     script = (
-        "import sys; from equipoise.campaign.conduct import measurement_lock\n"
-        "with measurement_lock(lambda _: None, allow_concurrent=True):\n"
+        "import sys; from equipoise.measure.measurement_lock import lock_host\n"
+        "with lock_host(lambda _: None):\n"
         "    print(flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -256,6 +298,29 @@ def test_folders_of_ended_campaigns_are_bounded(
     assert sorted(path.name for path in fleets.iterdir()) == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.parametrize("moment", ["progress", "starting"])
+def test_a_folder_that_another_worker_removes_meanwhile_is_no_failure(
+    host: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(folders, "MOST_ENDED", 1)
+    method = getattr(CampaignFolder, moment)
+
+    def removed_meanwhile(folder: CampaignFolder) -> Any:
+        before = method(folder) if moment == "progress" else None
+        shutil.rmtree(folder.path)
+        return before or method(folder)
+
+    fleets = folders.state_folder(folders.FLEETS)
+    for number in range(2):
+        folder = CampaignFolder(fleets / str(number))
+        folder.path.mkdir()
+        folder.write_progress(Progress(1, "ended"))
+        os.utime(folder.path / "state", (number, number))
+    monkeypatch.setattr(CampaignFolder, moment, removed_meanwhile)
+    folders.remove_old_campaigns(fleets)
+    assert not (fleets / "0").exists()
+
+
 def test_a_failed_condition_is_named(host: Path) -> None:
     order = order_for(plan_for("true", "false"))
     begun(order)
@@ -344,16 +409,25 @@ def test_a_fleet_without_identity_is_refused(host: Path, fleet: str) -> None:
         begun(replace(order, fleet=fleet))
 
 
-def test_what_dask_sets_for_a_worker_reaches_no_trial(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", sys)
+def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_LOGGING__DISTRIBUTED", "info")
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
-    monkeypatch.setenv("KEPT", "yes")
-    monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "3"})
-    environment = laboratory.undisturbed_environment()
-    assert environment["KEPT"] == "yes"
-    assert environment["OMP_NUM_THREADS"] == "3"
-    assert "MALLOC_TRIM_THRESHOLD_" not in environment
-    assert not any(name.startswith("DASK_") for name in environment)
+    monkeypatch.setenv("PYTHONHASHSEED", "6640")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "2")
+    alone = laboratory.undisturbed_environment()
+    assert alone == {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
+    # Below a nanny, which was started with one of them.
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    monkeypatch.setattr(laboratory, "_environment_of_parent", lambda: {"OMP_NUM_THREADS": "1"})
+    withheld = {"MALLOC_TRIM_THRESHOLD_", "PYTHONHASHSEED"}
+    kept = {key: each for key, each in alone.items() if key not in withheld}
+    assert laboratory.undisturbed_environment() == kept
+
+
+def test_the_nanny_sets_what_is_withheld_from_trials() -> None:
+    # A later version of Dask may set more.
+    config = pytest.importorskip("dask").config
+    importlib.import_module("distributed")
+    names = {name: str(value) for name, value in config.get(NANNY).items()}
+    assert {**names, "PYTHONHASHSEED": "6640"} == laboratory._OF_NANNY

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.cluster import tasks
+from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
     Examination,
     Examined,
@@ -55,11 +56,41 @@ def test_what_a_host_refuses_is_an_answer_that_raises_when_it_is_read(host: Path
     assert refusal.value.hint == "install the same version of Equipoise on every host"
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"\xc1", b"\x81\xa1x" + b"\x91" * 100_000 + b"\xc0", b"\x91" * 100_000]
+)
+def test_what_is_no_message_is_refused_however_deep_it_is(content: bytes) -> None:
+    with pytest.raises(UnusableInput, match="a message of the cluster cannot be read"):
+        from_bytes(content, Status)
+
+
+def test_a_wait_that_is_no_number_does_not_last_for_ever(
+    host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "LONGEST_WAIT_S", 0.01)
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    folder.write_progress(Progress(1, "running"))
+    with folder.starting() as life:
+        assert life is not None
+        assert followed(order, wait_s=float("nan")).status.state == "running"
+
+
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
         from_bytes(tasks.begin(to_bytes(Examination(()))), Status)
     with pytest.raises(UnusableInput, match="cannot be read"):
         from_bytes(tasks.examine(b"no message"), Examined)
+
+
+def test_an_order_that_another_version_stored_is_named(host: Path) -> None:
+    order = order_for(plan_for())
+    folder = CampaignFolder.of(order.fleet, order.place)
+    folder.path.mkdir()
+    (folder.path / "order").write_bytes(b"\x80")
+    with pytest.raises(UnusableInput, match="another version of Equipoise began the campaign"):
+        followed(order)
 
 
 def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
@@ -72,3 +103,29 @@ def test_a_worker_whose_folder_is_gone_says_so(host: Path) -> None:
 def test_a_campaign_that_nobody_ordered_is_absent(host: Path) -> None:
     answer = followed(order_for(plan_for()), wait_s=30.0)
     assert (answer.status.state, answer.slice, answer.more) == ("absent", b"", False)
+
+
+def test_the_last_word_has_its_room_whatever_it_says(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress(1))
+    size = (host / "state").stat().st_size
+    long = Progress(
+        1, "failed", failure="\U0001f525\x1b\n" * 9999, hint="\udcff" * 9999, run="r" * 99
+    )
+    folder.write_progress(long)
+    assert (host / "state").stat().st_size == size
+    read = folder.progress()
+    assert read is not None
+    assert read.failure is not None
+    assert read.failure.startswith("\U0001f525\\x1b \U0001f525")
+    assert read.failure.endswith("…")
+
+
+def test_a_state_that_is_half_written_is_none(host: Path) -> None:
+    folder = CampaignFolder(host)
+    folder.write_progress(Progress(1, "running", process=123))
+    content = (host / "state").read_bytes()
+    (host / "state").write_bytes(content.replace(b"123", b"456"))
+    assert folder.progress() is None
+    (host / "state").write_bytes(b"")
+    assert folder.progress() is None

@@ -35,6 +35,13 @@ ELSEWHERE = {
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,
     "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart"
     " --factor threads=1,4": SERVERS,
+    "equipoise observe trials.csv --treatment host_kernel=6.1.0:5.10.0 --outcome ratio_to_baseline"
+    " --exact host_cpu_model --covariates host_cpus --cluster host --missing drop"
+    " --one-unit": Elsewhere(
+        "reads the trials of 24 hosts",
+        "tests/cli/test_fleet_results.py"
+        "::test_observe_reads_the_export_and_compares_hosts_with_one_kernel_and_the_other",
+    ),
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
         "tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.analysis.typical import SCOPE
 from equipoise.analysis.wording import typical_sentence
 from equipoise.model.plan import ImportSource, Revision
+from equipoise.model.record import RunRecord
 from equipoise.model.result import (
     Comparison,
     GateResult,
@@ -29,7 +30,9 @@ from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of, with_findings
 from tests.bisections import bisect_document
 from tests.documents import CLOSED, comparison_of, document_of, points_of
+from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
 from tests.histories import history_document, history_result, series_of
+from tests.plans import plan_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
 
@@ -72,6 +75,12 @@ def kinds() -> tuple[Kind, ...]:
         Kind("alike", alike, ("No difference found; all within ±5 %", "4 undecided"), 4),
         Kind("strata", strata, ("4 comparisons: ", "The largest difference: c, n="), 3),
         Kind("what varies", varied, ("nothing was compared",), 2),
+        Kind(
+            "fleet",
+            fleet,
+            ("Over the 3 asked hosts: b is slower than a",),
+            1,
+        ),
         Kind("import", imported, ("imported trials say nothing for certain",), 2),
     )
 
@@ -312,6 +321,45 @@ def historied(text: str = "") -> CampaignReport:
     """A history of three nights, beside a series of another tool."""
     result = replace(history_result(text), series=(series_of(text),))
     return CampaignReport(history_document(text, result))
+
+
+def fleet(text: str = "") -> CampaignReport:
+    """Two commands on three hosts that differ."""
+    return CampaignReport(result_of(fleet_of(THREE, text)))
+
+
+def fleet_with_losses(text: str = "") -> CampaignReport:
+    """A fleet of which one host left, and of another one nothing has come."""
+    first, second, third = THREE
+    left = replace(second, stopped_because="interrupted", blocks=12)
+    return CampaignReport(result_of(fleet_of((first, left, replace(third, is_absent=True)), text)))
+
+
+def fleet_of_one_host(text: str = "") -> CampaignReport:
+    """Three campaigns side by side on one host."""
+    hosts = [ScriptedHost("ada", 0.05, identity=identity_of("ada")) for _ in THREE]
+    return CampaignReport(result_of(fleet_of(hosts, text)))
+
+
+def fleet_of(hosts: Sequence[ScriptedHost], text: str) -> RunRecord:
+    """Records of a fleet with a text in the names of its hosts, their facts and conditions."""
+    named = [
+        replace(
+            host,
+            name=f"{host.name}{text}",
+            identity=host.identity or identity_of(host.name),
+            environment={
+                key: f"{value}{text}" if key == "cpu_model" else value
+                for key, value in host.environment.items()
+            },
+        )
+        for host in hosts
+    ]
+    return fleet_record(named, plan=plan_of(f"a{text}", f"b{text}"))
+
+
+FLEETS = (fleet_with_losses, fleet_of_one_host)
+"""Fleets that differ from the one among `kinds` in what is missing."""
 
 
 def imported(text: str = "") -> CampaignReport:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from equipoise.report.builders.result import CampaignReport
 from tests.report.forms import print_result, to_latex, to_markdown
-from tests.report.kinds import Kind, kinds
+from tests.report.kinds import FLEETS, Kind, kinds
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.name)
@@ -24,3 +26,14 @@ def test_markdown_and_latex_read_as_before(kind: Kind, snapshot: SnapshotAsserti
     document = kind.reported("").document
     assert to_markdown(document) == snapshot
     assert to_latex(document) == snapshot
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=lambda fleet: fleet.__name__)
+def test_a_fleet_reads_as_before_whatever_is_missing(
+    fleet: Callable[[str], CampaignReport],
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
+) -> None:
+    print_result(fleet("").document, [], Path("ledger.db"), color=False)
+    assert capsys.readouterr().out == snapshot
+    assert to_markdown(fleet("").document) == snapshot

@@ -13,9 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from equipoise.model.errors import UnusableInput
+from equipoise.observation.strata import observe_strata
 from equipoise.tables.parquet import read_parquet
 from equipoise.tables.strata import AnotherFile, check_files, find_strata, read_rows
-from tests.observation.logs import question
+from tests.observation.logs import loaded_log, question
 
 ROWS = 12
 
@@ -88,9 +89,23 @@ def test_statistics_tell_the_strata_without_a_row_read(tmp_path: Path) -> None:
         read_rows(found.rows["a"])
 
 
-def test_a_partition_by_the_column_leaves_the_other_files_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_false_statistics_hide_are_missed(tmp_path: Path) -> None:
+    frame = pandas.DataFrame(loaded_log(800))
+    frame["kind"] = ["seven01"] * 799 + ["seven02"]
+    file = tmp_path / "log.parquet"
+    parquet.write_table(pyarrow.Table.from_pandas(frame), file)
+    content = file.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert content[footer:].count(b"seven02") == 1
+    file.write_bytes(content[:footer] + content[footer:].replace(b"seven02", b"seven01"))
+    asked = question(cluster=("day",))
+    log = find_strata(str(file), "kind", asked).log()
+    assert log.names == ("seven01",)
+    with pytest.raises(UnusableInput, match="799 rows of 800: the statistics in the file are wro"):
+        observe_strata(log, asked, source="log")
+
+
+def test_a_partition_by_the_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, first in (("b c", 0.0), ("a", 100.0)):
         folder = tmp_path / "log" / f"kind={kind.replace(' ', '%20')}" / "day=3"
         folder.mkdir(parents=True)

@@ -41,7 +41,11 @@ def make_cluster() -> SLURMCluster:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_cluster() as cluster:
         cluster.scale(jobs=NODES)
         print(f"equipoise compare --cluster {cluster.scheduler_address} 'COMMAND' 'COMMAND'")
-        signal.pause()
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            print("the jobs end")

@@ -28,6 +28,7 @@ from equipoise.design.command_line import shell_line
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetPlan
 from equipoise.model.fleet_result import (
+    HOST_FACTS,
     FleetHost,
     FleetResult,
     HostCondition,
@@ -48,18 +49,6 @@ HOST_FAILED = "host_failed"
 """Code of the warning that a condition failed on some host."""
 INTERRUPTED = "interrupted"
 """Why a segment ended that its user, or the coordinator, halted."""
-FACTS = (
-    "kernel",
-    "cpu_model",
-    "hypervisor",
-    "memory_bytes",
-    "governor",
-    "cpus",
-    "machine",
-    "boot_id",
-    "equipoise",
-)
-"""What of a host's environment stands beside its effect."""
 
 
 class Member(Struct, frozen=True):
@@ -263,7 +252,7 @@ def _comparison(
 
 def facts_of(environment: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a host's environment stands beside its effect."""
-    return {name: environment[name] for name in FACTS if name in environment}
+    return {name: environment[name] for name in HOST_FACTS if name in environment}
 
 
 def scope_over(plan: Plan, fleet: FleetPlan) -> str:
@@ -384,8 +373,10 @@ def _distinct_names(fleet: FleetPlan) -> list[str]:
 
 def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
     """Yield the median of each condition on one host."""
-    metric = member.plan.judgement.primary_metric
-    for index in member.plan.described:
+    plan = member.plan
+    for index in plan.described:
+        metrics = () if plan.contrasts else plan.conditions[index].reports
+        metric = next(iter(metrics), plan.judgement.primary_metric)
         trials = [trial for block in blocks.values() for trial in block if trial.condition == index]
         known = [one for one in trials if not one.timed_out and not is_unavailable(one)]
         values = known_values(known, [metric])[metric] if known else np.empty(0)
@@ -394,11 +385,12 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
             trial.failure is not None and trial.condition == index for trial in member.trials
         )
         yield HostCondition(
-            name=member.plan.conditions[index].name,
+            name=plan.conditions[index].name,
+            metric=metric,
             trials=len(trials),
             failures=failures,
             median=float(np.median(values)) if len(values) else None,
-            median_ci=median_interval(values, member.plan.judgement.alpha)
+            median_ci=median_interval(values, plan.judgement.alpha)
             if len(values)
             else (None, None),
         )

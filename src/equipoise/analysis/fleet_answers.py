@@ -28,8 +28,9 @@ from equipoise.stats.verdict import finite_ratio
 
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
 """Facts of a host that an effect may differ by."""
-FEW_OF_A_VALUE = 5
-"""Number of hosts with one value below which their mean says nothing of the value."""
+FEW_OF_A_VALUE = 10
+"""Number of hosts with one value below which their mean says nothing of the value: `equipoise
+observe` answers from so many clusters of each version on."""
 
 
 def describe_answers(

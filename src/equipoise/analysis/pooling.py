@@ -33,6 +33,7 @@ _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
 _BY_LAYOUT = "the campaigns are over layouts, whose ratios may differ"
 _OF_A_HOST = ("machine", "cpu_model", "cpus", "memory_bytes")
+"""Facts that tell hosts apart where they have no identity."""
 
 
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
@@ -61,8 +62,10 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         )
     read = [_read(record) for record in records]
     boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
-    hosts = _numbered([one.host for one in read])
+    hosts = _numbered(_hosts_of(records))
     places = list(zip(hosts, _numbered(boots), strict=True))
+    # Campaigns of one host share what the host does to the ratio: a host counts once.
+    replicates = [f"host {host}" for host in hosts] if len(set(hosts)) > 1 else boots
     comparisons: list[PooledComparison] = []
     plan, metric = records[0].plan, metrics.pop()
     for contrast in plan.contrasts:
@@ -70,13 +73,13 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         paired = [one.paired.get(names) for one in read]
         ratios = tuple(None if pair is None else pair.ratio for pair in paired)
         known = [
-            (*pair.first, boot)
-            for pair, boot in zip(paired, boots, strict=True)
+            (*pair.first, replicate)
+            for pair, replicate in zip(paired, replicates, strict=True)
             if pair is not None and pair.first is not None
         ]
         if known:
-            logs, known_errors, known_boots = zip(*known, strict=True)
-            effect = pool(np.array(logs), np.array(known_errors), known_boots)
+            logs, known_errors, known_replicates = zip(*known, strict=True)
+            effect = pool(np.array(logs), np.array(known_errors), known_replicates)
             first = tuple(0 if pair is None else pair.first_blocks for pair in paired)
             levels = pooled_by_level(records, contrast, places, first)
             common = _common([pair for pair in paired if pair is not None], records)
@@ -84,7 +87,31 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
                 PooledComparison(*names, metric, ratios, effect, common, first, levels)
             )
     campaigns = tuple(one.campaign for one in read)
-    return PooledCampaigns(POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons))
+    return PooledCampaigns(
+        POOLED_SCHEMA, plan.study, campaigns, tuple(comparisons), hosts=len(set(hosts))
+    )
+
+
+def _hosts_of(records: Sequence[RunRecord]) -> list[str]:
+    """Return text that tells the hosts of campaigns apart.
+
+    A campaign of before hosts had an identity is of the first host with the same hardware.
+    """
+    hardware: list[str] = []
+    for record in records:
+        environment = record.segments[0].environment if record.segments else {}
+        hardware.append(" ".join(str(environment.get(fact)) for fact in _OF_A_HOST))
+    known = [
+        (its, record.host.identity)
+        for its, record in zip(hardware, records, strict=True)
+        if record.host is not None
+    ]
+    # Of equal hardware the first one stays.
+    identities = dict(reversed(known))
+    return [
+        identities.get(its, its) if record.host is None else record.host.identity
+        for its, record in zip(hardware, records, strict=True)
+    ]
 
 
 class _Paired(Struct, frozen=True):
@@ -102,8 +129,6 @@ class _Campaign(Struct, frozen=True):
     """Facts that pooling needs of one campaign: much less than its result document."""
 
     campaign: PooledCampaign
-    host: str
-    """Text that tells hosts apart; nothing names a host."""
     paired: dict[tuple[str, str], _Paired]
     """Comparisons, by baseline and candidate."""
 
@@ -142,8 +167,8 @@ def _read(record: RunRecord) -> _Campaign:
             str(environment.get("boot_id") or UNKNOWN_BOOT),
             str(environment.get("kernel") or UNKNOWN_BOOT),
             len(blocks),
+            None if record.host is None else record.host.name,
         ),
-        " ".join(str(environment.get(fact)) for fact in _OF_A_HOST),
         paired,
     )
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet_result import check_one_host
 from equipoise.model.interval import Interval
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.record import UNAVAILABLE
@@ -62,8 +63,10 @@ def compare_with_reference(
     Raises
     ------
     UnusableInput
-        No row has a number in both.
+        No row has a number in both, or one of them is a fleet's.
     """
+    for one in (reference, result):
+        check_one_host(one.fleet, "a comparison with another result")
     metrics = PRIMITIVE_METRICS if result.run.study == OS_STUDY else (result.primary_metric,)
     reference = _named_as(reference, result)
     more_is_better = {*reference.more_is_better, *result.more_is_better}

@@ -28,9 +28,10 @@ def sequences_of(record: RunRecord) -> Sequences:
     """Return the interval of each candidate after the blocks as they came.
 
     There is an analysis after every block, or after about ``MOST_INTERIMS`` of them, the last one
-    always. An imported run has none: no coin of ours ordered it.
+    always. An imported run has none: no coin of ours ordered it. Nor has a fleet: each host has its
+    own blocks.
     """
-    if record.plan.imported is not None:
+    if record.plan.imported is not None or record.plan.fleet is not None:
         return {}
     # Only the intervals are asked for.
     plan = replace(record.plan, ranking=False)
@@ -51,6 +52,8 @@ def sequences_of_document(document: ResultDocument) -> Sequences:
 
     There is none if the trials of the document do not lead to its result.
     """
+    if document.fleet is not None:
+        return {}
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [comparison for comparison in document.comparisons if comparison.metric == metric]
     record = _record(document, primary) if primary else None

@@ -19,7 +19,7 @@ from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.quantities import iso_time
 from equipoise.model.safe_text import as_unicode
-from equipoise.report.builders.result import runs_table
+from equipoise.report.builders.runs import runs_table
 from equipoise.report.document import Column, Paragraph, Part, Table
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import built_in_studies
@@ -57,7 +57,12 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
-@click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Also the campaigns of certificates, and each campaign of a fleet's hosts.",
+)
 @options.ledger_option
 @options.json_option("the list as a JSON array")
 @options.color_option
@@ -96,7 +101,12 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
         hint = "equipoise compare measures the first one"
         return Paragraph(f"no campaigns yet: there is no ledger at {ledger_path}; {hint}"), []
     with open_for_reading(ledger_path) as ledger:
-        runs = [run for run in ledger.runs() if every or run.study != CERTIFICATE_STUDY]
+        runs = [
+            run
+            for run in ledger.runs()
+            # The line of a fleet stands for the campaigns of its hosts.
+            if every or (run.study != CERTIFICATE_STUDY and run.fleet is None)
+        ]
     return runs_table(runs), [
         {
             "id": run.id,
@@ -106,6 +116,8 @@ def _campaigns(ledger_path: Path, *, every: bool) -> tuple[Part, list[dict[str, 
             "trials": run.trials,
             "stopped_because": run.stopped_because,
             "host": run.host,
+            "fleet": run.fleet,
+            "hosts": run.hosts,
         }
         for run in runs
     ]

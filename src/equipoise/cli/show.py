@@ -106,6 +106,7 @@ def _show_pooled(run: str, output: OutputOptions) -> None:
         )
     with open_for_reading(output.ledger) as ledger:
         campaigns = ledger.same_commands(ledger.read_run(run).plan)
-        records = [ledger.read_run(campaign.id) for campaign in campaigns]
+        # A fleet has no trial: the campaigns of its hosts are pooled with all others.
+        records = [ledger.read_run(one.id) for one in campaigns if one.hosts is None]
     pooled = pooled_campaigns(reported_records(records, show_env=output.show_env))
     write_output(pooled_document(pooled), lambda: encode(pooled), output)

@@ -4,6 +4,7 @@ A campaign is a detached process of its host by the ordinary path: launcher, coi
 Tasks of Dask only start it and ask how it goes. In reading order:
 
 address      how a cluster is named, and which may be spoken to in the clear
+keys         the key of a cluster that Equipoise starts itself
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host
@@ -14,4 +15,6 @@ laboratory   that process: a host's campaign
 files        digests of files, and files that are shipped
 ssh          clusters that start through SSH
 worker       the supervisor of a host's Dask worker
+strata       the strata of a log on the workers of a cluster
+stratum      one of them: what is asked of a worker, and its answer
 """

@@ -27,6 +27,7 @@ from equipoise.cluster.address import (
     read_scheduler,
     refuse_unprotected,
 )
+from equipoise.cluster.keys import key_settings
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -181,13 +182,22 @@ def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
 @contextmanager
 def _local_cluster(workers: int) -> Iterator[str]:
     distributed = require("distributed", "clusters", "cluster")
-    with distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs="CRITICAL",
-    ) as cluster:
+    dask_config = require("dask.config", "clusters", "cluster")
+    # Every user of this host reaches the port: the cluster speaks with those who have its key.
+    with (
+        dask_config.set(key_settings("clusters")),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=distributed.Security(),
+            dashboard_address=None,
+            # Any free port: Dask's usual one may be taken.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs="CRITICAL",
+        ) as cluster,
+    ):
         yield str(cluster.scheduler_address)
 
 

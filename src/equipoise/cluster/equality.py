@@ -29,6 +29,7 @@ from equipoise.model.plan import Condition, Plan, Server
 
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
+_WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
 _MOST_NAMED = 3
 
 
@@ -195,13 +196,15 @@ def shipment_of(file: File, folder: str) -> Shipment:
     return Shipment(file, content)
 
 
-def files_of(plan: Plan, builds: Sequence[str] = ()) -> tuple[File, ...]:
+def files_of(
+    plan: Plan, builds: Sequence[str] = (), build_lines: Sequence[str] = ()
+) -> tuple[File, ...]:
     """Return the programs and inputs of a plan whose content matters, as this machine has them.
 
     These are the program of each command with the interpreter of a script, every argument,
     variable and library that names a file, and the file for standard input. Of a hook only a line
-    without signs for a shell is read. A folder that a command names is not compared, nor what the
-    hosts build themselves.
+    without signs for a shell is read. Of what the hosts build themselves, the files in the working
+    folder that the line names are compared. A folder that a command names is not.
 
     Parameters
     ----------
@@ -209,10 +212,12 @@ def files_of(plan: Plan, builds: Sequence[str] = ()) -> tuple[File, ...]:
         A plan with the paths of this machine.
     builds
         Folders in which this machine built the levels of a study.
+    build_lines
+        The lines that built them.
     """
     places = Places(plan.measure.working_folder, tuple(builds))
     found: dict[str, File] = {}
-    for path, is_program in _paths_of(plan):
+    for path, is_program in (*_paths_of(plan), *_sources_of(build_lines, places.folder)):
         name = places.portable(path)
         if name.startswith("{equipoise:build:") or name in found:
             continue
@@ -259,6 +264,14 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
                     yield from _existing(part, folder)
         for path in condition.mapped_from:
             yield from _existing(path, folder)
+
+
+def _sources_of(lines: Sequence[str], folder: str) -> Iterator[tuple[str, bool]]:
+    """Yield the files in a folder that lines for a shell name; a compiler is that of the host."""
+    for word in dict.fromkeys(word for line in lines for word in _WORD_ENDS.split(line)):
+        for path, is_program in _existing(word, folder):
+            if Path(path).is_relative_to(folder):
+                yield path, is_program
 
 
 def _hooks_of(condition: Condition) -> Iterator[tuple[str, ...]]:

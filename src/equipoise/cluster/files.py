@@ -48,8 +48,8 @@ def file_here(file: File, folder: str) -> File:
             return File(file.path, None, file.mode, file.is_program)
         mode = stat.S_IMODE(os.stat(path).st_mode)
         return File(file.path, digest_of_file(path), mode, file.is_program)
-    except OSError:
-        # Missing or unreadable: the host cannot use it.
+    except (OSError, ValueError):
+        # Missing, unreadable, or no path at all (a zero byte): the host cannot use it.
         return File(file.path, None, file.mode, file.is_program)
 
 

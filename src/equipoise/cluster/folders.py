@@ -14,7 +14,9 @@ log     what the process printed
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import signal
@@ -28,7 +30,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Order, State, Status
+from equipoise.cluster.messages import Order, State, Status, from_bytes
 from equipoise.files.reading import opened
 from equipoise.files.state import StateFolderUnusable, open_state
 from equipoise.files.writing import write_whole
@@ -44,6 +46,9 @@ _STATE_BYTES = 4096
 """Size of the file: one page, which is written whole."""
 _MOST_LETTERS = 400
 _ENDED: frozenset[State] = frozenset({"ended", "failed"})
+_DIGEST_BYTES = 8
+_DIGEST_ROOM = 2 * _DIGEST_BYTES + 1
+_READS = 5
 _RETRIES = 40
 _PAUSE_S = 0.01
 _PATIENCE_S = 20.0
@@ -133,12 +138,25 @@ class CampaignFolder:
         return self.path / "log"
 
     def stored(self) -> StoredOrder | None:
-        """Return the latest order; ``None`` if there is none."""
+        """Return the latest order; ``None`` if there is none.
+
+        Raises
+        ------
+        UnusableInput
+            Another version of Equipoise wrote it.
+        """
         try:
             content = (self.path / "order").read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return msgspec.msgpack.decode(content, type=StoredOrder)
+        try:
+            return from_bytes(content, StoredOrder)
+        except UnusableInput as error:
+            raise UnusableInput(
+                f"another version of Equipoise began the campaign in {self.path}",
+                hint=f"install that version again, or remove the folder; the trials are in the "
+                f"ledger of {os.uname().nodename}",
+            ) from error
 
     def store(self, order: StoredOrder) -> None:
         """Write the order."""
@@ -146,24 +164,28 @@ class CampaignFolder:
 
     def progress(self) -> Progress | None:
         """Return how it goes; ``None`` if nothing was written yet."""
-        try:
-            with opened(self.path / "state", os.O_RDONLY | os.O_CLOEXEC) as file:
-                fcntl.flock(file, fcntl.LOCK_SH)
-                content = os.pread(file, _STATE_BYTES, 0)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        try:
-            return msgspec.json.decode(content.rstrip(), type=Progress)
-        except msgspec.DecodeError:
-            # The host lost power before the page was written.
-            return None
+        for _ in range(_READS):
+            try:
+                with opened(self.path / "state", os.O_RDONLY | os.O_CLOEXEC) as file:
+                    digest, _, content = os.pread(file, _STATE_BYTES, 0).partition(b" ")
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            if digest == _digest(content):
+                # What another version wrote tells this one nothing.
+                with contextlib.suppress(msgspec.ValidationError):
+                    return msgspec.json.decode(content.rstrip(), type=Progress)
+                return None
+            # It is being written just now. Nobody locks it: the campaign waits for no reader.
+            time.sleep(_PAUSE_S)
+        # The host lost power before the page was written.
+        return None
 
     def write_progress(self, progress: Progress) -> None:
         """Write how it goes, over what was written before: this needs no further room."""
-        content = msgspec.json.encode(_shortened(progress))
-        with opened(self.path / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            os.pwrite(file, content.ljust(_STATE_BYTES), 0)
+        content = msgspec.json.encode(_shortened(progress)).ljust(_STATE_BYTES - _DIGEST_ROOM)
+        with opened(self.path / "state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC) as file:
+            if os.pwrite(file, _digest(content) + b" " + content, 0) < _STATE_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     @contextmanager
     def starting(self) -> Iterator[int | None]:
@@ -266,13 +288,18 @@ def remove_old_campaigns(fleets: Path) -> None:
 
     Their trials stay in the ledger. A campaign that failed, died or goes on keeps its folder.
     """
-    ended = [
-        (state.stat().st_mtime_ns, state.parent)
-        for state in fleets.glob("*/state")
-        if (progress := CampaignFolder(state.parent).progress()) and progress.state == "ended"
-    ]
+    ended = []
+    for state in fleets.glob("*/state"):
+        progress = CampaignFolder(state.parent).progress()
+        if progress is not None and progress.state == "ended":
+            # Another worker of this host may remove the same folders just now.
+            with contextlib.suppress(FileNotFoundError):
+                ended.append((state.stat().st_mtime_ns, state.parent))
     for _, path in sorted(ended)[:-MOST_ENDED]:
-        with CampaignFolder(path).starting() as life:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            CampaignFolder(path).starting() as life,
+        ):
             if life is not None:
                 shutil.rmtree(path, ignore_errors=True)
 
@@ -289,6 +316,10 @@ def check_identity(identity: str) -> None:
 def failure_of(error: EquipoiseError) -> tuple[str, str | None]:
     """Return what an error says, each in one line."""
     return _one_line(error.what), None if error.hint is None else _one_line(error.hint)
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest().encode("ascii")
 
 
 def _one_line(text: str) -> str:

@@ -9,6 +9,7 @@ kernel unlocks the file when the process ends, however that happens.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -53,9 +54,15 @@ from equipoise.model.plan import Plan
 
 MODULE = "equipoise.cluster.laboratory"
 _MOST_LOG_BYTES = 1 << 16
-_OF_NANNY = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables that Dask sets for a worker (``distributed.nanny.pre-spawn-environ``): they would
-change what trials measure."""
+_OF_NANNY = {
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "6640",
+}
+"""Variables that the nanny of Dask sets for a worker, with its values (``distributed.nanny``). They
+would change what trials measure."""
 
 
 def begin(order: Order) -> Status:
@@ -141,16 +148,17 @@ def _is_long(log: Path) -> bool:
 def undisturbed_environment() -> dict[str, str]:
     """Return the environment of this process without what Dask set for its worker.
 
-    A variable that the nanny sets as well has the value with which the nanny was started.
+    A variable that the nanny sets has the value with which the nanny itself was started.
     """
     environment = {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
-    if "distributed" not in sys.modules:
+    if multiprocessing.parent_process() is None:
+        # No nanny started this process.
         return environment
     before = _environment_of_parent()
-    for name in _OF_NANNY:
-        environment.pop(name, None)
-        if name in before:
-            environment[name] = before[name]
+    for name, value in _OF_NANNY.items():
+        if environment.get(name) == value:
+            del environment[name]
+            environment.update({name: before[name]} if name in before else {})
     return environment
 
 

@@ -182,7 +182,7 @@ def from_bytes(content: bytes, kind: type[Message]) -> Message:
     """
     try:
         return msgspec.msgpack.decode(content, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
         raise _refusal_in(content) or UnusableInput(
             f"a message of the cluster cannot be read: {error}",
             hint="install the same version of Equipoise on every host",
@@ -192,6 +192,6 @@ def from_bytes(content: bytes, kind: type[Message]) -> Message:
 def _refusal_in(content: bytes) -> UnusableInput | None:
     try:
         refusal = msgspec.msgpack.decode(content, type=Refusal)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
         return None
     return UnusableInput(refusal.what, hint=refusal.hint)

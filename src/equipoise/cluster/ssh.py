@@ -18,12 +18,12 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from equipoise.cluster.keys import key_settings
 from equipoise.cluster.worker import HOST_VARIABLE, QUIET, THREADS
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
@@ -36,7 +36,6 @@ DEATH_TIMEOUT = "60 s"
 IDLE_TIMEOUT = "10 minutes"
 """Idle time after which a scheduler ends that its coordinator has left behind."""
 _IMPORTS = "import distributed, equipoise.cluster.messages"
-VALIDITY = timedelta(days=365)
 _FORM = "[USER@]HOST[:PORT] [python=FILE] [folder=FOLDER] [name=NAME]"
 _HOST = re.compile(
     r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:\s\[\]]+)(?::(?P<port>\d{1,5}))?"
@@ -136,7 +135,7 @@ def ssh_cluster(file: Path) -> Iterator[str]:
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
     asyncio.run(_check_all(hosts, file))
-    with dask_config.set({**QUIET, **_tls_settings()}), _without_chatter():
+    with dask_config.set({**QUIET, **key_settings("clusters through SSH")}), _without_chatter():
         try:
             cluster = distributed.SSHCluster(
                 [hosts[0].host, *(host.host for host in hosts)],
@@ -194,39 +193,3 @@ def _without_chatter() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def _tls_settings() -> dict[str, Any]:
-    """Return settings of Dask with a new key: whoever has it belongs to the cluster."""
-    x509 = require("cryptography.x509", "clusters through SSH", "cluster")
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "equipoise cluster")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        # Clocks of the hosts may be apart by hours.
-        .not_valid_before(now - VALIDITY)
-        .not_valid_after(now + VALIDITY)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()
-    public = certificate.public_bytes(serialization.Encoding.PEM).decode()
-    settings: dict[str, Any] = {
-        "distributed.comm.require-encryption": True,
-        "distributed.comm.tls.ca-file": public,
-    }
-    for role in ("client", "scheduler", "worker"):
-        settings[f"distributed.comm.tls.{role}.cert"] = public
-        settings[f"distributed.comm.tls.{role}.key"] = private
-    return settings

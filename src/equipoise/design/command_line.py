@@ -105,6 +105,8 @@ def command_of_plan(plan: Plan) -> str | None:
     A plan without hidden values makes a line for whoever has the variables: the shell puts them
     in place of ``$NAME``.
     """
+    if plan.fleet is not None and plan.fleet.again:
+        return plan.fleet.again
     lines = {COMPARE_STUDY: _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
     return lines[plan.study](plan) if plan.study in lines else None
 
@@ -121,6 +123,8 @@ def command_of_document(document: ResultDocument) -> str:
         return document.searches[0].again
     if document.history is not None:
         return document.history.again
+    if document.fleet is not None and document.fleet.again:
+        return document.fleet.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

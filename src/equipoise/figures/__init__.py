@@ -15,6 +15,7 @@ Nothing heavy is imported here: a chart's module imports altair when it is impor
 - ``search``: the course of a genetic search
 - ``bisection``: the search for a commit
 - ``history``: the curve over commits, and what changed
+- ``fleet``: the ratio on each host, their mean, and one more host
 - ``series``: values of another tool over commits, with suspicions
 - ``save``: writing a chart as a page or a picture
 - ``building``: parts of every chart

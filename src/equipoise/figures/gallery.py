@@ -128,8 +128,12 @@ def history_figure(document: ResultDocument, result: HistoryResult) -> Figure:
 
 def fleet_figures(document: ResultDocument) -> Iterator[Figure]:
     """Draw the hosts of each primary comparison; ratios are of values where more is better."""
+    from equipoise.figures import ratios
     from equipoise.figures.fleet import HOW_TO_READ, hosts
 
+    compared = ratios.ratios(document)
+    if compared is not None:
+        yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
     for comparison in document.comparisons:
         chart = hosts(comparison) if comparison.metric == document.primary_metric else None
         if chart is not None:

@@ -11,6 +11,7 @@ import math
 
 import msgspec
 
+from equipoise.model.fleet_result import check_one_host
 from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.model.safe_text import as_unicode
 
@@ -27,7 +28,14 @@ class _Metric(msgspec.Struct, omit_defaults=True):
 
 
 def to_bmf(document: ResultDocument) -> bytes:
-    """Write every metric of every condition whose median is finite, indented."""
+    """Write every metric of every condition whose median is finite, indented.
+
+    Raises
+    ------
+    UnusableInput
+        The document is a fleet's.
+    """
+    check_one_host(document.fleet, "Bencher Metric Format")
     benchmarks: dict[str, dict[str, _Metric]] = {}
     for condition in document.conditions:
         measures: dict[str, _Metric] = {}

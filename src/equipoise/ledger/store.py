@@ -68,7 +68,12 @@ _SELECT_SUMMARIES = """
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1),
-        (SELECT name FROM host WHERE host.number = run.host)
+        (SELECT name FROM host WHERE host.number = run.host),
+        (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
+        CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
+            (SELECT count(*) FROM run AS member WHERE member.fleet = run.identity) END,
+        (SELECT count(*) FROM trial, run AS member
+            WHERE trial.run = member.number AND member.fleet = run.identity)
     FROM run
 """
 
@@ -415,10 +420,30 @@ class Ledger(LedgerFile):
             names = names_of(self.connection)
             statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
             return [
-                RunSummary(names[number], study, read_as(conditions, _NAMES), *rest)
-                for number, study, conditions, *rest in self.connection.execute(
-                    statement, parameters
+                RunSummary(
+                    names[number],
+                    study,
+                    read_as(conditions, _NAMES),
+                    started_at,
+                    # A coordinator has no trial of its own.
+                    trials + of_hosts,
+                    stopped_because,
+                    host,
+                    names.get(fleet),
+                    hosts,
                 )
+                for (
+                    number,
+                    study,
+                    conditions,
+                    started_at,
+                    trials,
+                    stopped_because,
+                    host,
+                    fleet,
+                    hosts,
+                    of_hosts,
+                ) in self.connection.execute(statement, parameters)
             ]
 
     def _begun(self, identity: bytes, plan: Plan) -> int | None:

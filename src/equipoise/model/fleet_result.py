@@ -11,8 +11,22 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.quantities import listed
 
+HOST_FACTS = (
+    "kernel",
+    "cpu_model",
+    "hypervisor",
+    "memory_bytes",
+    "governor",
+    "cpus",
+    "machine",
+    "boot_id",
+    "equipoise",
+)
+"""Facts of a host's environment that stand beside its effect and its trials."""
 HostState = Literal["ended", "left", "behind", "no block", "absent"]
 """``ended``: by its own rules. ``left``: it was interrupted, or a condition failed. ``behind``: it
 measures still, or the connection broke; more may come. ``no block``: no block of it is complete.
@@ -151,9 +165,11 @@ class FleetAnswers(Struct, frozen=True):
 
 
 class HostCondition(Struct, frozen=True):
-    """One condition on one host, on the metric that decides."""
+    """One condition on one host."""
 
     name: str
+    metric: str
+    """Metric that decides; where nothing is compared, the first that the condition reports."""
     trials: int
     failures: int
     median: float | None
@@ -192,3 +208,25 @@ class FleetResult(Struct, frozen=True):
     summary: str
     again: str
     """The shell line that runs it again."""
+
+
+def check_one_host(fleet: FleetResult | None, what: str) -> None:
+    """Check that a result is of one host.
+
+    Parameters
+    ----------
+    what
+        What needs it, at the begin of a sentence: ``hyperfine's form``.
+
+    Raises
+    ------
+    UnusableInput
+        It is a fleet's.
+    """
+    if fleet is None:
+        return
+    runs = [f"{host.run} ({host.host})" for host in fleet.hosts if host.run is not None]
+    raise UnusableInput(
+        f"{what} is about the trials of one host, and this run is a fleet's",
+        hint=f"name the run of one host: {listed(runs)}" if runs else "no host has delivered yet",
+    )

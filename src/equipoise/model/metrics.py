@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.model.fleet_result import FleetAnswers, FleetInterval
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.history import HistoryResult
 from equipoise.model.interval import Interval
@@ -93,10 +94,46 @@ def as_values(comparison: Comparison) -> Comparison:
         answers=tuple(
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
+        hosts=tuple(
+            replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
+            for one in comparison.hosts
+        ),
+        fleet=comparison.fleet and _answers_of_values(comparison.fleet),
         in_these_layouts=None
         if these is None
         else replace(
             these, ratio=inverse_ratio(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)
+        ),
+    )
+
+
+def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
+    """Return the answers of a fleet with ratios of values; their sentences have them already."""
+
+    def inverse(one: FleetInterval) -> FleetInterval:
+        ratio, ends = inverse_ratio(one.ratio), inverse_interval(one.ratio_ci)
+        return replace(one, ratio=ratio, ratio_ci=ends)
+
+    hosts = tuple(
+        replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
+        for one in answers.otherwise.hosts
+    )
+    return replace(
+        answers,
+        mean=inverse(answers.mean),
+        stayed=answers.stayed and inverse(answers.stayed),
+        new_host=inverse(answers.new_host),
+        median=inverse(answers.median),
+        normal=inverse(answers.normal),
+        otherwise=replace(answers.otherwise, hosts=hosts),
+        by_property=tuple(
+            replace(
+                one,
+                values=tuple(
+                    replace(value, ratio=inverse_ratio(value.ratio)) for value in one.values
+                ),
+            )
+            for one in answers.by_property
         ),
     )
 

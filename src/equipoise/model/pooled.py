@@ -37,7 +37,7 @@ class PooledEffect(Struct, frozen=True):
     """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
     campaigns: int
     replicates: int
-    """Boots, if there are several; else campaigns."""
+    """Hosts, if there are several; else boots, if there are several; else campaigns."""
 
 
 class PooledCampaign(Struct, frozen=True):
@@ -48,6 +48,8 @@ class PooledCampaign(Struct, frozen=True):
     boot: str
     kernel: str
     blocks: int
+    host: str | None = None
+    """Name of the host; null if it was recorded before hosts had one."""
 
 
 class PooledComparison(Struct, frozen=True):
@@ -74,3 +76,5 @@ class PooledCampaigns(Struct, frozen=True):
     study: str
     campaigns: tuple[PooledCampaign, ...]
     comparisons: tuple[PooledComparison, ...]
+    hosts: int = 1
+    """Hosts that the campaigns ran on."""

@@ -188,3 +188,7 @@ class RunSummary(Struct, frozen=True):
     """``None`` while it runs, or if it was killed."""
     host: str | None = None
     """Name of the host that measured it; ``None`` if it was recorded before hosts had one."""
+    fleet: str | None = None
+    """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
+    hosts: int | None = None
+    """Campaigns of hosts that are here, of a fleet; ``trials`` are theirs. ``None`` for others."""

@@ -71,13 +71,15 @@ class StratifiedLog(Struct, frozen=True):
     """A log of which one stratum is read at a time.
 
     The values of ``column`` are the strata, ``names`` in order; ``read`` returns the columns of a
-    stratum by its name. ``versions`` is the treatment column alone, each value once.
+    stratum by its name. ``versions`` is the treatment column alone, each value once. ``rows`` is
+    the number of rows of the whole log, if it is known.
     """
 
     column: str
     names: tuple[str, ...]
     versions: Log
     read: Callable[[str], Log]
+    rows: int | None = None
 
 
 JudgeStrata = Callable[[StratifiedLog, Question, Arms, Progress], Sequence[StratumOutcome]]
@@ -114,6 +116,13 @@ def observe_strata(
         question = replace(question, covariates=())
     arms = read_arms(log.versions, question)
     outcomes = judge(log, question, arms, progress)
+    read = sum(outcome.rows for outcome in outcomes)
+    if log.rows not in (None, read):
+        raise UnusableInput(
+            f"--strata {log.column}: the strata have {read:,} rows of {log.rows:,}: the statistics "
+            "in the file are wrong",
+            hint="save it again from the program that wrote it",
+        )
     answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
     if not answers:
         raise UnusableInput(
@@ -125,7 +134,6 @@ def observe_strata(
     naive = to_effect(_naive(outcomes))
     clustering = _clustering(judged)
     matching = _matching(judged, question.method)
-    read = sum(outcome.rows for outcome in outcomes)
     candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
     baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
     others = read - candidate_rows - baseline_rows

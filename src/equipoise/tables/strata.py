@@ -62,16 +62,24 @@ class StratumRows(Struct, frozen=True):
 
 
 class ParquetStrata(Struct, frozen=True):
-    """The strata of a log in the order of their values; ``versions`` as in a ``StratifiedLog``."""
+    """The strata of a log in the order of their values.
+
+    ``versions`` is that of a ``StratifiedLog``, and ``number_of_rows`` that of the whole log.
+    """
 
     column: str
     rows: Mapping[str, StratumRows]
     versions: Log
+    number_of_rows: int
 
     def log(self) -> StratifiedLog:
         """Return the log whose strata this process reads."""
         return StratifiedLog(
-            self.column, tuple(self.rows), self.versions, lambda name: read_rows(self.rows[name])
+            self.column,
+            tuple(self.rows),
+            self.versions,
+            lambda name: read_rows(self.rows[name]),
+            self.number_of_rows,
         )
 
 
@@ -102,6 +110,7 @@ def find_strata(
         strata: dict[Any, list[Piece]] = {}
         versions: dict[Any, None] = {}
         partitions: dict[str, None] = {}
+        number_of_rows = 0
         fragments = list(dataset.get_fragments())
         for number, fragment in enumerate(fragments, 1):
             progress(f"finding the strata: file {number:,} of {len(fragments):,}")
@@ -114,6 +123,7 @@ def find_strata(
                 for value in values[column]:
                     groups.setdefault(value, []).append(group)
                 versions.update(dict.fromkeys(values[question.treatment]))
+            number_of_rows += fragment.metadata.num_rows
             size, footer = _identity(fragment.path)
             for value, numbers in groups.items():
                 piece = Piece(fragment.path, size, footer, tuple(numbers))
@@ -138,7 +148,7 @@ def find_strata(
         }
         distinct = arrow.array(versions, _value_type(dataset.schema, question.treatment))
         log = columns_of(arrow.table({question.treatment: distinct})) or {}
-    return ParquetStrata(column, rows, log)
+    return ParquetStrata(column, rows, log, number_of_rows)
 
 
 def read_rows(stratum: StratumRows) -> Log:

@@ -13,6 +13,7 @@ from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.bisection import Culprit
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast
+from equipoise.model.quantities import listed
 from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
 from equipoise.why.culprits import as_named, named_culprits
@@ -61,10 +62,16 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
     Raises
     ------
     UnusableInput
-        The campaign was imported, is a gate or of a history, compares nothing, has no complete
-        block, or does not compare the named conditions.
+        The campaign was imported, is a fleet's, a gate or of a history, compares nothing, has no
+        complete block, or does not compare the named conditions.
     """
     plan = record.plan
+    if plan.fleet is not None:
+        members = listed([one.id for one in record.members]) or "none has come yet"
+        raise UnusableInput(
+            f"run {record.id} is a fleet's: none of its trials was run by the coordinator",
+            hint=f"explain the campaign of one host, on that host: {members}",
+        )
     if plan.imported is not None:
         raise UnusableInput(
             f"run {record.id} was imported: nothing of it can be run here",

@@ -37,6 +37,7 @@ from equipoise.interop.reading import (
     seconds_in,
     with_version,
 )
+from equipoise.model.fleet_result import check_one_host
 from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import as_unicode, csv_text
@@ -301,6 +302,7 @@ def _table(document: ResultDocument, unit: str | None) -> tuple[list[str], list[
 
 
 def _results(document: ResultDocument) -> list[_ExportedResult]:
+    check_one_host(document.fleet, "hyperfine's form")
     rows: dict[str, list[TrialRow]] = defaultdict(list)
     for row in document.trials:
         if row.analysed and row.phase == "measured" and row.wall_s is not None:

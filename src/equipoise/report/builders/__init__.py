@@ -11,6 +11,8 @@ shape: modes, changes of state, drift, iterations, and the variance by level.
 why: where the extra time goes, what interventions closed, and sources of chance.
 reference: a result against a reference result.
 pooled: several campaigns of the same commands.
+fleet: the mean over hosts, each host, and the questions that they answer.
+runs: campaigns of a ledger, a line each.
 gate: the outcome of a gate.
 bisection: culprits, the commits that are left, and the search.
 history: what changed over the commits, the curve, and its campaigns.

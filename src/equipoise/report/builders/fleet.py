@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
-from equipoise.model.interval import Interval
-from equipoise.model.metrics import inverse_interval, inverse_ratio
-from equipoise.model.quantities import listed, names_of
+from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import campaign_answer, primary_comparisons, strip_of
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
@@ -47,8 +45,8 @@ from equipoise.report.units import (
 
 MOST_HOSTS = 24
 """Number of hosts of a table that a terminal shows."""
-_MOST_CONDITIONS = 6
-"""Number of conditions that stand beside one another in a table of medians."""
+_MOST_BESIDE = 6
+"""Number of columns of a table of medians."""
 _STATES = {
     "ended": "ended by its own rules",
     "left": "left",
@@ -80,16 +78,17 @@ def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = primary_comparisons(document)
     many = len(primary) > MOST_CLAIMS
-    if len(primary) == 1:
-        (comparison,) = primary
-        yield Section("Hosts", (_hosts_table(document, fleet, comparison),))
+    shown = [shown_comparison(document, one) for one in primary]
+    if len(shown) == 1:
+        (comparison,) = shown
+        yield Section("Hosts", (_hosts_table(fleet, comparison),))
         yield from _answers(comparison)
     else:
         yield Section("Hosts", (_fleet_table(fleet),))
         if many:
             yield Section("Means over the asked hosts", (_means_table(document, primary),))
-        for comparison in primary:
-            parts = (_hosts_table(document, fleet, comparison), *_answers(comparison))
+        for comparison in shown:
+            parts = (_hosts_table(fleet, comparison), *_answers(comparison))
             forms = WRITTEN if many else SCREEN | WRITTEN
             yield Section(_title(comparison), parts, folded=many, forms=forms)
         if many:
@@ -151,7 +150,6 @@ def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison)
     estimate, interval = estimate_and_interval(shown.ratio, shown.ratio_ci)
     names = f"{comparison.candidate} against {comparison.baseline}"
     whose = "these campaigns" if fleet.one_host else "the asked hosts"
-    told = (answers.no_difference, answers.otherwise, answers.new_host)
     # Where the mean over the asked hosts is not known, that over others is another question.
     instead = (answers.mean, *(() if answers.stayed is None else (answers.stayed,)))
     remarks = () if answers.mean.unknown_because is None else instead
@@ -165,14 +163,13 @@ def _claim(document: ResultDocument, fleet: FleetResult, comparison: Comparison)
         strip=strip_of(shown.ratio, shown.ratio_ci, shown.metric, shown.min_effect),
         remarks=tuple(f"{one.question} {one.answer}" for one in remarks),
         facts=(
-            *((one.question, one.answer) for one in told),
             ("Smallest effect that matters", f"{comparison.min_effect:g} %"),
             ("Holds for", comparison.scope),
         ),
     )
 
 
-def _hosts_table(document: ResultDocument, fleet: FleetResult, comparison: Comparison) -> Table:
+def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
     effects = {one.place: one for one in comparison.hosts}
     otherwise = frozenset[str]()
     if comparison.fleet is not None:
@@ -192,28 +189,18 @@ def _hosts_table(document: ResultDocument, fleet: FleetResult, comparison: Compa
             Column("processor", "name"),
             Column("ended by"),
         ),
-        tuple(
-            _host_row(document, comparison, host, effects.get(host.place), otherwise)
-            for host in fleet.hosts
-        ),
+        tuple(_host_row(host, effects.get(host.place), otherwise) for host in fleet.hosts),
         label=f"Hosts: {_title(comparison)}",
         notes=notes,
         most_rows=MOST_HOSTS,
     )
 
 
-def _host_row(
-    document: ResultDocument,
-    comparison: Comparison,
-    host: FleetHost,
-    effect: HostEffect | None,
-    otherwise: frozenset[str],
-) -> Row:
+def _host_row(host: FleetHost, effect: HostEffect | None, otherwise: frozenset[str]) -> Row:
     estimate: Cell = UNKNOWN
     interval, blocks = "", "0"
     if effect is not None:
-        ratio, ratio_ci = _as_read(document, comparison, effect.ratio, effect.ratio_ci)
-        text, interval = estimate_and_interval(ratio, ratio_ci, unknown=UNKNOWN)
+        text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
         estimate = Styled(text, "strong") if host.host in otherwise else text
         blocks = str(effect.blocks)
     return (host.host, estimate, interval, blocks, *_of_host(host))
@@ -284,7 +271,7 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
     yield Table(
         columns,
         tuple((one.question, one.answer) for one in known),
-        label=f"Questions and answers: {_title(comparison)}",
+        "What they say together",
         notes=tuple(
             f"Not answered: {' '.join(questions)} The reason: {because}."
             for because, questions in open_questions.items()
@@ -317,18 +304,9 @@ def _properties(comparison: Comparison, answers: FleetAnswers) -> Iterator[Part]
     yield Table(
         columns,
         rows,
-        label=f"By properties of the hosts: {_title(comparison)}",
+        "By properties of the hosts",
         notes=(answers.by_property_note,),
     )
-
-
-def _as_read(
-    document: ResultDocument, comparison: Comparison, ratio: float | None, ratio_ci: Interval
-) -> tuple[float | None, Interval]:
-    """Return a ratio as a reader is shown it: of values, where more of the metric is better."""
-    if comparison.metric not in document.more_is_better:
-        return ratio, ratio_ci
-    return inverse_ratio(ratio), inverse_interval(ratio_ci)
 
 
 def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
@@ -336,26 +314,42 @@ def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     hosts = [host for host in fleet.hosts if host.conditions]
     if not hosts:
         return
-    names = [one.name for one in document.conditions][:_MOST_CONDITIONS]
-    rows: list[Row] = []
-    for host in hosts:
-        known = {one.name: one for one in host.conditions}
-        cells: list[Cell] = []
-        for name in names:
-            one = known.get(name)
-            median = None if one is None else one.median
-            cells.append(UNKNOWN if median is None else metric_value(median, fleet.metric))
-        rows.append((host.host, *cells))
-    left_out = len(document.conditions) - len(names)
-    more = (f"The JSON has {left_out} more conditions.",) if left_out else ()
+    medians = {
+        (host.place, one.name): UNKNOWN
+        if one.median is None
+        else metric_value(one.median, one.metric)
+        for host in hosts
+        for one in host.conditions
+    }
+    names = [one.name for one in document.conditions]
+    # The fewer stand beside one another.
+    if len(names) > len(hosts):
+        first, left_out = "condition", counted(max(0, len(hosts) - _MOST_BESIDE), "more host")
+        beside = [host.host for host in hosts[:_MOST_BESIDE]]
+        rows = tuple(
+            (name, *(medians.get((host.place, name), UNKNOWN) for host in hosts[:_MOST_BESIDE]))
+            for name in names
+        )
+        is_whole = len(hosts) <= _MOST_BESIDE
+    else:
+        first, left_out = "host", counted(max(0, len(names) - _MOST_BESIDE), "more condition")
+        beside = names[:_MOST_BESIDE]
+        rows = tuple(
+            (host.host, *(medians.get((host.place, name), UNKNOWN) for name in beside))
+            for host in hosts
+        )
+        is_whole = len(names) <= _MOST_BESIDE
+    title = "Medians on each host"
     table = Table(
-        (Column("host", "name"), *(Column(name, "number") for name in names)),
-        tuple(rows),
-        label=f"Median {metric_name(fleet.metric)} on each host",
-        notes=("Medians are of one host each: hosts are not mixed.", *more),
-        most_rows=MOST_HOSTS,
+        (Column(first, "name"), *(Column(heading, "number") for heading in beside)),
+        rows,
+        label=title,
+        notes=(
+            "Each median is of one host: hosts are not mixed.",
+            *(() if is_whole else (f"The JSON has {left_out}.",)),
+        ),
+        most_rows=None if first == "condition" else MOST_HOSTS,
     )
-    title = f"Median {metric_name(fleet.metric)} on each host"
     compares = bool(document.comparisons)
     yield Section(title, (table,), folded=compares, forms=WRITTEN if compares else SCREEN | WRITTEN)
 

@@ -36,8 +36,15 @@ def origin_of(document: ResultDocument, command: str) -> Origin:
         question=_question(document),
         command=command,
         when=f"{verb} {minute_of(document.run.started)}",
-        machine=machine_of(document.environment),
+        machine=_hosts_of(document),
     )
+
+
+def _hosts_of(document: ResultDocument) -> str:
+    fleet = document.fleet
+    if fleet is None or fleet.one_host:
+        return machine_of(document.environment)
+    return f"{sum(host.blocks > 0 for host in fleet.hosts)} of {len(fleet.hosts)} asked hosts"
 
 
 def origin_of_match(

@@ -24,12 +24,14 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
     ]
     boots = len({(one.boot, one.kernel) for one in pooled.campaigns})
     kernels = len({one.kernel for one in pooled.campaigns})
-    replicates = "boots" if boots > 1 else "campaigns"
+    replicates = "hosts" if pooled.hosts > 1 else "boots" if boots > 1 else "campaigns"
+    on_hosts = f" and {_count(pooled.hosts, 'host')}" if pooled.hosts > 1 else ""
     scope = (
         f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
-        f"{_count(kernels, 'kernel')}. One common ratio: if all campaigns have the same ratio, it "
-        "lies in this interval, whenever each of them stopped. Mean over campaigns: for campaigns "
-        f"that may differ. It takes {replicates} for replicates, each of equal weight (Student's "
+        f"{_count(kernels, 'kernel')}{on_hosts}. One common ratio: if all campaigns have the "
+        "same ratio, it lies in this interval, whenever each of them stopped. Mean over "
+        "campaigns: for campaigns that may differ. "
+        f"It takes {replicates} for replicates, each of equal weight (Student's "
         "t), and of each campaign only the first blocks, which it would have run whatever they "
         "showed: a campaign that stops at its verdict overstates the effect. Both hold for "
         "campaigns that were not chosen by their results."
@@ -49,8 +51,11 @@ def pooled_document(pooled: PooledCampaigns) -> Document:
 
 
 def _campaigns_table(pooled: PooledCampaigns) -> Table:
+    several = pooled.hosts > 1
     columns = (
-        *map(Column, ("", "run", "started", "boot", "kernel")),
+        *map(Column, ("", "run", "started")),
+        *([Column("host", "name")] if several else []),
+        *map(Column, ("boot", "kernel")),
         Column("blocks", "number"),
     )
     rows = tuple(
@@ -58,6 +63,7 @@ def _campaigns_table(pooled: PooledCampaigns) -> Table:
             str(number),
             one.id,
             one.started[:16].replace("T", " "),
+            *([one.host or UNKNOWN] if several else []),
             one.boot[:_BOOT_LETTERS],
             one.kernel,
             str(one.blocks),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +60,7 @@ from equipoise.report.builders.origin import origin_of
 from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
 from equipoise.report.builders.ranking import ranking_parts
 from equipoise.report.builders.reference import reference_section
+from equipoise.report.builders.runs import earlier_parts
 from equipoise.report.builders.series import series_parts
 from equipoise.report.builders.shape import (
     level_parts,
@@ -111,14 +111,19 @@ if TYPE_CHECKING:
 FOLDED_FROM = 8
 """A part of the environment with this many lines is folded."""
 _NAMES_SHOWN = 3
-_EARLIER_SHOWN = 5
 _IMPORTED_ROWS = 60
 _STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset(
-    {"distributions", "bisection", "curve", *(f"primitives_{one}" for one in PRIMITIVE_METRICS)}
+    {
+        "distributions",
+        "bisection",
+        "curve",
+        "hosts",
+        *(f"primitives_{one}" for one in PRIMITIVE_METRICS),
+    }
 )
 """Figures right below the answer."""
-_FIGURES_OF_EACH = frozenset({"sequence", "shift"})
+_FIGURES_OF_EACH = frozenset({"sequence", "shift", "hosts"})
 """Figures of one comparison each: of many comparisons they fill pages."""
 _FIRST_OF_MANY = frozenset({"ratios"})
 """Of many comparisons: all in one figure."""
@@ -206,7 +211,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     parts += _engine_note(document)
     parts += _repetition(report)
     parts.append(environment_section(document.environment))
-    parts += _earlier(report.earlier)
+    parts += earlier_parts(report.earlier)
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
@@ -245,7 +250,7 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
             *_engine_note(document),
             *_repetition(report),
             environment_section(document.environment),
-            *_earlier(report.earlier),
+            *earlier_parts(report.earlier),
         ),
         numbers=tuple(row for search in searches for row in bisection_numbers(document, search)),
         origin=origin_of(document, _command(report)),
@@ -300,7 +305,7 @@ def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
             for host in fleet.hosts
             if host.environment
         ),
-        *_earlier(report.earlier),
+        *earlier_parts(report.earlier),
     )
     return Document(
         name=document.run.id,
@@ -600,55 +605,6 @@ def _joined_names(names: list[str], of: int) -> str:
     if len(names) <= _NAMES_SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
-
-
-def _earlier(earlier: Sequence[RunSummary]) -> Iterator[Part]:
-    if not earlier:
-        return
-    yield Paragraph(
-        f"Other campaigns of the same commands in this ledger: {len(earlier)}. "
-        "Choosing the run you like best is not evidence.",
-        "dim",
-        forms=SCREEN,
-    )
-    lines = (
-        f"  {other.id}  {local_time(other.started_at)}  {other.trials} trials  "
-        f"{other.stopped_because or 'not ended'}"
-        for other in earlier[-_EARLIER_SHOWN:]
-    )
-    yield Bullets(tuple(lines), "dim", forms=SCREEN)
-
-
-def runs_table(runs: Sequence[RunSummary]) -> Part:
-    """Build the list of campaigns, a line each; with the hosts where there are several."""
-    if not runs:
-        return Paragraph("no campaigns yet")
-    of_hosts = len({run.host for run in runs}) > 1
-    columns = (
-        Column("run"),
-        Column("started"),
-        Column("trials", "number"),
-        Column("stopped"),
-        *([Column("host")] if of_hosts else []),
-        Column("conditions"),
-    )
-    rows = tuple(
-        (
-            run.id,
-            local_time(run.started_at),
-            str(run.trials),
-            run.stopped_because or "not ended",
-            *([run.host or "unknown"] if of_hosts else []),
-            " | ".join(run.commands),
-        )
-        for run in runs
-    )
-    return Table(columns, rows)
-
-
-def local_time(seconds: float) -> str:
-    """Return a time since the epoch as the host's clock shows it."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:

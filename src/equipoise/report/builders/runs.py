@@ -1,0 +1,83 @@
+"""Campaigns of a ledger, a line each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from equipoise.model.quantities import counted
+from equipoise.model.record import RunSummary
+from equipoise.report.document import (
+    SCREEN,
+    UNKNOWN,
+    Bullets,
+    Column,
+    Paragraph,
+    Part,
+    Row,
+    Table,
+)
+
+_EARLIER_SHOWN = 5
+
+
+def earlier_parts(earlier: Sequence[RunSummary]) -> Iterator[Part]:
+    """Build the terminal's list of other campaigns of the same commands."""
+    if not earlier:
+        return
+    yield Paragraph(
+        f"Other campaigns of the same commands in this ledger: {len(earlier)}. "
+        "Choosing the run you like best is not evidence.",
+        "dim",
+        forms=SCREEN,
+    )
+    lines = (
+        f"  {other.id}  {local_time(other.started_at)}  {other.trials} trials  "
+        f"{other.stopped_because or 'not ended'}"
+        for other in earlier[-_EARLIER_SHOWN:]
+    )
+    yield Bullets(tuple(lines), "dim", forms=SCREEN)
+
+
+def runs_table(runs: Sequence[RunSummary]) -> Part:
+    """Build the list of campaigns, a line each; those of a fleet's hosts stand below its line."""
+    if not runs:
+        return Paragraph("no campaigns yet")
+    of_fleets: dict[str, list[RunSummary]] = defaultdict(list)
+    for run in runs:
+        if run.fleet is not None:
+            of_fleets[run.fleet].append(run)
+    names_hosts = len({run.host for run in runs}) > 1 or any(run.hosts is not None for run in runs)
+    columns = (
+        Column("run"),
+        Column("started"),
+        *([Column("host", "name")] if names_hosts else []),
+        Column("trials", "number"),
+        Column("stopped"),
+        Column("conditions"),
+    )
+    rows: list[Row] = []
+    for run in (one for one in runs if one.fleet is None):
+        rows.append(_run_row(run, names_hosts=names_hosts))
+        rows += (_run_row(one, names_hosts=names_hosts) for one in of_fleets[run.id])
+    return Table(columns, tuple(rows))
+
+
+def _run_row(run: RunSummary, *, names_hosts: bool) -> Row:
+    host = run.host or UNKNOWN
+    if run.hosts is not None:
+        host = counted(run.hosts, "host")
+    return (
+        run.id if run.fleet is None else f"  {run.id}",
+        local_time(run.started_at),
+        *([host] if names_hosts else []),
+        str(run.trials),
+        run.stopped_because or "not ended",
+        " | ".join(run.commands),
+    )
+
+
+def local_time(seconds: float) -> str:
+    """Return a time since the epoch as the host's clock shows it."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
