@@ -38,6 +38,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Hooks
 from equipoise.model.record import RunRecord
 from tests.cluster.hosts import (
     begun,
@@ -142,6 +143,19 @@ def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     after = recorded(host)
     assert after.trials[: len(before.trials)] == before.trials
     assert len(after.segments) == 2
+
+
+def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path) -> None:
+    plan = plan_for(blocks=LONG)
+    slow = replace(plan.conditions[0], hooks=Hooks(cleanup="sleep 1"))
+    order = order_for(replace(plan, conditions=(slow, plan.conditions[1])))
+    begun(order)
+    until(partial(reached, order, 1))
+    assert halted(order).state in ("running", "ended")
+    assert begun(replace(order, session=2)).state in ("waiting", "running")
+    progress = CampaignFolder.of(order.fleet, order.place).progress()
+    assert progress is not None
+    assert progress.session == 2
 
 
 def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -> None:
