@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from equipoise.cluster.coordinator import Coordinator, FleetListener, Place
-from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import Task
 from msgspec import Struct
 
 from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
+from equipoise.cluster.coordinator import Coordinator, FleetListener, Place
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -29,6 +27,8 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
+from equipoise.cluster.roster import Roster
+from equipoise.cluster.transport import Task
 from equipoise.model.fleet import HostReference
 
 HOSTS = (8, 32, 128, 512)
@@ -188,6 +188,7 @@ async def _through_dask(questions: int) -> tuple[float, float]:
     """Return the messages that questions take beyond those of an idle cluster, and the CPU time."""
     import distributed
     from distributed.comm.tcp import TCP
+
     from equipoise.cluster.transport import DaskTransport
 
     sent = 0

@@ -230,6 +230,24 @@ def cluster_option(purpose: str, *names: str) -> Option:
     )
 
 
+host_timeout_option = number_option(
+    "--host-timeout",
+    metavar="SECONDS",
+    show_default="300",
+    help="With --cluster: end without a host that gave no answer for so long; `equipoise resume` "
+    "asks it again.",
+)
+fleet_options = options_of(
+    cluster_option("Measure on every host"),
+    click.option(
+        "--ship",
+        is_flag=True,
+        help="With --cluster: send the programs and inputs to hosts that have others.",
+    ),
+    host_timeout_option,
+)
+
+
 def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     """Return the cluster that the options name; ``None`` without ``--cluster``.
 

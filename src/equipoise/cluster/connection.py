@@ -6,7 +6,6 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
-import importlib
 import socket
 import ssl
 import struct
@@ -40,6 +39,12 @@ CONNECT_S = 5.0
 _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
 _LONGEST_GREETING = 1 << 20
+
+_NO_PAGES: dict[str, object] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""Settings of Dask under which it serves no web pages about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,9 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
             _check_protection(address, access)
             yield address.text
         case SshHosts(file=file):
-            with importlib.import_module("equipoise.cluster.ssh").ssh_cluster(file) as started:
+            from equipoise.cluster.ssh import ssh_cluster
+
+            with ssh_cluster(file) as started:
                 _check_protection(read_scheduler(started), access)
                 yield started
         case LocalWorkers(workers=workers):
@@ -187,11 +194,13 @@ def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
 
 @contextmanager
 def _local_cluster(workers: int) -> Iterator[str]:
+    from equipoise.cluster.worker import QUIET
+
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
     # Every user of this host reaches the port: the cluster speaks with those who have its key.
     with (
-        dask_config.set(key_settings("clusters")),
+        dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -201,6 +210,7 @@ def _local_cluster(workers: int) -> Iterator[str]:
             dashboard_address=None,
             # Any free port: Dask's usual one may be taken.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            memory_limit=0,
             silence_logs="CRITICAL",
         ) as cluster,
     ):
