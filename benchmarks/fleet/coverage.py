@@ -6,6 +6,7 @@ Sequences only shrink: what one leaves out at any look, it leaves out at the end
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,12 +20,13 @@ from benchmarks.fleet.fleets import (
     first_blocks,
     hosts_of,
 )
-from equipoise._native import BettingSequence
+from equipoise._native import BettingSequence, student_quantile
 from equipoise.model.plan import LATEST_ENGINE
 from equipoise.stats.fleet import Bounds, Prediction
+from equipoise.stats.sequence import PairedBlocks
 
 LOOKS = (10, 20, 40, 80)
-"""Blocks of each host at the looks of the normal prediction."""
+"""Blocks of each host at the looks of a prediction that is made anew."""
 
 
 class Covered(Struct, frozen=True):
@@ -39,26 +41,18 @@ class Covered(Struct, frozen=True):
     width: float
     covers_new: bool
     covers_median: bool
-    covers_normal: bool
-    covers_normal_at_looks: bool
-    """At every one of ``LOOKS``; NaN blocks are never looked at."""
 
 
-def covered(scenario: Scenario, looks: bool, seed: int) -> Covered:
-    """Return what the intervals of one fleet cover; ``looks`` adds those of the prediction."""
+def covered(scenario: Scenario, seed: int) -> Covered:
+    """Return what the intervals of one fleet cover."""
     rng = scenario.generator(seed)
     effects = effects_of(scenario, rng, scenario.hosts)
     new = float(effects_of(scenario, rng, 1)[0])
     blocks = blocks_of(scenario, rng, effects)
-    told = answers(hosts_of(blocks))
+    result = answers(hosts_of(blocks))
     truth = float(np.mean(effects))
-    mean = told.asked
+    mean = result.asked
     assert mean.by_rounds is not None, "every host has a block"
-    at_looks = [told]
-    if looks:
-        at_looks = [
-            answers(hosts_of([first_blocks(one, count) for one in blocks])) for count in LOOKS
-        ]
     return Covered(
         misses_by_hosts=not _holds(mean.by_hosts, truth),
         misses_by_rounds=not _holds(mean.by_rounds.bounds, truth),
@@ -67,10 +61,8 @@ def covered(scenario: Scenario, looks: bool, seed: int) -> Covered:
         width_by_hosts=_width(mean.by_hosts),
         width_by_rounds=_width(mean.by_rounds.bounds),
         width=_width(mean.bounds),
-        covers_new=_holds(told.new_host, new),
-        covers_median=_holds(told.median_of_hosts, 0.0),
-        covers_normal=_holds(told.new_normal_host, new),
-        covers_normal_at_looks=all(_holds(one.new_normal_host, new) for one in at_looks),
+        covers_new=_holds(result.new_host, new),
+        covers_median=_holds(result.median_of_hosts, 0.0),
     )
 
 
@@ -89,6 +81,44 @@ def _is_wrong(verdict: str, truth: float) -> bool:
         or (verdict == "faster" and truth >= 0.0)
         or (verdict == "equivalent" and abs(truth) >= margin)
     )
+
+
+class Predicted(Struct, frozen=True):
+    """Student's prediction of a new host in one fleet."""
+
+    covers: bool
+    """Whether the shipped one does, which is from the first blocks of every host."""
+    covers_at_looks: bool
+    """Whether one from all blocks so far would at each of ``LOOKS``."""
+    reach: float
+    """Half of the shipped interval, in per cent."""
+
+
+def predicted(scenario: Scenario, seed: int) -> Predicted:
+    """Return what the normal predictions of one fleet cover."""
+    rng = scenario.generator(seed)
+    effects = effects_of(scenario, rng, scenario.hosts)
+    new = float(effects_of(scenario, rng, 1)[0])
+    blocks = blocks_of(scenario, rng, effects)
+    first = [first_blocks(one, LOOKS[0]) for one in blocks]
+    shipped = answers(hosts_of(first)).new_normal_host
+    return Predicted(
+        covers=_holds(shipped, new),
+        covers_at_looks=all(_student_holds(blocks, look, new) for look in LOOKS),
+        reach=50.0 * (shipped.high - shipped.low),
+    )
+
+
+def _student_holds(blocks: Sequence[PairedBlocks], look: int, new: float) -> bool:
+    centres = []
+    for one in blocks:
+        parts = (one.differences[:look], one.orders[:look], one.tolerances[:look])
+        centre = BettingSequence(*parts, LATEST_ENGINE).centre()
+        assert centre is not None, "no trial timed out"
+        centres.append(centre[0])
+    reach = student_quantile(1.0 - ALPHA / 2.0, len(centres) - 1)
+    reach *= float(np.std(centres, ddof=1)) * math.sqrt(1.0 + 1.0 / len(centres))
+    return abs(float(np.mean(centres)) - new) <= reach
 
 
 class Widths(Struct, frozen=True):

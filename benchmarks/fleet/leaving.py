@@ -85,20 +85,22 @@ def _pairs(counts: IntArray, effects: FloatArray) -> list[tuple[int, float]]:
 def _left(effects: FloatArray, blocks: Sequence[PairedBlocks]) -> Left:
     """Return what the statistics say where hosts without all of their blocks have left."""
     gone = [len(one) < BLOCKS for one in blocks]
-    told = answers(
+    result = answers(
         [
             FleetHost(str(place), str(place), one, 1.0 / HOSTS, "left" if is_gone else "finished")
             for place, (one, is_gone) in enumerate(zip(blocks, gone, strict=True))
         ]
     )
     asked, stayed = float(effects.mean()), effects[~np.array(gone)]
-    of_stayed = told.stayed if any(gone) and not all(gone) else told.asked
-    centres = np.array([one.typical for one in told.hosts], dtype=np.float64)[~np.array(gone)]
+    of_stayed = result.stayed if any(gone) and not all(gone) else result.asked
+    centres = np.array([one.typical for one in result.hosts], dtype=np.float64)[~np.array(gone)]
     assert of_stayed is not None, "some have left and some have stayed"
     return Left(
         left=sum(gone),
-        asked_is_bounded=bool(np.isfinite([told.asked.bounds.low, told.asked.bounds.high]).all()),
-        asked_misses=_misses(told.asked, asked),
+        asked_is_bounded=bool(
+            np.isfinite([result.asked.bounds.low, result.asked.bounds.high]).all()
+        ),
+        asked_misses=_misses(result.asked, asked),
         stayed_misses=bool(len(stayed)) and _misses(of_stayed, float(stayed.mean())),
         stayed_misses_asked=_misses(of_stayed, asked),
         student_misses_asked=_student_misses(centres, asked),

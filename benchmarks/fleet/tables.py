@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from benchmarks.bisect.tables import Table
 from benchmarks.fleet.alarms import evidence, forms
-from benchmarks.fleet.coverage import Covered, covered, widths_alone
+from benchmarks.fleet.coverage import Covered, covered, predicted, widths_alone
 from benchmarks.fleet.fleets import ALPHA, KINDS, SD, Scenario
 from benchmarks.fleet.leaving import Left, by_chance, joined, on_bad_news, slow_ones, withdrawn
 from tests.stats.simulated import at_least, at_most
@@ -48,7 +48,7 @@ def coverage_table(run_all: RunAll) -> Table:
             for effects in ("normal", "t3") if spread else ("normal",):
                 for unequal in (False, True):
                     scenario = Scenario(hosts, spread, effects, unequal)
-                    fleets = run_all(partial(covered, scenario, not unequal), part=_part(hosts))
+                    fleets = run_all(partial(covered, scenario), part=_part(hosts))
                     name = f"{hosts} hosts, spread {100 * spread:g} %, {effects}"
                     blocks = "20 to 140" if unequal else "80"
                     law = effects if spread else "all equal"
@@ -56,7 +56,8 @@ def coverage_table(run_all: RunAll) -> Table:
                         (
                             *(str(hosts), f"{100 * spread:g} %", law, blocks),
                             *_of_means(fleets),
-                            *_of_predictions(fleets, looks=not unequal),
+                            percent([one.covers_new for one in fleets]),
+                            percent([one.covers_median for one in fleets]),
                         )
                     )
                     broken += broken_claims(f"{name}, {blocks} blocks", hosts, fleets)
@@ -67,7 +68,6 @@ def coverage_table(run_all: RunAll) -> Table:
             *("(a) ever misses, %", "(b) ever misses, %", "both, %", "wrong verdict, %"),
             *("width (a), %", "(b)", "both"),
             *("new host covered, %", "median covered, %"),
-            *("normal prediction covers, %", "at each of 4 looks, %"),
         ),
         rows,
         broken,
@@ -89,15 +89,6 @@ def _of_means(fleets: Sequence[Covered]) -> tuple[str, ...]:
     )
 
 
-def _of_predictions(fleets: Sequence[Covered], *, looks: bool) -> tuple[str, ...]:
-    return (
-        percent([one.covers_new for one in fleets]),
-        percent([one.covers_median for one in fleets]),
-        percent([one.covers_normal for one in fleets]),
-        percent([one.covers_normal_at_looks for one in fleets]) if looks else "",
-    )
-
-
 def broken_claims(name: str, hosts: int, fleets: Sequence[Covered]) -> list[str]:
     """Return the claims about the fleets of a cell that fail by more than chance."""
     count = len(fleets)
@@ -113,12 +104,43 @@ def broken_claims(name: str, hosts: int, fleets: Sequence[Covered]) -> list[str]
     return [f"{name}: {claim} too often" for claim, is_broken in checks.items() if is_broken]
 
 
+def prediction_table(run_all: RunAll) -> Table:
+    """Return the coverage of the prediction that rests on normal hosts."""
+    rows, broken = [], []
+    for hosts in SIZES:
+        for spread in SPREADS:
+            for effects in ("normal", "t3") if spread else ("normal",):
+                scenario = Scenario(hosts, spread, effects)
+                fleets = run_all(partial(predicted, scenario), part=_part(hosts))
+                covers = [one.covers for one in fleets]
+                anew = [one.covers_at_looks for one in fleets]
+                reach = statistics.median(one.reach for one in fleets)
+                law = effects if spread else "all equal"
+                rows.append(
+                    (
+                        *(str(hosts), f"{100 * spread:g} %", law),
+                        *(percent(covers), f"± {reach:.2f}", percent(anew)),
+                    )
+                )
+                if effects == "normal" and sum(covers) < at_least(len(fleets), 1.0 - ALPHA):
+                    broken.append(f"{hosts} hosts, spread {spread:g}: a normal host is missed")
+    return Table(
+        "Student's prediction of a new host, from the first 7 blocks of each (trials: sd 2 %)",
+        (
+            *("hosts", "spread", "hosts' law", "covers, %", "median reach, %"),
+            "made anew at each of 4 looks: always covers, %",
+        ),
+        rows,
+        broken,
+    )
+
+
 def noise_table(run_all: RunAll) -> Table:
     """Return the misses of the mean's interval under each kind of noise."""
     rows, broken = [], []
     for noise in KINDS:
         if noise != "normal":
-            fleets = run_all(partial(covered, Scenario(8, 0.02, noise=noise), False), part=0.5)
+            fleets = run_all(partial(covered, Scenario(8, 0.02, noise=noise)), part=0.5)
             rows.append((noise, *_of_means(fleets)))
             if sum(one.misses for one in fleets) > at_most(len(fleets), ALPHA):
                 broken.append(f"8 hosts, {noise}: the mean misses too often")
@@ -174,17 +196,17 @@ def leaving_table(run_all: RunAll) -> Table:
 
 def roster_table(run_all: RunAll) -> Table:
     """Return what holds where hosts join as they come, and where one is withdrawn on purpose."""
-    came, gone = run_all(joined), run_all(withdrawn)
-    bounded = [one.width for one in came if one.is_bounded]
-    ever = [one.ever_misses for one in came]
+    fleets, gone = run_all(joined), run_all(withdrawn)
+    bounded = [one.width for one in fleets if one.is_bounded]
+    ever = [one.ever_misses for one in fleets]
     broken = []
-    if sum(ever) > at_most(len(came), ALPHA / 2):
+    if sum(ever) > at_most(len(fleets), ALPHA / 2):
         broken.append("hosts that join: the mean misses too often")
     if sum(one.after_known for one in gone) > at_most(len(gone), ALPHA / 12):
         broken.append("a host withdrawn on purpose: the next roster misses too often")
     rows = [
         ("hosts join, at none of 2, 3, … 8 fixed: the mean ever misses, %", percent(ever)),
-        ("the same: all eight have an interval, %", percent([one.is_bounded for one in came])),
+        ("the same: all eight have an interval, %", percent([one.is_bounded for one in fleets])),
         ("the same: its width, %", f"{statistics.median(bounded):.2f}"),
         (
             "a straggler is withdrawn where it suits: next roster from the round that broke, %",
@@ -216,25 +238,25 @@ def alarms_table(run_all: RunAll) -> Table:
     }
     rows, broken = [], []
     for name, (hosts, shares, noise) in fleets.items():
-        told = run_all(partial(evidence, hosts, shares, noise), part=0.5 * _part(hosts))
-        wrong = [one.wrongly_otherwise for one in told]
-        power = [one.rightly_otherwise / max(1, len(shares)) for one in told]
+        result = run_all(partial(evidence, hosts, shares, noise), part=0.5 * _part(hosts))
+        wrong = [one.wrongly_otherwise for one in result]
+        power = [one.rightly_otherwise / max(1, len(shares)) for one in result]
         rows.append(
             (
                 name,
-                percent([one.differs for one in told]),
-                percent([one.mean_excludes_0 for one in told]),
+                percent([one.differs for one in result]),
+                percent([one.mean_excludes_0 for one in result]),
                 percent(wrong),
                 f"{100 * statistics.fmean(power):.0f}" if shares else "",
             )
         )
-        limit = at_most(len(told), ALPHA)
+        limit = at_most(len(result), ALPHA)
         if sum(wrong) > limit:
             broken.append(f"{name}: a host is wrongly otherwise too often")
         if not any(shares):
-            if sum(one.differs for one in told) > limit:
+            if sum(one.differs for one in result) > limit:
                 broken.append(f"{name}: a host is wrongly said to differ too often")
-            if sum(one.mean_excludes_0 for one in told) > limit:
+            if sum(one.mean_excludes_0 for one in result) > limit:
                 broken.append(f"{name}: the mean wrongly excludes 0 too often")
     return Table(
         "Alarms at every look, 80 blocks on each host",
@@ -266,8 +288,8 @@ def forms_table(run_all: RunAll) -> Table:
     }
     rows = []
     for name, (hosts, shares) in fleets.items():
-        told = run_all(partial(forms, hosts, shares))
-        by_mean, by_product = [one.by_mean for one in told], [one.by_product for one in told]
+        result = run_all(partial(forms, hosts, shares))
+        by_mean, by_product = [one.by_mean for one in result], [one.by_product for one in result]
         rows.append((name, percent(by_mean), percent(by_product)))
     return Table(
         "The two forms of the evidence, rejected at any block, 80 blocks on each host",
@@ -281,9 +303,9 @@ def widths_table(run_all: RunAll) -> Table:
     """Return the widths of (a) and (b), each at alpha by itself, as the reference has them."""
     rows = []
     for hosts, reference in ((3, "2.1 and 1.1"), (8, "2.4 and 0.6")):
-        told = run_all(partial(widths_alone, hosts, 80, SD), part=0.2)
-        by_hosts = statistics.fmean(one.by_hosts for one in told)
-        by_rounds = statistics.fmean(one.by_rounds for one in told)
+        result = run_all(partial(widths_alone, hosts, 80, SD), part=0.2)
+        by_hosts = statistics.fmean(one.by_hosts for one in result)
+        by_rounds = statistics.fmean(one.by_rounds for one in result)
         rows.append((str(hosts), f"{by_hosts:.2f} and {by_rounds:.2f}", reference))
     return Table(
         "Widths of (a) and (b) after 80 blocks, each with all of alpha, %",
@@ -296,6 +318,7 @@ def widths_table(run_all: RunAll) -> Table:
 TABLES: dict[str, Callable[[RunAll], Table]] = {
     "widths": widths_table,
     "coverage": coverage_table,
+    "prediction": prediction_table,
     "noise": noise_table,
     "leaving": leaving_table,
     "rosters": roster_table,

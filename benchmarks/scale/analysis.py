@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+
 import numpy as np
 
-from benchmarks.fleet.fleets import SD, answers, hosts_of
+from benchmarks.fleet.fleets import SD, Scenario, answers, blocks_of, effects_of, hosts_of
 from benchmarks.scale.growth import Growth, seconds_of
 from tests.stats.simulated import campaign, white
 
@@ -12,6 +15,8 @@ BLOCKS = 80
 HOSTS = 8
 HOST_SIZES = (8, 32, 128, 512)
 BLOCK_SIZES = (40, 160, 640, 2560)
+WIDTH_SIZES = (4, 16, 64, 256)
+FLEETS = 12
 
 
 def growths() -> list[Growth]:
@@ -30,6 +35,27 @@ def growths() -> list[Growth]:
             tuple(_seconds(HOSTS, blocks) for blocks in BLOCK_SIZES),
         ),
     ]
+
+
+def width_growths() -> list[Growth]:
+    """Return the median width of the mean's interval, with equal and with unequal blocks."""
+    return [
+        Growth(title, "hosts", WIDTH_SIZES, tuple(_width(hosts, unequal) for hosts in WIDTH_SIZES))
+        for title, unequal in (
+            (f"width of the mean's interval, {BLOCKS} blocks a host, %", False),
+            ("width of the mean's interval, 20 to 140 blocks a host, %", True),
+        )
+    ]
+
+
+def _width(hosts: int, unequal: bool) -> float:
+    scenario = Scenario(hosts, 0.02, unequal=unequal)
+    widths = []
+    for seed in range(FLEETS):
+        rng = scenario.generator(seed)
+        mean = answers(hosts_of(blocks_of(scenario, rng, effects_of(scenario, rng, hosts)))).asked
+        widths.append(100.0 * math.expm1(mean.bounds.high - mean.bounds.low))
+    return statistics.median(widths)
 
 
 def _seconds(hosts: int, blocks: int) -> float:

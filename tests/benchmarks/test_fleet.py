@@ -35,8 +35,8 @@ def test_a_straggler_is_withdrawn_where_it_suits() -> None:
 
 
 def test_evidence_finds_the_one_host_that_differs() -> None:
-    told = evidence(4, (0.05,), "normal", 3)
-    assert told.differs and told.rightly_otherwise == 1 and not told.wrongly_otherwise
+    result = evidence(4, (0.05,), "normal", 3)
+    assert result.differs and result.rightly_otherwise == 1 and not result.wrongly_otherwise
 
 
 def test_a_table_prints_shares_with_their_error_and_names_a_broken_claim() -> None:
@@ -48,7 +48,7 @@ def test_a_table_prints_shares_with_their_error_and_names_a_broken_claim() -> No
 
 
 def test_a_claim_that_fails_too_often_is_named() -> None:
-    fleet = covered(Scenario(3, 0.02), False, 1)
+    fleet = covered(Scenario(3, 0.02), 1)
     assert tables.broken_claims("three hosts", 3, [fleet] * 40) == []
     missed = replace(fleet, misses=True)
     broken = tables.broken_claims("three hosts", 3, [missed] * 40)

@@ -56,9 +56,11 @@ def _is_over(folder: CampaignFolder) -> bool | None:
     return None if folder.lives() else True
 
 
-def plan_for(*commands: str, blocks: int = 3, budget: float = 100.0) -> Plan:
-    """The plan of a short campaign over commands, made in the current folder."""
-    limits = CampaignLimits(blocks=blocks, min_seconds=0.0, budget=budget, warmup=0, seed=5)
+def plan_for(*commands: str, blocks: int = 3) -> Plan:
+    """The plan of a campaign over commands, made in the current folder, that no verdict ends."""
+    limits = CampaignLimits(
+        blocks=blocks, min_blocks=blocks, min_seconds=0.0, budget=100.0, warmup=0, seed=5
+    )
     plan, _ = compare_plan(CompareOptions(commands=commands or ("true", "true"), limits=limits))
     return plan
 

@@ -13,6 +13,7 @@ from equipoise.campaign.plans import compare_plan
 from equipoise.cluster.equality import compare_hosts, files_of, shipment_of
 from equipoise.cluster.files import digest_of, digest_of_file
 from equipoise.cluster.messages import Examined, File, Introduction
+from equipoise.cluster.places import portable_builds
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
@@ -183,7 +184,9 @@ def test_a_build_of_the_hosts_is_not_compared(project: Path) -> None:
     (build / "run").chmod(0o755)
     plan = planned(f"{build}/run data", "true")
     line = f"cc -O2 '{project}/option' -o {{build}}/run && strip /etc/passwd <input"
-    paths = {file.path for file in files_of(plan, [str(build)], [line])}
+    (portable,) = portable_builds({"fast": line}, str(project))
+    assert str(project) not in portable.line
+    paths = {file.path for file in files_of(plan, [str(build)], [portable.line])}
     # What it is built from is compared.
     assert {"data", "option", "input"} <= paths
     assert "/etc/passwd" not in paths

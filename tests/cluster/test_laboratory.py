@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,21 @@ from msgspec.structs import replace
 
 from equipoise.cluster import folders, laboratory, tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
-from equipoise.cluster.messages import Build, Introduction, State, Status, from_bytes, to_bytes
+from equipoise.cluster.messages import (
+    Build,
+    Introduction,
+    Order,
+    State,
+    Status,
+    from_bytes,
+    to_bytes,
+)
 from equipoise.cluster.places import portable_builds
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Hooks
 from equipoise.model.record import RunRecord
 from tests.cluster.hosts import (
     begun,
@@ -109,7 +119,7 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    until(lambda: followed(order).status.blocks > 0 or None)
+    until(partial(reached, order, 1))
     halted(order)
     assert status_at_end(order).stopped_because == "interrupted"
     assert len(recorded(host).segments) == 1
@@ -118,14 +128,14 @@ def test_two_orders_at_once_start_one_process(host: Path) -> None:
 def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     order = order_for(plan_for(blocks=LONG))
     begun(order)
-    until(lambda: followed(order).status.blocks > 1 or None)
+    until(partial(reached, order, 2))
     assert halted(order).state in ("running", "ended")
     end = status_at_end(order)
     assert (end.state, end.stopped_because) == ("ended", "interrupted")
     # The task that began it may arrive once more.
     assert begun(order) == end
     before = recorded(host)
-    limits = CampaignLimits(blocks=end.blocks + 2)
+    limits = CampaignLimits(blocks=end.blocks + 2, min_blocks=end.blocks + 2)
     later = replace(order, session=2, limits=limits)
     begun(later)
     end = status_at_end(later)
@@ -133,6 +143,19 @@ def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     after = recorded(host)
     assert after.trials[: len(before.trials)] == before.trials
     assert len(after.segments) == 2
+
+
+def test_a_campaign_that_is_still_ending_goes_on_in_the_next_session(host: Path) -> None:
+    plan = plan_for(blocks=LONG)
+    slow = replace(plan.conditions[0], hooks=Hooks(cleanup="sleep 1"))
+    order = order_for(replace(plan, conditions=(slow, plan.conditions[1])))
+    begun(order)
+    until(partial(reached, order, 1))
+    assert halted(order).state in ("running", "ended")
+    assert begun(replace(order, session=2)).state in ("waiting", "running")
+    progress = CampaignFolder.of(order.fleet, order.place).progress()
+    assert progress is not None
+    assert progress.session == 2
 
 
 def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -> None:
@@ -149,24 +172,31 @@ def test_a_campaign_that_is_halted_before_it_measures_never_starts(host: Path) -
     assert followed(waiting).slice == b""
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_killed_laboratory_goes_on_where_it_stood(host: Path, seed: int) -> None:
+def test_a_killed_laboratory_goes_on_where_it_stood(host: Path) -> None:
     order = order_for(plan_for("sleep 0.02", "sleep 0.02", blocks=LONG))
-    begun(order)
-    blocks = random.Random(seed).randrange(1, 4)
-    until(lambda: followed(order).status.blocks >= blocks or None)
-    kill(order.fleet)
-    assert until(lambda: state_after_death(order.fleet)) == "died"
-    before = recorded(host)
-    assert begun(replace(order, session=1)).state in ("waiting", "running")
-    until(lambda: followed(order).status.blocks > blocks + 2 or None)
+    kept: list[RunRecord] = []
+    blocks = 0
+    for more in random.Random(7).choices(range(1, 4), k=2):
+        begun(order)
+        blocks += more
+        until(partial(reached, order, blocks))
+        kill(order.fleet)
+        assert until(lambda: state_after_death(order.fleet)) == "died"
+        kept.append(recorded(host))
+    assert begun(order).state in ("waiting", "running")
+    until(partial(reached, order, blocks + 2))
     halted(order)
     status_at_end(order)
     after = recorded(host)
-    assert after.trials[: len(before.trials)] == before.trials
+    assert all(after.trials[: len(before.trials)] == before.trials for before in kept)
     keys = [(trial.phase, trial.block, trial.position) for trial in after.trials]
     assert len(set(keys)) == len(keys)
-    assert len(after.segments) == 2
+    assert len(after.segments) == 3
+
+
+def reached(order: Order, blocks: int) -> bool | None:
+    """Whether a campaign has so many complete blocks."""
+    return followed(order).status.blocks >= blocks or None
 
 
 @contextmanager

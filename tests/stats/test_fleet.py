@@ -65,11 +65,11 @@ def of_differences(differences: list[float], orders: list[int] | None = None) ->
 
 
 def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
-    told = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
-    assert told.no_host_differs.e_value > 1.0 / ALPHA
-    assert told.asked.verdict in ("undecided", "equivalent")
-    assert told.asked.bounds.low < 0.0 < told.asked.bounds.high
-    assert [one.otherwise for one in told.hosts] == ["slower", "faster", "slower", "faster"]
+    result = answers(fleet_of([0.03, -0.03, 0.03, -0.03]))
+    assert result.no_host_differs.e_value > 1.0 / ALPHA
+    assert result.asked.verdict in ("undecided", "equivalent")
+    assert result.asked.bounds.low < 0.0 < result.asked.bounds.high
+    assert [one.otherwise for one in result.hosts] == ["slower", "faster", "slower", "faster"]
 
 
 def test_no_host_differs_has_the_mean_of_the_e_values() -> None:
@@ -86,24 +86,24 @@ def test_the_interval_by_hosts_is_the_weighted_mean_of_their_sequences() -> None
         for place, (blocks, weight) in enumerate(zip(measured, weights, strict=True))
     ]
     ends = [one.engine.running_interval(ALPHA / 4) for one in measured]
-    told = answers(hosts)
-    assert told.asked.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
-    assert told.asked.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
+    result = answers(hosts)
+    assert result.asked.by_hosts.low == pytest.approx(0.25 * ends[0][0] + 0.75 * ends[1][0])
+    assert result.asked.by_hosts.high == pytest.approx(0.25 * ends[0][1] + 0.75 * ends[1][1])
     centres = [one.engine.centre() for one in measured]
     assert centres[0] is not None
     assert centres[1] is not None
-    assert told.asked.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
+    assert result.asked.typical == pytest.approx(0.25 * centres[0][0] + 0.75 * centres[1][0])
 
 
 def test_unplanned_hosts_have_shares_that_add_up_whatever_their_number() -> None:
     hosts = fleet_of([0.0, 0.0, 0.0])
-    told = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
-    levels = [one.bounds.level for one in told.hosts]
+    result = answers_of_fleet(hosts, min_effect=1.0, alpha=ALPHA, planned=None)
+    levels = [one.bounds.level for one in result.hosts]
     assert levels == pytest.approx([ALPHA / 4, ALPHA / 12, ALPHA / 24])
-    assert told.asked.by_rounds is None
-    assert told.asked.bounds.low == told.asked.by_hosts.low
-    assert told.new_host.unknown_because is not None
-    assert "not fixed" in told.new_host.unknown_because
+    assert result.asked.by_rounds is None
+    assert result.asked.bounds.low == result.asked.by_hosts.low
+    assert result.new_host.unknown_because is not None
+    assert "not fixed" in result.new_host.unknown_because
 
 
 def test_a_round_is_one_block_of_the_weighted_mean() -> None:
@@ -152,16 +152,16 @@ def test_a_host_that_is_withdrawn_with_a_look_at_the_others_chooses_none_of_thei
 def test_the_mean_over_those_that_stayed_is_not_that_over_those_asked() -> None:
     hosts = fleet_of([0.0, 0.0, 0.12])
     gone = FleetHost("slow", "2", PairedBlocks(), hosts[2].weight, "left")
-    told = answers([hosts[0], hosts[1], gone])
-    assert told.asked.typical is None
-    assert told.asked.verdict == "undecided"
-    assert told.asked.bounds.unknown_because == "slow: no bound yet after 0 blocks"
-    assert told.stayed is not None
-    assert told.stayed.places == (0, 1)
-    assert told.stayed.verdict in ("equivalent", "undecided")
-    assert math.isfinite(told.stayed.bounds.low)
-    assert told.new_host.unknown_because is not None
-    assert "slow left" in told.new_host.unknown_because
+    result = answers([hosts[0], hosts[1], gone])
+    assert result.asked.typical is None
+    assert result.asked.verdict == "undecided"
+    assert result.asked.bounds.unknown_because == "slow: no bound yet after 0 blocks"
+    assert result.stayed is not None
+    assert result.stayed.places == (0, 1)
+    assert result.stayed.verdict in ("equivalent", "undecided")
+    assert math.isfinite(result.stayed.bounds.low)
+    assert result.new_host.unknown_because is not None
+    assert "slow left" in result.new_host.unknown_because
 
 
 def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_goes_on() -> None:
@@ -185,20 +185,24 @@ def test_the_sequence_of_a_host_that_left_is_frozen_and_the_mean_over_the_asked_
 
 def test_three_hosts_hold_a_new_one_with_a_chance_of_a_half_less_alpha() -> None:
     hosts = fleet_of([0.0, 0.02, 0.04])
-    told = answers(hosts)
+    result = answers(hosts)
     ends = [host.blocks.engine.running_interval(ALPHA / 3) for host in hosts]
-    assert told.new_host.chance == pytest.approx(0.5 - ALPHA)
-    assert told.new_host.low == min(low for low, _ in ends)
-    assert told.new_host.high == max(high for _, high in ends)
-    assert told.median_of_hosts.chance == pytest.approx(0.75 - ALPHA)
+    assert result.new_host.chance == pytest.approx(0.5 - ALPHA)
+    assert result.new_host.low == min(low for low, _ in ends)
+    assert result.new_host.high == max(high for _, high in ends)
+    assert result.median_of_hosts.chance == pytest.approx(0.75 - ALPHA)
 
 
-def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads() -> None:
-    told = answers(fleet_of([0.0, 0.02, 0.04])).new_normal_host
-    centres = [answers(fleet_of([0.0, 0.02, 0.04])).hosts[place].typical for place in range(3)]
-    spread = float(np.std(np.array(centres, dtype=np.float64), ddof=1))
-    assert (told.high - told.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
-    assert "normal" in told.rests_on
+def test_the_normal_prediction_of_three_hosts_reaches_4_97_spreads_of_their_first_blocks() -> None:
+    hosts = fleet_of([0.0, 0.02, 0.04])
+    first = answers([first_blocks(host, 7) for host in hosts])
+    spread = float(np.std(np.array([one.typical for one in first.hosts], dtype=float), ddof=1))
+    predicted = answers(hosts).new_normal_host
+    assert (predicted.high - predicted.low) / 2.0 == pytest.approx(4.97 * spread, rel=1e-3)
+    assert predicted == first.new_normal_host
+    assert "normal" in predicted.rests_on
+    early = answers([first_blocks(host, 6) for host in hosts]).new_normal_host
+    assert early.unknown_because == "host0, host1, host2: fewer than 7 blocks"
 
 
 def test_campaigns_side_by_side_on_one_host_say_nothing_between_hosts() -> None:
@@ -206,13 +210,13 @@ def test_campaigns_side_by_side_on_one_host_say_nothing_between_hosts() -> None:
         FleetHost(f"place {place}", "0", host_of(place, 3, 0.05).blocks, 1.0 / 3.0)
         for place in range(3)
     ]
-    told = answers(hosts)
-    assert told.asked.verdict == "slower"
+    result = answers(hosts)
+    assert result.asked.verdict == "slower"
     because = "all campaigns ran on one host: nothing is known between hosts"
-    between = (told.new_host, told.median_of_hosts, told.new_normal_host)
+    between = (result.new_host, result.median_of_hosts, result.new_normal_host)
     assert all(one.unknown_because == because and one.chance is None for one in between)
-    assert told.variance.unknown_because == because
-    assert all(one.otherwise is None for one in told.hosts)
+    assert result.variance.unknown_because == because
+    assert all(one.otherwise is None for one in result.hosts)
 
 
 def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
@@ -225,20 +229,20 @@ def test_the_variance_between_hosts_is_separate_from_that_within() -> None:
 
 def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     forever = PairedBlocks([1.0] * 40, [math.inf] * 40, [1, -1] * 20)
-    told = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
-    assert told.asked.typical is None
-    assert told.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
-    assert told.variance.unknown_because is not None
-    assert told.new_normal_host.chance is None
+    result = answers([*fleet_of([0.0, 0.0, 0.0])[:2], FleetHost("stuck", "x", forever, 1.0 / 3.0)])
+    assert result.asked.typical is None
+    assert result.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
+    assert result.variance.unknown_because is not None
+    assert result.new_normal_host.chance is None
 
 
 def test_one_host_is_judged_as_its_campaign_at_half_the_level() -> None:
     (host,) = fleet_of([0.05])
-    told = answers([host])
+    result = answers([host])
     (judged,) = judge([host.blocks], min_effect=1.0, alpha=ALPHA)
-    assert told.asked.verdict == judged.verdict == "slower"
-    assert told.asked.by_hosts.ratio_ci == told.hosts[0].bounds.ratio_ci
-    assert told.asked.by_hosts.low < judged.low < judged.high < told.asked.by_hosts.high
+    assert result.asked.verdict == judged.verdict == "slower"
+    assert result.asked.by_hosts.ratio_ci == result.hosts[0].bounds.ratio_ci
+    assert result.asked.by_hosts.low < judged.low < judged.high < result.asked.by_hosts.high
 
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:
@@ -274,15 +278,15 @@ def test_the_mean_over_hosts_with_unequal_blocks_is_ever_missed_in_at_most_alpha
             campaign(NOISES["drift of 1 % per run"], rng, int(rng.integers(20, 100)), effect)
             for effect in effects
         ]
-        told = answers(
+        result = answers(
             [FleetHost(f"{at}", f"{at}", one, 0.25, "finished") for at, one in enumerate(measured)]
         )
         truth = float(effects.mean())
-        assert told.asked.by_rounds is not None
-        intervals = (told.asked.by_hosts, told.asked.by_rounds.bounds, told.asked.bounds)
+        assert result.asked.by_rounds is not None
+        intervals = (result.asked.by_hosts, result.asked.by_rounds.bounds, result.asked.bounds)
         misses = [not one.low <= truth <= one.high for one in intervals]
         by_hosts, by_rounds, both = by_hosts + misses[0], by_rounds + misses[1], both + misses[2]
-        new += told.new_host.low <= rng.normal(0.0, 0.03) <= told.new_host.high
+        new += result.new_host.low <= rng.normal(0.0, 0.03) <= result.new_host.high
     assert max(by_hosts, by_rounds) <= at_most(FLEETS, ALPHA / 2.0)
     assert both <= at_most(FLEETS, ALPHA)
     assert new >= at_least(FLEETS, 3.0 / 5.0 - ALPHA)
@@ -302,12 +306,12 @@ def test_hosts_that_leave_on_their_own_bad_news_raise_no_false_alarm() -> None:
             if bad.any():
                 host = replace(first_blocks(host, int(np.argmax(bad)) + 1), end="left")
             hosts.append(host)
-        told = answers(hosts)
-        asked += not told.asked.bounds.low <= 0.0 <= told.asked.bounds.high
-        if told.stayed is not None:
-            stayed += not told.stayed.bounds.low <= 0.0 <= told.stayed.bounds.high
-        otherwise += any(one.otherwise is not None for one in told.hosts)
-        differs += told.no_host_differs.e_value >= 1.0 / ALPHA
+        result = answers(hosts)
+        asked += not result.asked.bounds.low <= 0.0 <= result.asked.bounds.high
+        if result.stayed is not None:
+            stayed += not result.stayed.bounds.low <= 0.0 <= result.stayed.bounds.high
+        otherwise += any(one.otherwise is not None for one in result.hosts)
+        differs += result.no_host_differs.e_value >= 1.0 / ALPHA
     assert max(asked, stayed, otherwise, differs) <= at_most(FLEETS, ALPHA)
 
 

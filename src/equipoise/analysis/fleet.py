@@ -26,7 +26,7 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, is_unavailable, known_values
 from equipoise.design.command_line import shell_line
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetPlan
+from equipoise.model.fleet import FleetPlan, names_apart
 from equipoise.model.fleet_result import (
     HOST_FACTS,
     FleetHost,
@@ -66,7 +66,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
     by_place = {
         one.plan.membership.place: one for one in record.members if one.plan.membership is not None
     }
-    names = _distinct_names(fleet)
+    names = names_apart([host.name for host in fleet.hosts])
     # What the coordinator's last session ended without was lost.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
@@ -358,17 +358,6 @@ def _end(state: HostState, *, is_over: bool) -> End:
         case "behind":
             return "measuring"
     return "left" if is_over else "measuring"
-
-
-def _distinct_names(fleet: FleetPlan) -> list[str]:
-    """Return the names of the asked hosts; of equal ones, each with its number."""
-    names = [host.name for host in fleet.hosts]
-    return [
-        f"{name} ({sum(other == name for other in names[: place + 1])})"
-        if names.count(name) > 1
-        else name
-        for place, name in enumerate(names)
-    ]
 
 
 def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:

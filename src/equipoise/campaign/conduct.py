@@ -170,7 +170,7 @@ def start(
         The user interrupted it.
     """
     run_id = ledger.begin_run(plan, _environment(plan, ledger), now(), identity=identity)
-    with _run_lock(run_id, ledger):
+    with run_lock(run_id, ledger):
         for warning in warnings:
             ledger.record_notice(run_id, warning)
         judge = judge_of(plan, plan.stopping)
@@ -206,7 +206,7 @@ def resume(
         The user interrupted it.
     """
     run_id = ledger.read_run(reference).id
-    with _run_lock(run_id, ledger):
+    with run_lock(run_id, ledger):
         # Read again: another process may have resumed it in between.
         record = ledger.read_run(run_id)
         plan = record.plan
@@ -303,7 +303,14 @@ def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[ob
     return _lock("last", ledger.key_of(series))
 
 
-def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+def run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+    """Return the lock that lets one process at a time go on with a run.
+
+    Raises
+    ------
+    UnusableInput
+        Another process goes on with it.
+    """
     return _lock(run_id, ledger.key_of(run_id))
 
 

@@ -10,6 +10,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
@@ -100,7 +101,8 @@ from equipoise.model.plan import PRIMARY_METRIC
 @options.report_option
 @options.show_env_option
 @options.why_option
-@options.concurrent_option
+@options.fleet_options
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.
@@ -114,6 +116,9 @@ def command(**arguments: Any) -> int:
     for note in () if output.quiet else notes:
         say(note)
     plan, warnings = compare_plan(compare_options(arguments))
+    access = fleet_access(arguments)
+    if access is not None:
+        return measure_fleet(plan, access, arguments, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
         result = analyse(run_id, ledger, output)

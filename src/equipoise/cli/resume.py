@@ -9,7 +9,9 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.fleet import fleet_access, refuse_member, resume_fleet
 from equipoise.cli.output_options import OutputOptions
+from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.studies.data_sets import require_data
 from equipoise.why.campaigns import judge_of
@@ -24,7 +26,9 @@ from equipoise.why.campaigns import judge_of
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.concurrent_option
+@options.cluster_option("Of a fleet, if its cluster moved: measure on every host")
+@options.host_timeout_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
@@ -33,6 +37,13 @@ def command(**arguments: Any) -> int:
     """
     output = OutputOptions.from_options(arguments)
     run, limits = arguments["run"], options.limits_of(arguments)
+    with open_for_reading(output.ledger) as ledger:
+        record = ledger.read_run(run)
+    refuse_member(record)
+    if record.plan.fleet is not None:
+        return resume_fleet(record, limits, arguments, output)
+    if fleet_access(arguments) is not None:
+        raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
     with measuring(output) as (ledger, listener):
         record = ledger.read_run(run)
         plan = record.plan

@@ -11,7 +11,9 @@ import click
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.limits import STUDY_BLOCKS
@@ -20,6 +22,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 
 @click.command(
     "run",
+    cls=Remembering,
     epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
 )
 @click.argument("study", metavar="STUDY.toml | NAME")
@@ -55,6 +58,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
 @options.report_option
 @options.show_env_option
 @options.why_option
+@options.fleet_options
 @click.option(
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
@@ -62,7 +66,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     show_default="figures/RUN beside the ledger",
     help="Where a built-in study's own figures go.",
 )
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.
@@ -71,7 +75,7 @@ def command(**arguments: Any) -> int:
     be the fastest of its group, gets no more trials, so that the open ones get the budget.
     `equipoise list studies` lists the built-in ones; the form of a file is in docs/studies.md.
     """
-    output = OutputOptions.from_options(arguments)
+    output, access = OutputOptions.from_options(arguments), fleet_access(arguments)
     limits, ranking = options.limits_of(arguments), arguments["ranking"]
     prepared = prepare_study(
         StudyOptions(
@@ -93,6 +97,19 @@ def command(**arguments: Any) -> int:
     planned = None
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
+    if access is not None:
+        built = prepared.built(output.ledger) if planned is None else {}
+        plan, more = planned or study_plan(study, prepared.grid(built), limits, ranking=ranking)
+        return measure_fleet(
+            plan,
+            access,
+            arguments,
+            output,
+            again=command_line(plan.seed),
+            build_lines=prepared.build_lines,
+            built=built,
+            warnings=(*prepared.warnings, *more),
+        )
     with measuring(output, about_s=study.measure.about_s) as (ledger, listener):
         if planned is None:
             grid = prepared.grid(prepared.built(output.ledger))

@@ -9,6 +9,12 @@ connection   the connection to a scheduler, for campaigns, searches and observat
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host
 equality     which files and versions must be equal, and which hosts may be compared
+terms        the plan, the coin and the identity of each host's campaign
+transport    short tasks on workers, with a limit of time
+roster       which workers answer now, and which host each belongs to
+preparation  hosts before a campaign: compared, and given the files that they lack
+coordinator  following each host to its end, whatever becomes of it
+fleet        the campaign of a fleet: begin it, or go on with it
 tasks        what a coordinator asks of a host
 folders      the folder of a host's campaign, and whether its process lives
 laboratory   that process: a host's campaign

@@ -6,7 +6,6 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
-import importlib
 import socket
 import ssl
 import struct
@@ -41,6 +40,12 @@ _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
 _LONGEST_GREETING = 1 << 20
 
+_NO_PAGES: dict[str, object] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""Settings of Dask under which it serves no web pages about itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
@@ -72,14 +77,22 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     Raises
     ------
     UnusableInput
-        The address is unprotected, or the cluster cannot be started.
+        The address is unprotected, TLS files are given for a cluster with a key of its own, or the
+        cluster cannot be started.
     """
+    if access.tls is not None and not isinstance(access.address, SchedulerAddress):
+        raise UnusableInput(
+            f"{access.address.text} makes a key for itself and takes no TLS files",
+            hint="leave --tls-ca, --tls-cert and --tls-key out",
+        )
     match access.address:
         case SchedulerAddress() as address:
             _check_protection(address, access)
             yield address.text
         case SshHosts(file=file):
-            with importlib.import_module("equipoise.cluster.ssh").ssh_cluster(file) as started:
+            from equipoise.cluster.ssh import ssh_cluster
+
+            with ssh_cluster(file) as started:
                 _check_protection(read_scheduler(started), access)
                 yield started
         case LocalWorkers(workers=workers):
@@ -181,11 +194,13 @@ def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
 
 @contextmanager
 def _local_cluster(workers: int) -> Iterator[str]:
+    from equipoise.cluster.worker import QUIET
+
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
     # Every user of this host reaches the port: the cluster speaks with those who have its key.
     with (
-        dask_config.set(key_settings("clusters")),
+        dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -195,6 +210,7 @@ def _local_cluster(workers: int) -> Iterator[str]:
             dashboard_address=None,
             # Any free port: Dask's usual one may be taken.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            memory_limit=0,
             silence_logs="CRITICAL",
         ) as cluster,
     ):

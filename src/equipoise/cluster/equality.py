@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -213,11 +213,12 @@ def files_of(
     builds
         Folders in which this machine built the levels of a study.
     build_lines
-        The lines that built them.
+        The lines that built them, with the paths of this machine or with placeholders.
     """
     places = Places(plan.measure.working_folder, tuple(builds))
     found: dict[str, File] = {}
-    for path, is_program in (*_paths_of(plan), *_sources_of(build_lines, places.folder)):
+    sources = _sources_of(map(places.local, build_lines), places.folder)
+    for path, is_program in (*_paths_of(plan), *sources):
         name = places.portable(path)
         if name.startswith("{equipoise:build:") or name in found:
             continue
@@ -266,7 +267,7 @@ def _paths_of(plan: Plan) -> Iterator[tuple[str, bool]]:
             yield from _existing(path, folder)
 
 
-def _sources_of(lines: Sequence[str], folder: str) -> Iterator[tuple[str, bool]]:
+def _sources_of(lines: Iterable[str], folder: str) -> Iterator[tuple[str, bool]]:
     """Yield the files in a folder that lines for a shell name; a compiler is that of the host."""
     for word in dict.fromkeys(word for line in lines for word in _WORD_ENDS.split(line)):
         for path, is_program in _existing(word, folder):

@@ -207,8 +207,10 @@ class CampaignFolder:
             attempts += 1
             progress = self.progress()
             # Whoever asks whether it lives has the lock for a moment; a process that has said its
-            # last word ends soon.
-            ends = progress is not None and progress.state in _ENDED
+            # last word, or was halted, ends soon.
+            ends = progress is not None and (
+                progress.state in _ENDED or self.is_halted(progress.session)
+            )
             if time.monotonic() > deadline or (attempts > _RETRIES and not ends):
                 return False
             time.sleep(_PAUSE_S)

@@ -14,6 +14,8 @@ from msgspec import Struct, field
 
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
+from equipoise.model.fleet import Build as Build
+from equipoise.model.fleet import File as File
 from equipoise.model.fleet import HostReference
 
 Message = TypeVar("Message", bound=Struct)
@@ -29,18 +31,6 @@ class Introduction(Struct, frozen=True):
     """The worker's working folder, in which commands run unless files are shipped."""
     environment: dict[str, str | None] = field(default_factory=dict)
     """Facts that results may differ by: kernel, machine, cpu_model, cpus, virtualization, …"""
-
-
-class File(Struct, frozen=True):
-    """A program or an input of a plan, by its content."""
-
-    path: str
-    """Relative to the working folder, absolute, or with a placeholder of
-    `equipoise.cluster.places`."""
-    digest: str | None
-    """BLAKE2b of its bytes, 32 hexadecimal digits; ``None`` if the host has no such file."""
-    mode: int = 0o644
-    is_program: bool = False
 
 
 class Examination(Struct, frozen=True):
@@ -70,15 +60,6 @@ class Received(Struct, frozen=True):
     """Answer: the host keeps the file."""
 
     digest: str
-
-
-class Build(Struct, frozen=True):
-    """A level of a study that every host builds itself."""
-
-    level: str
-    line: str
-    """Line for a shell, with placeholders of `equipoise.cluster.places`; ``{build}`` in it stands
-    for the folder of the level."""
 
 
 class Order(Struct, frozen=True):

@@ -170,7 +170,7 @@ def after_options(words: Sequence[str]) -> list[str]:
 
 def _compare_line(plan: Plan) -> str:
     """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
-    words = ["equipoise", "compare", *_options(plan)]
+    words = ["equipoise", "compare", *_cluster(plan), *_options(plan)]
     commands = [shlex.join(condition.command) for condition in _without_control(plan)]
     folder = shell_line([plan.measure.working_folder])
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
@@ -179,7 +179,7 @@ def _compare_line(plan: Plan) -> str:
 def _os_line(plan: Plan) -> str:
     """Return the line that runs the same rows of ``equipoise os`` again."""
     names = ",".join(condition.name for condition in plan.conditions)
-    words = ["equipoise", "os", "--only", names, "--seed", str(plan.seed)]
+    words = ["equipoise", "os", *_cluster(plan), "--only", names, "--seed", str(plan.seed)]
     if any(QUICK.batching.options == condition.command[-4:] for condition in plan.conditions):
         words.append("--quick")
     usual = Measure(plan.measure.working_folder)
@@ -210,6 +210,10 @@ def _why_line(plan: Plan) -> str:
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
     return shell_line_with_placeholders(words)
+
+
+def _cluster(plan: Plan) -> tuple[str, ...]:
+    return () if plan.fleet is None else ("--cluster", plan.fleet.cluster)
 
 
 def _options(plan: Plan) -> Iterator[str]:

@@ -79,6 +79,7 @@ RANGES = {
     "alpha": NumberRange(0, 0.5, above_low=True),
     "min_effect": NumberRange(0, 1000),
     "timeout": NumberRange(0, above_low=True),
+    "host_timeout": NumberRange(0, above_low=True),
     "warmup": NumberRange(0, 1000, whole=True),
     "seed": NumberRange(0, LARGEST_SEED, whole=True),
     "every": NumberRange(1, MOST_BLOCKS, whole=True),

@@ -28,7 +28,7 @@ from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import check_alpha, e_value_of, finite_ratio, margin_of
+from equipoise.stats.verdict import check_alpha, e_value_of, earliest_block, finite_ratio, margin_of
 
 End = Literal["measuring", "finished", "left"]
 """How a host's campaign stands: ``finished`` by its own rules; ``left``: it was lost or withdrawn
@@ -40,6 +40,7 @@ MEAN_OVER_STAYED = "the mean of the log ratios over the hosts that stayed, not o
 NEW_HOST = "the ratio on a new host, drawn as the asked ones were"
 MEDIAN_OF_HOSTS = "the median ratio of the hosts that the asked ones were drawn from"
 NEW_NORMAL_HOST = "the ratio on a new host, if the log ratios of hosts are normal"
+NORMAL_HOSTS = "the log ratios of hosts are normal"
 OTHERWISE = "this host's ratio is the mean over the other asked hosts"
 _WEIGHT_ERROR = 1e-9
 _UNLIMITED = (-math.inf, math.inf)
@@ -248,7 +249,7 @@ class _Fleet:
         engine: int,
     ) -> None:
         self.hosts, self.margin, self.alpha, self.planned = hosts, margin, alpha, planned
-        self.rules = verdict_rules(engine)
+        self.engine, self.rules = engine, verdict_rules(engine)
         self.identities = {host.identity for host in hosts}
         self.weights = np.array([host.weight for host in hosts])
         self.rounds = Rounds(
@@ -504,18 +505,34 @@ class _Fleet:
         return Prediction(question, low, high, max(0.0, chance), rests_on)
 
     def new_normal_host(self) -> Prediction:
-        rests_on = "the log ratios of hosts are normal, and the interval is looked at once"
-        typical = self.typical_over(range(len(self.hosts)))
+        """Return Student's prediction from what every campaign has measured whatever it showed.
+
+        Later blocks change it no more, so that looking again costs nothing.
+        """
+        first = earliest_block(self.alpha)
+        question, rests_on = (
+            NEW_NORMAL_HOST,
+            f"{NORMAL_HOSTS}; from the first {first} blocks of each",
+        )
         because = self.not_drawn_because()
-        if because is None and typical is None:
-            because = "a host has no finite ratio yet"
+        short = [host.name for host in self.hosts if len(host.blocks) < first]
+        if because is None and short:
+            because = f"{', '.join(short)}: fewer than {first} blocks"
+        centres = [] if because else [self.first_centre(host.blocks, first) for host in self.hosts]
+        if because is None and not np.isfinite(centres).all():
+            because = "timeouts leave a host without a finite ratio"
         if because is not None:
-            return Prediction(NEW_NORMAL_HOST, *_UNLIMITED, None, rests_on, because)
-        centres, count = np.array(self.centres, dtype=np.float64), len(self.hosts)
-        mean, spread = float(np.mean(centres)), float(np.std(centres, ddof=1))
-        reach = student_quantile(1.0 - self.alpha / 2.0, count - 1)
-        reach *= spread * math.sqrt(1.0 + 1.0 / count)
-        return Prediction(NEW_NORMAL_HOST, mean - reach, mean + reach, 1.0 - self.alpha, rests_on)
+            return Prediction(question, *_UNLIMITED, None, rests_on, because)
+        count, mean = len(centres), float(np.mean(centres))
+        reach = student_quantile(1.0 - self.alpha / 2.0, count - 1) * math.sqrt(1.0 + 1.0 / count)
+        reach *= float(np.std(centres, ddof=1))
+        return Prediction(question, mean - reach, mean + reach, 1.0 - self.alpha, rests_on)
+
+    def first_centre(self, blocks: PairedBlocks, count: int) -> float:
+        """Return the typical log ratio of the first blocks of a host; NaN if all are ties."""
+        parts = (blocks.differences[:count], blocks.orders[:count], blocks.tolerances[:count])
+        centre = BettingSequence(*parts, self.engine).centre()
+        return math.nan if centre is None else centre[0]
 
     def variance(self, seed: int) -> HostVariance:
         because = self.one_host_because()

@@ -1,0 +1,339 @@
+"""Following the hosts of a fleet: order each, pull what it has recorded, until all have ended.
+
+Each host is followed in a task of its own, so that one that is slow, hangs or is gone delays only
+its own line. What a host has recorded comes in slices, each after the end of the coordinator's
+copy: a slice that comes twice adds nothing. Only this process writes to the coordinator's ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from equipoise.campaign.conduct import INTERRUPTED
+from equipoise.cluster import tasks
+from equipoise.cluster.messages import (
+    Follow,
+    Followed,
+    Halt,
+    Order,
+    Status,
+    from_bytes,
+    to_bytes,
+)
+from equipoise.cluster.roster import Roster
+from equipoise.cluster.transport import NoAnswer, Task, Transport
+from equipoise.model.errors import EquipoiseError
+from equipoise.model.fleet import HostReference
+
+HOST_TIMEOUT_S = 300.0
+"""Seconds that a host may give no answer before the fleet's campaign ends without it."""
+TASK_S = 20.0
+"""Seconds that a host has to answer one question."""
+HALT_S = 4.0
+"""Seconds that the hosts have, all at once, to hear that they are to stop."""
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.3, 5.0
+PART_OF_TIME = 0.02
+"""Part of its campaign's time after which a host is asked again: it answers beside its trials."""
+LONGEST_DELAY_S = 15.0
+"""Seconds until a host that gave no answer is asked again, at most."""
+MOST_DEATHS = 3
+"""Times that a host's process may die without a new block before it is not ordered again."""
+
+HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
+"""``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
+OVER: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
+
+
+class FleetStore(Protocol):
+    """The part of the ledger that following hosts needs."""
+
+    def cursor(self, identity: str) -> bytes:
+        """Return where the copy of a run ends."""
+
+    def absorb(self, slice: bytes) -> None:
+        """Add what a slice of a run has and the copy lacks."""
+
+
+class HostLine(Struct, frozen=True):
+    """How the campaign of one host goes."""
+
+    host: str
+    state: HostState
+    blocks: int = 0
+    trials: int = 0
+    running_s: float = 0.0
+    stopped_because: str | None = None
+    problem: str | None = None
+    """What is wrong, in one line."""
+    hint: str | None = None
+
+
+class FleetProgress(Struct, frozen=True):
+    """How a fleet's campaign goes."""
+
+    lines: tuple[HostLine, ...]
+    """In the order of the fleet's plan."""
+    trouble: str | None = None
+    """Why the scheduler does not answer; ``None`` if it does."""
+
+
+class FleetListener:
+    """Hears how a fleet's campaign goes; this one does nothing."""
+
+    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+        """Hear that the hosts are asked."""
+
+    def changed(self, progress: FleetProgress) -> None:
+        """Hear what has become of a host."""
+
+    def fleet_ended(self) -> None:
+        """Hear that no host is followed any more."""
+
+
+class Place:
+    """One host's campaign, as far as its coordinator knows it.
+
+    Parameters
+    ----------
+    name
+        Name of the host in tables.
+    goes_on
+        Whether the campaign may have ended earlier: it is then ordered only if it has not reached
+        its own end, or the order has new limits.
+    """
+
+    def __init__(
+        self, order: Order, host: HostReference, name: str, *, goes_on: bool = False
+    ) -> None:
+        self.order = order
+        self.host = host
+        self.name = name
+        self.may_go_on = goes_on
+        self.must_order = not goes_on
+        self.state: HostState = "starting"
+        self.status = Status("absent")
+        self.problem: str | None = None
+        self.hint: str | None = None
+        self.answered_at = 0.0
+        self._silences = 0
+        self._deaths = 0
+        self._blocks_at_death = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is followed no longer."""
+        return self.state in OVER
+
+    def line(self) -> HostLine:
+        """Return how it goes."""
+        status = self.status
+        return HostLine(
+            host=self.name,
+            state=self.state,
+            blocks=status.blocks,
+            trials=status.trials,
+            running_s=status.running_s,
+            stopped_because=status.stopped_because,
+            problem=self.problem,
+            hint=self.hint,
+        )
+
+    def answered(self, status: Status, now: float) -> None:
+        """Note an answer: what it says decides whether the campaign is ordered, again or anew."""
+        self.status, self.answered_at, self._silences = status, now, 0
+        self.problem, self.hint = status.failure, status.hint
+        match status.state:
+            case "waiting":
+                self.state, self.problem, self.hint = "waiting", status.hint, None
+            case "running":
+                self.state = "measuring"
+            case "absent":
+                self.state, self.must_order = "starting", True
+            case "died":
+                self._died()
+            case "ended" | "failed" if self._has_more_to_do():
+                self.state, self.must_order, self.may_go_on = "starting", True, False
+            case _:
+                self.state = "ended" if status.state == "ended" else "failed"
+
+    def refused(self, error: EquipoiseError) -> None:
+        """Note that the host, or this ledger, cannot go on with the campaign."""
+        self.state, self.problem, self.hint = "failed", error.what, error.hint
+
+    def kept_silent(self, why: str) -> float:
+        """Note that it gave no answer; return the seconds until it is asked again."""
+        self.state, self.problem, self.hint = "no answer", why, None
+        self._silences += 1
+        return min(2.0 ** (self._silences - 1), LONGEST_DELAY_S)
+
+    def gave_up(self, after_s: float) -> None:
+        """Note that it is not asked any more."""
+        why = "" if self.problem is None else f": {self.problem}"
+        self.state = "missing"
+        self.problem = f"no answer for {after_s:.0f} s{why}"
+
+    def pause_s(self) -> float:
+        """Return the seconds until it is asked again."""
+        if self.must_order:
+            return min(2.0 ** (self._deaths - 1), LONGEST_DELAY_S) if self._deaths else 0.0
+        part = PART_OF_TIME * self.status.running_s
+        return min(max(part, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+
+    def _has_more_to_do(self) -> bool:
+        """Return whether a campaign that has ended earlier is to go on."""
+        if not self.may_go_on:
+            return False
+        halted = self.status.stopped_because == INTERRUPTED
+        return halted or self.status.state == "failed" or self.order.limits is not None
+
+    def _died(self) -> None:
+        if self.status.blocks > self._blocks_at_death:
+            self._deaths, self._blocks_at_death = 0, self.status.blocks
+        self._deaths += 1
+        if self._deaths > MOST_DEATHS:
+            self.state = "failed"
+            self.problem = f"its process died {self._deaths} times without a new block"
+            self.hint = "look for what ends it, such as a limit of memory, then resume"
+        else:
+            self.state, self.must_order = "starting", True
+            self.problem = "its process died; it is started again"
+
+
+Answer = TypeVar("Answer", bound=Struct)
+
+
+class Coordinator:
+    """Follows the hosts of one fleet.
+
+    Parameters
+    ----------
+    host_timeout_s
+        Seconds that a host may give no answer before it is missing.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        transport: Transport,
+        roster: Roster,
+        store: FleetStore,
+        listener: FleetListener,
+        host_timeout_s: float = HOST_TIMEOUT_S,
+    ) -> None:
+        self._places = places
+        self._transport = transport
+        self._roster = roster
+        self._store = store
+        self._listener = listener
+        self._host_timeout_s = host_timeout_s
+
+    def progress(self) -> FleetProgress:
+        """Return how every host's campaign goes."""
+        return FleetProgress(tuple(place.line() for place in self._places), self._roster.trouble)
+
+    async def run(self) -> None:
+        """Follow each host to its end. If this is cancelled, halt the hosts first.
+
+        The roster is kept by the caller meanwhile.
+        """
+        followers = [asyncio.create_task(self._follow(place)) for place in self._places]
+        clock = asyncio.create_task(self._tell_of_the_roster())
+        try:
+            await asyncio.gather(*followers)
+        except asyncio.CancelledError:
+            await self._stop(followers)
+            await self._halt()
+            raise
+        finally:
+            await self._stop([*followers, clock])
+
+    async def _stop(self, running: Sequence[asyncio.Task[None]]) -> None:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _tell_of_the_roster(self) -> None:
+        while True:
+            await self._roster.news(LONGEST_PAUSE_S)
+            self._listener.changed(self.progress())
+
+    async def _follow(self, place: Place) -> None:
+        """Follow one host to the end of its campaign."""
+        place.answered_at = self._now()
+        while not place.is_over:
+            pause_s = await self._step(place)
+            silent_s = self._now() - place.answered_at
+            if not place.is_over and silent_s > self._host_timeout_s:
+                place.gave_up(silent_s)
+            self._listener.changed(self.progress())
+            if not place.is_over:
+                await asyncio.sleep(pause_s)
+
+    async def _step(self, place: Place) -> float:
+        """Ask a host once; return the seconds until it is asked again."""
+        worker = self._roster.worker_of(place.host.identity)
+        if worker is None:
+            place.kept_silent(self._roster.trouble or "no worker of it is connected")
+            await self._roster.news(LONGEST_PAUSE_S)
+            return 0.0
+        try:
+            if place.must_order:
+                status = await self._ask(worker, tasks.begin, place.order, Status)
+                place.must_order = False
+                place.answered(status, self._now())
+            else:
+                return await self._pull(place, worker)
+        except NoAnswer as silence:
+            self._roster.failed(worker)
+            return place.kept_silent(str(silence))
+        except EquipoiseError as error:
+            place.refused(error)
+        return place.pause_s()
+
+    async def _pull(self, place: Place, worker: str) -> float:
+        order = place.order
+        after = self._store.cursor(order.identity)
+        question = Follow(order.fleet, order.place, order.identity, after)
+        followed = await self._ask(worker, tasks.follow, question, Followed)
+        if followed.slice:
+            self._store.absorb(followed.slice)
+        if followed.more:
+            # It is not over before all of it is here.
+            place.answered_at = self._now()
+            return 0.0
+        place.answered(followed.status, self._now())
+        return place.pause_s()
+
+    async def _halt(self) -> None:
+        """Tell every host that is not at its end to stop, all at once and for a few seconds."""
+        asked = [self._halt_one(place) for place in self._places if not place.is_over]
+        await asyncio.gather(*asked)
+        self._listener.changed(self.progress())
+
+    async def _halt_one(self, place: Place) -> None:
+        worker = self._roster.worker_of(place.host.identity)
+        if worker is None:
+            return
+        try:
+            request = Halt(place.order.fleet, place.order.place)
+            place.answered(await self._ask(worker, tasks.halt, request, Status, HALT_S), 0.0)
+        except (NoAnswer, EquipoiseError) as error:
+            place.kept_silent(str(error))
+
+    async def _ask(
+        self,
+        worker: str,
+        task: Task,
+        request: Struct,
+        kind: type[Answer],
+        timeout_s: float = TASK_S,
+    ) -> Answer:
+        answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
+        return from_bytes(answer, kind)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()

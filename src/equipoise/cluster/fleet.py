@@ -1,0 +1,337 @@
+"""The campaign of a fleet: begin it in the coordinator's ledger, or go on with it, to its end.
+
+The coordinator's run holds the terms and no trial. Its segments are the times in which a
+coordinator followed the hosts; between them the hosts measure on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from equipoise.campaign.conduct import INTERRUPTED, CampaignStore, Interrupted, run_lock
+from equipoise.cluster.coordinator import (
+    HOST_TIMEOUT_S,
+    Coordinator,
+    FleetListener,
+    FleetStore,
+    HostLine,
+    Place,
+)
+from equipoise.cluster.equality import files_of
+from equipoise.cluster.messages import Build, Introduction, Order
+from equipoise.cluster.places import portable
+from equipoise.cluster.preparation import HOST_LEFT_OUT, PreparedHosts, prepared_hosts
+from equipoise.cluster.roster import Roster
+from equipoise.cluster.terms import fleet_plan, member_identity, member_plan
+from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.design.command_line import command_of_plan
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.environment import snapshot
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.fleet import HostReference, names_apart
+from equipoise.model.plan import Plan
+from equipoise.model.record import FAILED, CampaignWarning, RunRecord
+
+FIRST_SESSION = 1
+WORKERS_S = 30.0
+"""Seconds in which the first worker has to be there, and all that are to introduce themselves."""
+A_HOST_IS_MISSING = "a host is missing"
+"""Why a coordinator's segment ended, if a host gave no answer for too long."""
+
+
+class FleetLedger(CampaignStore, FleetStore, Protocol):
+    """The part of the ledger that a fleet's campaign needs."""
+
+    def identity_of(self, run_id: str) -> str:
+        """Return the identity of a run."""
+
+
+class FleetOptions(Struct, frozen=True):
+    """How a fleet's campaign is asked for."""
+
+    cluster: str
+    """The cluster, as the user typed it."""
+    again: str | None = None
+    """The shell line that runs it again; by default the plan's own."""
+    campaign_for_each_worker: bool = False
+    """Whether workers of one host measure side by side (``local:N``); else they are one host."""
+    builds: tuple[Build, ...] = ()
+    """Levels of a study that every host builds itself."""
+    build_folders: tuple[str, ...] = ()
+    """Folders in which this machine built them."""
+    ship: bool = False
+    """Whether programs and inputs are sent to hosts that have others."""
+    allow_concurrent: bool = False
+    durable: bool = False
+    """Whether the hosts' ledgers wait for the disk after each trial."""
+    host_timeout_s: float = HOST_TIMEOUT_S
+    """Seconds that a host may give no answer before the campaign ends without it."""
+
+
+class FleetOutcome(Struct, frozen=True):
+    """How a fleet's campaign has ended, for now."""
+
+    run_id: str
+    lines: tuple[HostLine, ...]
+
+    @property
+    def missing(self) -> tuple[HostLine, ...]:
+        """The hosts that gave no answer."""
+        return tuple(line for line in self.lines if line.state == "missing")
+
+    @property
+    def failed(self) -> tuple[HostLine, ...]:
+        """The hosts whose campaign failed."""
+        return tuple(line for line in self.lines if line.state == "failed")
+
+
+OpenTransport = AbstractAsyncContextManager[Transport]
+
+
+async def start(
+    plan: Plan,
+    options: FleetOptions,
+    opening: OpenTransport,
+    ledger: FleetLedger,
+    listener: FleetListener,
+    *,
+    warnings: Sequence[CampaignWarning] = (),
+    now: Callable[[], float] = time.time,
+) -> FleetOutcome:
+    """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
+
+    Parameters
+    ----------
+    plan
+        The plan of every host, but for its coin and its folder.
+    warnings
+        Warnings that are known before the first trial.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, there is no worker, or a host has another version.
+    Interrupted
+        The user interrupted it; the hosts were told to stop.
+    """
+    async with opening as transport, _Kept(transport) as roster:
+        introductions = await _introductions(roster, transport, options.cluster)
+        hosts = {one.host.identity: one for one in introductions}
+        prepared = await prepared_hosts(
+            files_of(plan, options.build_folders, [build.line for build in options.builds]),
+            plan.measure.working_folder,
+            tuple(hosts.values()),
+            transport,
+            roster,
+            ship=options.ship,
+        )
+        asked = _asked(prepared, introductions, options)
+        terms = fleet_plan(asked, options.cluster, prepared.shipped, prepared.shipped_to)
+        again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
+        terms = replace(
+            terms, again=again, builds=options.builds, build_folders=options.build_folders
+        )
+        whole = replace(plan, fleet=terms)
+        run_id = ledger.begin_run(whole, _environment(), now())
+        with run_lock(run_id, ledger):
+            for warning in (*warnings, *prepared.warnings, *_left_out(roster)):
+                ledger.record_notice(run_id, warning)
+            fleet = ledger.identity_of(run_id)
+            orders = _orders(whole, fleet, FIRST_SESSION, options, None)
+            places = _places(orders, asked, goes_on=False)
+            following = Coordinator(
+                places, transport, roster, ledger, listener, options.host_timeout_s
+            )
+            return await _followed(following, run_id, FIRST_SESSION, ledger, listener, now)
+
+
+async def resume(
+    record: RunRecord,
+    limits: CampaignLimits,
+    options: FleetOptions,
+    opening: OpenTransport,
+    ledger: FleetLedger,
+    listener: FleetListener,
+    *,
+    now: Callable[[], float] = time.time,
+) -> FleetOutcome:
+    """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
+
+    A host that has reached its own end goes on only under new limits.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, there is no worker, a host has another version, or another
+        process follows the same campaign.
+    Interrupted
+        The user interrupted it; the hosts were told to stop.
+    """
+    plan, run_id = record.plan, record.id
+    assert plan.fleet is not None, "only a coordinator's run is resumed here"
+    async with opening as transport, _Kept(transport) as roster:
+        await _introductions(roster, transport, options.cluster)
+        with run_lock(run_id, ledger):
+            session = ledger.begin_segment(run_id, _environment(), now())
+            new_limits = None if limits == CampaignLimits() else limits
+            fleet = ledger.identity_of(run_id)
+            orders = _orders(plan, fleet, session, options, new_limits)
+            places = _places(orders, plan.fleet.hosts, goes_on=True)
+            following = Coordinator(
+                places, transport, roster, ledger, listener, options.host_timeout_s
+            )
+            return await _followed(following, run_id, session, ledger, listener, now)
+
+
+class _Kept(AbstractAsyncContextManager[Roster]):
+    """Keeps the roster of a cluster for the time of a block."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._roster = Roster(transport)
+
+    async def __aenter__(self) -> Roster:
+        self._task = asyncio.create_task(self._roster.keep())
+        return self._roster
+
+    async def __aexit__(self, *error: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def _introductions(
+    roster: Roster, transport: Transport, cluster: str
+) -> tuple[Introduction, ...]:
+    """Wait until every worker has introduced itself; return what they said.
+
+    Raises
+    ------
+    UnusableInput
+        The scheduler does not answer, or no worker does.
+    """
+    try:
+        await transport.workers()
+    except Unreachable as error:
+        if isinstance(error.__cause__, EquipoiseError):
+            raise error.__cause__ from None
+        raise UnusableInput(
+            f"the cluster {cluster} cannot be reached: {error}",
+            hint="start one with `dask scheduler` and give the address that it prints",
+        ) from error
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + WORKERS_S
+    while not roster.is_complete and loop.time() < deadline:
+        await roster.news(deadline - loop.time())
+    found = tuple(roster.introductions.values())
+    if found:
+        return found
+    for why in roster.silent.values():
+        raise UnusableInput(
+            f"no worker of the cluster {cluster} can measure: {why}",
+            hint="install the same version of Equipoise on every host",
+        )
+    raise UnusableInput(
+        f"the cluster {cluster} has no worker",
+        hint="start one on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
+    )
+
+
+def _asked(
+    prepared: PreparedHosts, introductions: Sequence[Introduction], options: FleetOptions
+) -> tuple[HostReference, ...]:
+    """Return the hosts that are asked, by name; each once, or once for each of its workers."""
+    hosts = [one.host for one in prepared.hosts]
+    if options.campaign_for_each_worker:
+        prepared_ones = {host.identity for host in hosts}
+        hosts = [one.host for one in introductions if one.host.identity in prepared_ones]
+    return tuple(sorted(hosts, key=lambda host: (host.name, host.identity)))
+
+
+def _left_out(roster: Roster) -> tuple[CampaignWarning, ...]:
+    return tuple(
+        CampaignWarning(
+            HOST_LEFT_OUT,
+            f"the worker at {worker} was not asked to measure: {why}",
+            "look into its log, and run the campaign again if its host belongs to the fleet",
+        )
+        for worker, why in roster.silent.items()
+    )
+
+
+def _orders(
+    plan: Plan,
+    fleet: str,
+    session: int,
+    options: FleetOptions,
+    limits: CampaignLimits | None,
+) -> tuple[Order, ...]:
+    assert plan.fleet is not None, "only a coordinator's plan has hosts"
+    return tuple(
+        Order(
+            fleet=fleet,
+            place=place,
+            session=session,
+            plan=portable(member_plan(plan, fleet, place), plan.fleet.build_folders),
+            identity=member_identity(fleet, place),
+            shipped=plan.fleet.shipped if place in plan.fleet.shipped_to else (),
+            builds=plan.fleet.builds,
+            limits=limits,
+            allow_concurrent=options.allow_concurrent,
+            durable=options.durable,
+        )
+        for place in range(len(plan.fleet.hosts))
+    )
+
+
+def _places(
+    orders: Sequence[Order], hosts: Sequence[HostReference], *, goes_on: bool
+) -> tuple[Place, ...]:
+    names = names_apart([host.name for host in hosts])
+    return tuple(
+        Place(order, host, name, goes_on=goes_on)
+        for order, host, name in zip(orders, hosts, names, strict=True)
+    )
+
+
+async def _followed(
+    following: Coordinator,
+    run_id: str,
+    session: int,
+    ledger: FleetLedger,
+    listener: FleetListener,
+    now: Callable[[], float],
+) -> FleetOutcome:
+    """Follow the hosts and record why that ended."""
+    listener.fleet_started(run_id, following.progress())
+    reason = INTERRUPTED
+    try:
+        await following.run()
+        outcome = FleetOutcome(run_id, following.progress().lines)
+        reason = _stop_reason(outcome)
+        return outcome
+    except asyncio.CancelledError:
+        raise Interrupted(run_id) from None
+    finally:
+        listener.fleet_ended()
+        ledger.end_segment(run_id, session, now(), reason)
+
+
+def _stop_reason(outcome: FleetOutcome) -> str:
+    if outcome.missing:
+        return A_HOST_IS_MISSING
+    if len(outcome.failed) == len(outcome.lines):
+        return FAILED
+    reasons = dict.fromkeys(line.stopped_because or FAILED for line in outcome.lines)
+    return " and ".join(reasons)
+
+
+def _environment() -> dict[str, Any]:
+    """Return the environment of the coordinator, which measures nothing."""
+    return snapshot(environment=own_environment())
