@@ -119,3 +119,12 @@ def test_workers_of_this_host_obey_nobody_without_their_key() -> None:
             stranger.wrap_socket(plain) as connection,
         ):
             connection.recv(8)
+
+
+def test_a_cluster_with_a_key_of_its_own_takes_no_tls_files(tmp_path: Path) -> None:
+    files = TlsFiles(tmp_path / "ca", tmp_path / "certificate", tmp_path / "key")
+    with (
+        pytest.raises(UnusableInput, match="local:1 makes a key for itself"),
+        running_scheduler(ClusterAccess(LocalWorkers("local:1", 1), files)),
+    ):
+        pytest.fail("it was started")

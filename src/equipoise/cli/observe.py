@@ -157,9 +157,9 @@ def _clusters(
 def command(**arguments: Any) -> int:
     """Estimate the effect of a change from a log, among comparable rows.
 
-    FILE is a table (CSV or Parquet), a ledger's file, or a RUN of the ledger: its trials are then
-    the rows. Where no comparison holds, Equipoise refuses to answer (exit status 2), and says
-    which rows would be needed.
+    FILE is a table (CSV, Parquet, a folder of Parquet files), a ledger's file, or a RUN of the
+    ledger: its trials are then the rows. Where no comparison holds, Equipoise refuses to answer
+    (exit status 2), and says which rows would be needed.
     """
     from equipoise.cli.progress import work_in_sentences
     from equipoise.report.builders.observation import observation_document

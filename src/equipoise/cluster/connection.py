@@ -77,8 +77,14 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
     Raises
     ------
     UnusableInput
-        The address is unprotected, or the cluster cannot be started.
+        The address is unprotected, TLS files are given for a cluster with a key of its own, or the
+        cluster cannot be started.
     """
+    if access.tls is not None and not isinstance(access.address, SchedulerAddress):
+        raise UnusableInput(
+            f"{access.address.text} makes a key for itself and takes no TLS files",
+            hint="leave --tls-ca, --tls-cert and --tls-key out",
+        )
     match access.address:
         case SchedulerAddress() as address:
             _check_protection(address, access)
