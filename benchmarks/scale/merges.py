@@ -7,11 +7,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from equipoise.ledger.merging import merge
-
 from benchmarks.scale.growth import Growth
 from benchmarks.scale.ledgers import CAMPAIGN, fill, real_campaign
 from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger.merging import merge
 from equipoise.model.record import RunRecord
 
 TRIALS = (2_000, 8_000, 32_000, 128_000)

@@ -341,7 +341,7 @@ def test_a_file_that_may_not_be_read_says_so(
 
 def test_durable_waits_for_the_disk_and_the_default_does_not(tmp_path: Path) -> None:
     def synchronous(ledger: Ledger) -> int:
-        value: int = ledger._connection.execute("PRAGMA synchronous").fetchone()[0]
+        value: int = ledger.connection.execute("PRAGMA synchronous").fetchone()[0]
         return value
 
     with open_for_writing(tmp_path / "a.db", durable=True) as ledger:

@@ -187,7 +187,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
 ) -> None:
     run = ledger.begin_run(make_plan(), {}, 1.0)
     record_blocks(ledger, run, range(1, 4))
-    ledger._connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
+    ledger.connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
     with pytest.raises(UnusableInput, match="no space is left") as refusal:
         record_blocks(ledger, run, range(4, 10_000))
     assert "--ledger" in str(refusal.value.hint)

@@ -216,6 +216,6 @@ def test_a_question_that_takes_more_steps_than_its_file_needs_is_ended(
 
 def test_nothing_in_the_file_is_trusted(filled: Path) -> None:
     with open_for_reading(filled) as ledger:
-        trusted = ledger._connection.execute("PRAGMA trusted_schema").fetchone()
-        sizes = ledger._connection.execute("PRAGMA cell_size_check").fetchone()
+        trusted = ledger.connection.execute("PRAGMA trusted_schema").fetchone()
+        sizes = ledger.connection.execute("PRAGMA cell_size_check").fetchone()
     assert (trusted, sizes) == ((0,), (1,))

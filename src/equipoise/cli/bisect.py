@@ -66,6 +66,7 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     help="Suspect the commits that touch this file or folder: they are asked first.",
 )
 @commits.measuring_options("What has become slower")
+@options.host_option
 @options.number_option(
     "--layouts",
     metavar="K",

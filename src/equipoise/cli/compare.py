@@ -102,7 +102,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 @options.show_env_option
 @options.why_option
 @options.fleet_options
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Is one command faster than another? The first is the baseline; one alone is described.

@@ -48,7 +48,7 @@ def measuring(
     listener = progress_for(quiet=output.quiet, color=output.color, about_s=about_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
-        open_for_writing(output.ledger, durable=output.durable) as ledger,
+        open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
     ):
         # Processes of a killed campaign would run beside this one and its builds.
         clearance = clear_leftovers()

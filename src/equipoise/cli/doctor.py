@@ -31,7 +31,7 @@ from equipoise.report.renderers.terminal import print_document, print_parts
     help="Measure this host's own false alarms and what it can see (a minute or two).",
 )
 @options.ledger_option
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.
@@ -61,7 +61,7 @@ def _examine(arguments: dict[str, Any]) -> int:
 def _certify(arguments: dict[str, Any]) -> int:
     with (
         conduct.measurement_lock(say_who_measures, allow_concurrent=arguments["allow_concurrent"]),
-        open_for_writing(arguments["ledger"], durable=False) as ledger,
+        open_for_writing(arguments["ledger"], durable=False, host=arguments["host"]) as ledger,
     ):
         show_progress = not arguments["quiet"] and sys.stderr.isatty()
         on_campaign = _print_campaign if show_progress else lambda ended, total: None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from equipoise.cli.output_options import check_folder, rendered, report_of, writ
 from equipoise.cli.results import reported
 from equipoise.interop import bmf, trials
 from equipoise.interop.formats import hyperfine
-from equipoise.ledger import open_for_reading
+from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger.merging import merge, needed_by
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -63,6 +67,12 @@ BY_ENDING = {
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
 )
+@click.option(
+    "--ledger-slice",
+    is_flag=True,
+    help="Write a ledger that holds RUN alone, with the runs that its result needs: "
+    "`equipoise merge` takes it.",
+)
 @options.show_env_option
 @options.ledger_option
 def command(**arguments: Any) -> int:
@@ -72,6 +82,9 @@ def command(**arguments: Any) -> int:
     own metrics are columns of their own.
     """
     output: Path = arguments["output"]
+    if arguments["ledger_slice"]:
+        _write_slice(output, arguments)
+        return 0
     form: str | None = arguments["form"] or BY_ENDING.get(output.suffix.lower())
     if form is None:
         raise UnusableInput(
@@ -85,6 +98,36 @@ def command(**arguments: Any) -> int:
     record, experiment = reported(record, experiment, show_env=arguments["show_env"])
     write_file(output, _content(result_of(record, experiment), record, form))
     return 0
+
+
+def _write_slice(output: Path, arguments: dict[str, Any]) -> None:
+    """Write a ledger of one run; for its owner alone, as every ledger.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such run, or the file cannot be written.
+    """
+    if arguments["form"] is not None or arguments["show_env"]:
+        raise UnusableInput(
+            "--ledger-slice writes a ledger: it has no --format, and hides no value",
+            hint="leave --format and --show-env out",
+        )
+    check_folder(output)
+    with (
+        open_for_reading(arguments["ledger"]) as source,
+        tempfile.TemporaryDirectory(prefix="equipoise-slice-") as folder,
+    ):
+        needed = needed_by(source, arguments["run"])
+        file = Path(folder, "ledger.db")
+        with open_for_writing(file, durable=False) as slice_ledger:
+            report = merge(slice_ledger, source, needed)
+        for refused in report.refused:
+            raise refused
+        with suppress(OSError):
+            # A new file is for its owner from its first byte on; writing keeps its mode.
+            os.close(os.open(output, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        write_file(output, file.read_bytes())
 
 
 def _content(document: ResultDocument, record: RunRecord, form: str) -> bytes:

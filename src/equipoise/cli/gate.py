@@ -81,7 +81,7 @@ MARK = "<!-- equipoise gate -->"
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.

@@ -29,6 +29,7 @@ from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
+from equipoise.files.host import HOST_VARIABLE
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
@@ -113,8 +114,8 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 @click.option(
     "--host",
     metavar="NAME",
-    default=lambda: os.uname().nodename,
-    show_default="the name of this machine",
+    default=lambda: os.environ.get(HOST_VARIABLE) or os.uname().nodename,
+    show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Hosts of one name share a history: give alike runners of a pool the same one.",
 )
 @commits.output_options

@@ -55,6 +55,9 @@ GROUPS = {
         "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
         "completion": "Print the completion script for bash, zsh or fish.",
     },
+    "Team": {
+        "merge": "Merge ledgers into one: every run once, none lost.",
+    },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 

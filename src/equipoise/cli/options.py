@@ -12,6 +12,7 @@ import click
 from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
 from equipoise.design.limits import limits_of as limits_of
+from equipoise.files.host import HOST_VARIABLE
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MOST_RANKED, Judgement
@@ -276,6 +277,13 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     return ClusterAccess(read_address(arguments["cluster"]), tls, arguments["insecure"])
 
 
+host_option = click.option(
+    "--host",
+    metavar="NAME",
+    show_default=f"${HOST_VARIABLE}, or the name of this machine",
+    help="Name of this host in the ledger and in tables of several hosts.",
+)
+host_options = options_of(concurrent_option, host_option)
 hyperfine_exports = options_of(
     *(
         file_option(

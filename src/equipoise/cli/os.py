@@ -70,7 +70,7 @@ from equipoise.model.errors import UnusableInput
 @options.report_option
 @options.show_env_option
 @options.fleet_options
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Measure what system calls, processes, signals, IPC and memory cost on this machine.

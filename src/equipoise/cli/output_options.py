@@ -55,6 +55,8 @@ class OutputOptions(Struct, frozen=True):
     color: bool = True
     durable: bool = False
     allow_concurrent: bool = False
+    host: str | None = None
+    """Name of this host; by default what ``EQUIPOISE_HOST`` says, else that of the machine."""
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None

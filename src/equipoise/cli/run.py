@@ -66,7 +66,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     show_default="figures/RUN beside the ledger",
     help="Where a built-in study's own figures go.",
 )
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.

@@ -110,7 +110,7 @@ picture_options = options.options_of(
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.concurrent_option
+@options.host_options
 @options.output_options
 def command(**arguments: Any) -> int:
     """Say why one condition of RUN (an id, its beginning, or 'last') is slower.

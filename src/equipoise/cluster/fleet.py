@@ -126,7 +126,7 @@ async def start(
         introductions = await _introductions(roster, transport, options.cluster)
         hosts = {one.host.identity: one for one in introductions}
         prepared = await prepared_hosts(
-            files_of(plan, options.build_folders),
+            files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
             tuple(hosts.values()),
             transport,

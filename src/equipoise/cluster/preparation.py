@@ -19,6 +19,7 @@ from equipoise.cluster.messages import (
     Examined,
     File,
     Introduction,
+    Received,
     from_bytes,
     to_bytes,
 )
@@ -112,7 +113,8 @@ async def _ship(
         try:
             if worker is None:
                 raise NoAnswer("no worker of it is connected")
-            await transport.call(worker, tasks.receive, shipment, SHIP_S)
+            # A host that cannot keep it says why.
+            from_bytes(await transport.call(worker, tasks.receive, shipment, SHIP_S), Received)
         except NoAnswer as error:
             raise UnusableInput(
                 f"{file.path} could not be shipped to {host.name}: {error}",

@@ -5,9 +5,11 @@ In reading order:
 
 opening.py        where the ledger lies, and how it is opened
 store.py          `Ledger`: record a run trial by trial, list runs, read one
+file.py           the open file: transactions and snapshots
 rows.py           a run as rows, and rows as a run
 parts.py          stretches of a run that go from one ledger to another; forks
 slices.py         the same as bytes, for a network or a file
+merging.py        the union of ledgers, and the runs that one run needs
 run_reference.py  names and order of runs, and the run that a reference means
 schema.py         the tables, and the steps from each version to the next
 untrusted.py      checks of a file that somebody sent

@@ -28,7 +28,9 @@ from equipoise.ledger.rows import (
     digest_of_text,
 )
 from equipoise.ledger.run_reference import name_of
+from equipoise.ledger.schema import digest_of_content
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import Certificate
 
 Row = tuple[Any, ...]
 """Values of the kinds that SQLite knows."""
@@ -41,7 +43,11 @@ _MOST_SAMPLES = 200_000
 _MOST_OBSERVED_BYTES = 8 * 1024 * 1024
 
 
-class Fork(UnusableInput):
+class RunRefused(UnusableInput):
+    """One run cannot be copied; the others of its ledger can."""
+
+
+class Fork(RunRefused):
     """Two copies of a run were both written on: neither is the beginning of the other."""
 
 
@@ -194,8 +200,10 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
     ------
     Fork
         The part contradicts the ledger's copy.
+    RunRefused
+        The part repeats a trial, or has none of the draws of one.
     UnusableInput
-        The ledger's copy ends before the part begins, or the part repeats a trial.
+        The ledger's copy ends before the part begins.
     """
     run = run_of(connection, part.head.identity)
     try:
@@ -216,7 +224,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
         for append, rows in zip(_APPENDING, new, strict=True):
             append(connection, run, rows)
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
-        raise UnusableInput(
+        raise RunRefused(
             f"run {part.head.id} is not one that Equipoise records: {error}",
             hint="ask whoever sent it for a sound copy",
         ) from error
@@ -322,6 +330,17 @@ def insert_environment(connection: sqlite3.Connection, document: str) -> bytes:
         (digest, document),
     )
     return digest
+
+
+def insert_certificate(
+    connection: sqlite3.Connection, certificate: Certificate, document: str
+) -> None:
+    """Insert a certificate, unless the same document is there."""
+    connection.execute(
+        "INSERT INTO certificate (digest, kernel, cpu_model, document) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (digest_of_content(document), certificate.kernel, certificate.cpu_model, document),
+    )
 
 
 def _insert_head(connection: sqlite3.Connection, head: Head) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,14 @@ from msgspec.structs import replace
 
 from equipoise.files.host import this_host
 from equipoise.ledger import rows
-from equipoise.ledger.faults import damaged, sqlite_errors_explained
-from equipoise.ledger.parts import add_part, insert_environment, insert_host, run_of
+from equipoise.ledger.file import LedgerFile
+from equipoise.ledger.parts import (
+    add_part,
+    insert_certificate,
+    insert_environment,
+    insert_host,
+    run_of,
+)
 from equipoise.ledger.rows import (
     digest_of_commands,
     digest_of_text,
@@ -36,9 +41,8 @@ from equipoise.ledger.run_reference import (
     names_of,
     new_run_id,
 )
-from equipoise.ledger.schema import IDENTITY_BYTES, digest_of_content
+from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.ledger.slices import cursor_bytes, part_from, slice_of
-from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
@@ -74,7 +78,7 @@ _SELECT_SUMMARIES = """
 """
 
 
-class Ledger(AbstractContextManager["Ledger"]):
+class Ledger(LedgerFile):
     """An open ledger; a context manager that closes it.
 
     Made by `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading`.
@@ -86,21 +90,9 @@ class Ledger(AbstractContextManager["Ledger"]):
     def __init__(
         self, connection: sqlite3.Connection, path: Path, host_name: str | None = None
     ) -> None:
-        self._connection = connection
+        super().__init__(connection, path)
         self._host_name = host_name
         self._numbers: dict[str, int] = {}
-        self._identity = _identity(path)
-        self.path = path
-        """The file, absolute."""
-
-    def __exit__(self, *error: object) -> None:
-        """Close the ledger."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; the last one to close it folds the log into it."""
-        with sqlite_errors_explained(self.path):
-            self._connection.close()
 
     def begin_run(
         self,
@@ -129,27 +121,27 @@ class Ledger(AbstractContextManager["Ledger"]):
             The ledger has a run of that identity with another plan.
         """
         host = this_host(self._host_name)
-        with self._writing():
+        with self.writing():
             number = None if identity is None else self._begun(identity, plan)
             if number is None:
                 number = self._insert_run(plan, environment, started_at, host, identity)
-            name = name_of(self._connection, number)
+            name = name_of(self.connection, number)
         self._numbers[name] = number
         return name
 
     def identity_of(self, run_id: str) -> str:
         """Return the identity of a run, 32 hexadecimal digits; errors as for `read_run`."""
         run = self._number_of(run_id)
-        with self._reading():
+        with self.reading():
             statement = "SELECT identity FROM run WHERE number = ?"
-            identity: bytes = self._connection.execute(statement, (run,)).fetchone()[0]
+            identity: bytes = self.connection.execute(statement, (run,)).fetchone()[0]
         return identity.hex()
 
     def id_of(self, identity: str) -> str | None:
         """Return the id of the run of an identity; ``None`` if it is not in this ledger."""
-        with self._reading():
-            run = run_of(self._connection, bytes.fromhex(identity))
-            return None if run is None else name_of(self._connection, run)
+        with self.reading():
+            run = run_of(self.connection, bytes.fromhex(identity))
+            return None if run is None else name_of(self.connection, run)
 
     def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
         """Return a slice of a run for `absorb` of another ledger, and whether more is there.
@@ -173,14 +165,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         UnusableInput
             The run is not here, or the cursor is none.
         """
-        with self._reading():
-            run = run_of(self._connection, bytes.fromhex(identity))
+        with self.reading():
+            run = run_of(self.connection, bytes.fromhex(identity))
             if run is None:
                 raise UnusableInput(
                     f"no run of identity {identity} in {self.path}",
                     hint="name the ledger that has it: --ledger FILE",
                 )
-            return slice_of(self._connection, run, after, most_trials)
+            return slice_of(self.connection, run, after, most_trials)
 
     def absorb(self, slice: bytes, *, of: str | None = None) -> None:
         """Append what a slice of a run holds and this ledger lacks; the same one again is nothing.
@@ -204,13 +196,13 @@ class Ledger(AbstractContextManager["Ledger"]):
                 f"a slice of the run {part.head.id} came, which nobody asked for",
                 hint="install the same version of Equipoise on every host, and fetch it again",
             )
-        with self._writing():
-            add_part(self._connection, self.path, part)
+        with self.writing():
+            add_part(self.connection, self.path, part)
 
     def cursor(self, identity: str) -> bytes:
         """Return where this ledger's copy of a run ends, for `slice`; empty if it has none."""
-        with self._reading():
-            return cursor_bytes(self._connection, bytes.fromhex(identity))
+        with self.reading():
+            return cursor_bytes(self.connection, bytes.fromhex(identity))
 
     def record_import(
         self,
@@ -228,28 +220,28 @@ class Ledger(AbstractContextManager["Ledger"]):
         str
             The run's id.
         """
-        with self._writing():
+        with self.writing():
             # Its host is not this one, nor known.
             run = self._insert_run(plan, environment, imported_at, None, None)
-            self._connection.executemany(
+            self.connection.executemany(
                 rows.INSERT_DRAW, (rows.draw_row(run, draw) for draw in draws)
             )
             for trial in trials:
                 self._insert_trial(run, trial)
             for notice in notices:
                 self._insert_notice(run, notice)
-            self._connection.execute(
+            self.connection.execute(
                 _INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
             )
-            name = name_of(self._connection, run)
+            name = name_of(self.connection, run)
         self._numbers[name] = run
         return name
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
         """Record that a run is resumed; return the number of the new segment."""
         run = self._number_of(run_id)
-        with self._writing():
-            latest: int = self._connection.execute(
+        with self.writing():
+            latest: int = self.connection.execute(
                 "SELECT max(number) FROM sitting WHERE run = ?", (run,)
             ).fetchone()[0]
             self._insert_segment(run, latest + 1, environment, started_at)
@@ -264,7 +256,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def key_of(self, run_id: str) -> str:
         """Return a name of a run that no run of another ledger on this host has."""
-        return digest_of_text(f"{self._identity} {run_id}").hex()
+        return digest_of_text(f"{self.file_identity} {run_id}").hex()
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
         """Record the order of a block, before its first trial starts; once for each block.
@@ -275,9 +267,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             Another process drew the block, on a host that cannot see this process.
         """
         row = rows.draw_row(self._number_of(run_id), draw)
-        with self._writing():
+        with self.writing():
             try:
-                self._connection.execute(rows.INSERT_DRAW, row)
+                self.connection.execute(rows.INSERT_DRAW, row)
             except sqlite3.IntegrityError as error:
                 raise UnusableInput(
                     f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
@@ -288,13 +280,13 @@ class Ledger(AbstractContextManager["Ledger"]):
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Record a finished trial with its samples; its block's draw has to be here."""
         run = self._number_of(run_id)
-        with self._writing():
+        with self.writing():
             self._insert_trial(run, trial)
 
     def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
         """Record a warning."""
         run = self._number_of(run_id)
-        with self._writing():
+        with self.writing():
             self._insert_notice(run, notice)
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
@@ -305,23 +297,19 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def record_certificate(self, certificate: Certificate) -> None:
         """Record what certifies a host; the same certificate again changes nothing."""
-        document = to_text(certificate)
-        self._record(
-            "INSERT INTO certificate (digest, kernel, cpu_model, document) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT DO NOTHING",
-            (digest_of_content(document), certificate.kernel, certificate.cpu_model, document),
-        )
+        with self.writing():
+            insert_certificate(self.connection, certificate, to_text(certificate))
 
     def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
         """Return the latest certificate of a host with this kernel and CPU, or ``None``."""
-        with self._reading():
+        with self.reading():
             statement = (
                 "SELECT document FROM certificate WHERE kernel IS ? AND cpu_model IS ? "
                 "ORDER BY digest"
             )
             certificates = [
                 msgspec.convert(from_text(document), Certificate)
-                for (document,) in self._connection.execute(statement, (kernel, cpu_model))
+                for (document,) in self.connection.execute(statement, (kernel, cpu_model))
             ]
         return max(certificates, key=lambda certificate: certificate.made_at, default=None)
 
@@ -342,9 +330,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             If no run or several fit; it says which there are. Or the ledger lacks an earlier
             campaign of the series.
         """
-        with self._reading(), paused_garbage_collector():
-            run = find_run(self._connection, self.path, reference)
-            record = recorded_run(self._connection, self.path, run)
+        with self.reading(), paused_garbage_collector():
+            run = find_run(self.connection, self.path, reference)
+            record = recorded_run(self.connection, self.path, run)
             if record.plan.history is not None:
                 earlier = tuple(self._of_series(record.plan.history.earlier, run))
                 return replace(record, earlier=earlier)
@@ -360,7 +348,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         UnusableInput
             The ledger lacks one.
         """
-        with self._reading(), paused_garbage_collector():
+        with self.reading(), paused_garbage_collector():
             return tuple(self._of_series(run_ids, None))
 
     def _of_series(self, run_ids: Sequence[str], later: int | None) -> Iterator[RunRecord]:
@@ -368,21 +356,21 @@ class Ledger(AbstractContextManager["Ledger"]):
         for run_id in run_ids:
             try:
                 run = (
-                    find_run(self._connection, self.path, run_id)
+                    find_run(self.connection, self.path, run_id)
                     if later is None
-                    else find_mentioned(self._connection, self.path, run_id, later)
+                    else find_mentioned(self.connection, self.path, run_id, later)
                 )
             except UnusableInput as missing:
                 raise UnusableInput(
                     f"{self.path} lacks campaign {run_id} of a history that goes on from it",
                     hint="name the ledger that has it: --ledger FILE",
                 ) from missing
-            yield recorded_run(self._connection, self.path, run)
+            yield recorded_run(self.connection, self.path, run)
 
     def _members(self, identity: str) -> Iterator[RunRecord]:
         statement = f"SELECT number FROM run WHERE fleet = ? ORDER BY place, {ORDER}"
-        for (run,) in self._connection.execute(statement, (bytes.fromhex(identity),)).fetchall():
-            yield recorded_run(self._connection, self.path, run)
+        for (run,) in self.connection.execute(statement, (bytes.fromhex(identity),)).fetchall():
+            yield recorded_run(self.connection, self.path, run)
 
     def runs(self) -> list[RunSummary]:
         """Return every campaign in a line, in the order in which they began, the newest last."""
@@ -394,9 +382,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
         """Return the campaigns whose plan says that they explain this one, the newest first."""
-        with self._reading():
-            run = find_run(self._connection, self.path, run_id)
-            (identifier,) = self._connection.execute(
+        with self.reading():
+            run = find_run(self.connection, self.path, run_id)
+            (identifier,) = self.connection.execute(
                 "SELECT id FROM run WHERE number = ?", (run,)
             ).fetchone()
             # Quotes inside of a text are escaped there: this stands nowhere else. The id may be the
@@ -413,33 +401,33 @@ class Ledger(AbstractContextManager["Ledger"]):
         if terms is None:
             return False
         with suppress(UnusableInput):
-            return find_mentioned(self._connection, self.path, terms.run, number) == run
+            return find_mentioned(self.connection, self.path, terms.run, number) == run
         return False
 
     def over_layouts(self) -> tuple[str, ...]:
         """Return the campaigns over memory layouts, the newest first."""
-        with self._reading():
+        with self.reading():
             return tuple(name for _, name, _ in reversed(self._planned('"layouts":[{')))
 
     def of_series(self, series: str) -> tuple[str, ...]:
         """Return the campaigns of a history, in the order in which they began."""
-        with self._reading():
+        with self.reading():
             return tuple(
                 name for _, name, _ in self._planned(f'"series":{to_text(series)}', HISTORY_STUDY)
             )
 
     def _planned(self, part: str, study: str | None = None) -> list[tuple[int, str, str]]:
         """Return number, name and plan of the runs whose plan has a part, in their order."""
-        cursor = self._connection.execute(
+        cursor = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
             f"ORDER BY {ORDER}",
             (part, study),
         )
-        return [(number, name_of(self._connection, number), plan) for number, plan in cursor]
+        return [(number, name_of(self.connection, number), plan) for number, plan in cursor]
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
-        with self._reading():
-            names = names_of(self._connection)
+        with self.reading():
+            names = names_of(self.connection)
             statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
             return [
                 RunSummary(
@@ -465,18 +453,18 @@ class Ledger(AbstractContextManager["Ledger"]):
                     fleet,
                     hosts,
                     of_hosts,
-                ) in self._connection.execute(statement, parameters)
+                ) in self.connection.execute(statement, parameters)
             ]
 
     def _begun(self, identity: bytes, plan: Plan) -> int | None:
         """Return the run that has this identity already; ``None`` if none has it."""
-        run = run_of(self._connection, identity)
+        run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"
-            (recorded,) = self._connection.execute(statement, (run,)).fetchone()
+            (recorded,) = self.connection.execute(statement, (run,)).fetchone()
             if recorded != to_text(plan):
                 raise UnusableInput(
-                    f"run {name_of(self._connection, run)} in {self.path} has another plan than "
+                    f"run {name_of(self.connection, run)} in {self.path} has another plan than "
                     "the one that is to be measured under its identity",
                     hint="go on with it: equipoise resume, or begin a new one",
                 )
@@ -495,9 +483,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         host_number = (
             None
             if host is None
-            else insert_host(self._connection, bytes.fromhex(host.identity), host.name)
+            else insert_host(self.connection, bytes.fromhex(host.identity), host.name)
         )
-        number = self._connection.execute(
+        number = self.connection.execute(
             rows.INSERT_RUN,
             (
                 identity or secrets.token_bytes(IDENTITY_BYTES),
@@ -517,22 +505,20 @@ class Ledger(AbstractContextManager["Ledger"]):
         return number
 
     def _insert_trial(self, run: int, trial: Trial) -> None:
-        number = self._connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
+        number = self.connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
         assert number is not None
         if trial.samples:
-            self._connection.executemany(
-                rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples)
-            )
+            self.connection.executemany(rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples))
 
     def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
         texts = (as_unicode(text) for text in (notice.code, notice.summary, notice.hint))
-        self._connection.execute(rows.INSERT_NOTICE, (run, *texts))
+        self.connection.execute(rows.INSERT_NOTICE, (run, *texts))
 
     def _insert_segment(
         self, run: int, number: int, environment: dict[str, Any], started_at: float
     ) -> None:
-        digest = insert_environment(self._connection, to_text(environment))
-        self._connection.execute(
+        digest = insert_environment(self.connection, to_text(environment))
+        self.connection.execute(
             "INSERT INTO sitting (run, number, environment, started_at) VALUES (?, ?, ?, ?)",
             (run, number, digest, float(started_at)),
         )
@@ -540,62 +526,16 @@ class Ledger(AbstractContextManager["Ledger"]):
     def _unused_id(self, started_at: float) -> str:
         while True:
             identifier = new_run_id(started_at)
-            same = self._connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
+            same = self.connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
             if same.fetchone() is None:
                 return identifier
 
     def _number_of(self, run_id: str) -> int:
         if run_id not in self._numbers:
-            with self._reading():
-                self._numbers[run_id] = find_named(self._connection, self.path, run_id)
+            with self.reading():
+                self._numbers[run_id] = find_named(self.connection, self.path, run_id)
         return self._numbers[run_id]
 
-    def _refuse_if_moved(self) -> None:
-        """Detect that the file was removed or replaced: SQLite would write on into nowhere."""
-        if not self.path.exists() or _identity(self.path) != self._identity:
-            raise UnusableInput(
-                f"the ledger {self.path} was removed or replaced while it was in use",
-                hint="leave the file where it is while a campaign runs, and start it again",
-            )
-
     def _record(self, statement: str, row: tuple[Any, ...]) -> None:
-        with self._writing():
-            self._connection.execute(statement, row)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One transaction: committed when the block ends, undone if it raises."""
-        with sqlite_errors_explained(self.path):
-            self._refuse_if_moved()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                # SQLite has undone it by itself where the disk is full.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """One snapshot: what another process writes meanwhile is not half seen."""
-        with sqlite_errors_explained(self.path), bounded(self._connection, self.path):
-            self._connection.execute("BEGIN")
-            try:
-                yield
-            except UnusableInput:
-                raise
-            except RecursionError as error:
-                raise damaged(self.path, "a row is nested too deeply") from error
-            except (ValueError, TypeError) as error:
-                raise damaged(self.path, f"a row cannot be read ({error})") from error
-            finally:
-                # SQLite has ended it by itself where the file turned out damaged.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    present = os.stat(path)
-    return present.st_dev, present.st_ino
+        with self.writing():
+            self.connection.execute(statement, row)

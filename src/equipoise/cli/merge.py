@@ -1,0 +1,72 @@
+"""``equipoise merge``: the runs of several ledgers in one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.streams import say
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
+from equipoise.ledger.merging import MergeReport, merge
+from equipoise.model.bulk import paused_garbage_collector
+from equipoise.model.errors import EXIT_DONE, EXIT_UNUSABLE_INPUT, UnusableInput
+from equipoise.report.document import Paragraph
+from equipoise.report.renderers.terminal import print_parts
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("merge", epilog="Example: equipoise merge all.db host1.db host2.db")
+@click.argument("into", type=_FILE)
+@click.argument("sources", nargs=-1, required=True, type=_FILE, metavar="FROM …")
+@click.option("--quiet", is_flag=True, help="Print no line for each ledger.")
+@options.durable_option
+@options.color_option
+def command(**arguments: Any) -> int:
+    """Merge the runs of the ledgers FROM into the ledger INTO, which is made if it is missing.
+
+    Each run is there once afterwards, whatever the order, also if you merge again. Of two copies of
+    a run the longer wins. A run that was resumed in two places is left out and named, the rest is
+    merged, and the exit status is 2.
+    """
+    status = EXIT_DONE
+    with ExitStack() as stack, paused_garbage_collector():
+        into: Ledger | None = None
+        for path in arguments["sources"]:
+            try:
+                source = open_for_reading(path)
+            except UnusableInput as unusable:
+                say(unusable.what, unusable.hint)
+                status = EXIT_UNUSABLE_INPUT
+                continue
+            with source:
+                # A new ledger is made for the first one that can be read, not for a wrong name.
+                if into is None:
+                    into = stack.enter_context(
+                        open_for_writing(arguments["into"], durable=arguments["durable"])
+                    )
+                report = merge(into, source, None)
+            for refused in report.refused:
+                say(f"{path}: {refused.what}", refused.hint)
+                status = EXIT_UNUSABLE_INPUT
+            if not arguments["quiet"]:
+                print_parts([Paragraph(_line(path, report))], color=arguments["color"])
+    return status
+
+
+def _line(path: Path, report: MergeReport) -> str:
+    runs = [
+        f"{number} {what}"
+        for number, what in (
+            (report.new, "new"),
+            (report.extended, "went on"),
+            (report.unchanged, "as before"),
+            (len(report.refused), "left out"),
+        )
+        if number
+    ]
+    return f"{path}: {', '.join(runs) or 'no run'}; {report.trials:,} new trials"

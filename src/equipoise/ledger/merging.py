@@ -1,0 +1,214 @@
+"""Merging ledgers: the union of their runs by identity, whatever order they come in.
+
+A run that is only in one ledger is copied, the longer of two copies wins, and a fork is refused
+alone. Copies are made in parts, each in a transaction of its own: a merge that is killed leaves
+whole runs and beginnings of runs, which the next one finishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from equipoise.ledger.faults import damaged
+from equipoise.ledger.file import LedgerFile
+from equipoise.ledger.parts import (
+    MOST_TRIALS,
+    Cursor,
+    RunPart,
+    RunRefused,
+    add_part,
+    check_part,
+    cursor_of,
+    insert_certificate,
+    read_part,
+    run_of,
+)
+from equipoise.ledger.rows import from_text, plan_from_text
+from equipoise.ledger.run_reference import ORDER, find_mentioned, find_run, name_of
+from equipoise.ledger.slices import check_run
+from equipoise.model.errors import UnusableInput
+from equipoise.model.host import Certificate
+from equipoise.model.plan import Plan
+
+if TYPE_CHECKING:
+    from equipoise.ledger.store import Ledger
+
+
+class MergeReport(Struct, frozen=True):
+    """Outcome of a merge of one ledger into another."""
+
+    new: int
+    """Runs that were not there."""
+    extended: int
+    """Runs of which the other ledger has more."""
+    unchanged: int
+    trials: int
+    """Trials that were not there."""
+    refused: tuple[RunRefused, ...]
+    """Why each of the other runs, or a certificate, is left out."""
+
+
+def merge(into: LedgerFile, source: LedgerFile, wanted: Collection[bytes] | None) -> MergeReport:
+    """Copy what a ledger has more than another one.
+
+    Parameters
+    ----------
+    wanted
+        Identities of the runs; ``None`` for all, with the certificates.
+
+    Raises
+    ------
+    UnusableInput
+        ``into`` cannot be written, or the list of runs in ``source`` cannot be read.
+    """
+    with source.reading():
+        statement = f"SELECT identity FROM run ORDER BY {ORDER}"
+        runs = source.connection.execute(statement).fetchall()
+    counts = {"new": 0, "extended": 0, "unchanged": 0}
+    trials = 0
+    refused: list[RunRefused] = []
+    for (identity,) in runs:
+        if wanted is not None and identity not in wanted:
+            continue
+        try:
+            outcome, copied = _merge_run(into, source, identity)
+        except RunRefused as refusal:
+            refused.append(refusal)
+        else:
+            counts[outcome] += 1
+            trials += copied
+    if wanted is None:
+        refused += _merge_certificates(into, source)
+    return MergeReport(**counts, trials=trials, refused=tuple(refused))
+
+
+def needed_by(ledger: Ledger, reference: str) -> frozenset[bytes]:
+    """Return the identities of a run and of the runs that its result needs, which are here.
+
+    These are the hosts' of a fleet, the earlier campaigns of a history, and the campaigns that
+    explain a gap with the campaign that has it.
+
+    Raises
+    ------
+    UnusableInput
+        No run or several fit, or an earlier campaign of a history is missing.
+    """
+    needed: dict[int, bytes] = {}
+    with ledger.reading():
+        waiting = [find_run(ledger.connection, ledger.path, reference)]
+    while waiting:
+        run = waiting.pop()
+        if run in needed:
+            continue
+        with ledger.reading():
+            identity, text = ledger.connection.execute(
+                "SELECT identity, plan FROM run WHERE number = ?", (run,)
+            ).fetchone()
+            needed[run] = identity
+            waiting += _named_by(ledger, run, plan_from_text(text))
+            statement = "SELECT number FROM run WHERE fleet = ?"
+            waiting += [number for (number,) in ledger.connection.execute(statement, (identity,))]
+            name = name_of(ledger.connection, run)
+        for experiment in ledger.explaining(name):
+            with ledger.reading():
+                waiting.append(find_run(ledger.connection, ledger.path, experiment))
+    return frozenset(needed.values())
+
+
+def _named_by(ledger: LedgerFile, run: int, plan: Plan) -> Iterator[int]:
+    if plan.history is not None:
+        for earlier in plan.history.earlier:
+            yield find_mentioned(ledger.connection, ledger.path, earlier, run)
+    if plan.explains is not None:
+        with suppress(UnusableInput):
+            yield find_mentioned(ledger.connection, ledger.path, plan.explains.run, run)
+
+
+def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[str, int]:
+    """Copy what one run has more; return what became of it, and the number of new trials."""
+    with into.reading():
+        run = run_of(into.connection, identity)
+        here = Cursor() if run is None else cursor_of(into.connection, run)
+    if run is not None:
+        for part in _parts(source, identity, Cursor()):
+            with into.reading():
+                check_part(into.connection, into.path, run, part)
+            if _reaches(part.end, here):
+                break
+        if _reaches(here, _end_of(source, identity)):
+            return "unchanged", 0
+    _check(source, identity)
+    trials = 0
+    for part in _parts(source, identity, here):
+        with into.writing():
+            trials += add_part(into.connection, into.path, part)
+    return "new" if run is None else "extended", trials
+
+
+def _reaches(one: Cursor, other: Cursor) -> bool:
+    return all(mine >= its for mine, its in zip(astuple(one), astuple(other), strict=True))
+
+
+def _end_of(source: LedgerFile, identity: bytes) -> Cursor:
+    with _run_in(source, identity) as run:
+        return cursor_of(source.connection, run)
+
+
+def _check(source: LedgerFile, identity: bytes) -> None:
+    with _run_in(source, identity) as run:
+        check_run(source.connection, source.path, run)
+
+
+def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPart]:
+    """Yield the parts of a run behind a cursor."""
+    more = True
+    while more:
+        with _run_in(source, identity) as run:
+            part, more = read_part(source.connection, run, after, MOST_TRIALS)
+            if more and part.end == after:
+                raise damaged(source.path, "an index has rows that its table lacks")
+        after = part.end
+        yield part
+
+
+@contextmanager
+def _run_in(source: LedgerFile, identity: bytes) -> Iterator[int]:
+    """Read one run; what cannot be read is refused by its name.
+
+    Raises
+    ------
+    RunRefused
+        The run cannot be read.
+    """
+    name = ""
+    try:
+        with source.reading():
+            run = run_of(source.connection, identity)
+            assert run is not None, "no row of a ledger is ever removed"
+            name = name_of(source.connection, run)
+            yield run
+    except UnusableInput as error:
+        raise RunRefused(f"run {name} is left out: {error.what}", hint=error.hint) from error
+
+
+def _merge_certificates(into: LedgerFile, source: LedgerFile) -> Iterator[RunRefused]:
+    """Copy the certificates that are not there; yield why one is left out."""
+    with source.reading():
+        rows = source.connection.execute("SELECT document FROM certificate").fetchall()
+    for (document,) in rows:
+        try:
+            certificate = msgspec.convert(from_text(document), Certificate)
+        except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+            yield RunRefused(
+                f"a certificate is left out: {error}",
+                hint=f"certify the host again: equipoise doctor --certify; it is in {source.path}",
+            )
+            continue
+        with into.writing():
+            insert_certificate(into.connection, certificate, document)
