@@ -83,5 +83,7 @@ ELSEWHERE = {
     ". .venv/bin/activate": Elsewhere("made by make build, in which these tests run", "make build"),
     "python -m benchmarks.genoud.run --settings 5000x30": BENCH,
     "python -m benchmarks.genoud.beside_r": BENCH,
+    "python -m benchmarks.scale": BENCH,
+    "python -m benchmarks.scale --part messages": BENCH,
     "python benchmarks/workloads/genmatch2006.py 445 890": BENCH,
 }
