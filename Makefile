@@ -97,6 +97,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/bisect: live"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) -m benchmarks.bisect.live
 	@echo "== benchmarks/history"; $(PYTHON_IN_VENV) -m benchmarks.history
 	@echo "== benchmarks/fleet"; $(PYTHON_IN_VENV) -m benchmarks.fleet
+	@echo "== benchmarks/scale"; $(PYTHON_IN_VENV) -m benchmarks.scale
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done

@@ -10,8 +10,10 @@ interval misses the planted mean more often than its alpha and chance allow.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -28,11 +30,19 @@ from scipy import stats
 from benchmarks.cluster.checks import Findings, examine
 from benchmarks.cluster.faults import Injected, drawn_faults, inject
 from benchmarks.cluster.fleet import Plan, Unfinished, compiled, running_fleet
-from benchmarks.cluster.network import Network, loopback, namespaces, why_no_namespaces
+from benchmarks.cluster.network import (
+    Network,
+    loopback,
+    namespaces,
+    remove_namespaces,
+    why_no_namespaces,
+)
+from equipoise.model.errors import EquipoiseError
 
 RATIOS = (1.03, 1.05, 1.07)
 SPREAD = 0.02
 ALPHA = 0.05
+INTERRUPTED = 130
 TOOLS = ("cc",)
 COLUMNS = ("no.", "faults hit", "coordinator starts", "trials", "union", "mean of the ratios", "s")
 
@@ -109,8 +119,15 @@ def main() -> int:
             shutil.rmtree(folder)
             return made
 
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         with ThreadPoolExecutor(options.parallel) as pool:
-            done = list(pool.map(run, range(options.repetitions)))
+            try:
+                done = list(pool.map(run, range(options.repetitions)))
+            except KeyboardInterrupt:
+                # The threads would go on with their repetitions.
+                remove_namespaces()
+                shutil.rmtree(scratch)
+                os._exit(INTERRUPTED)
     minutes = (time.monotonic() - began) / 60
     return conclude(done, f"seed {options.seed}, {minutes:.1f} minutes")
 
@@ -152,7 +169,7 @@ def repetition(
                 happened = inject(fleet, faults)()
                 coordinator.result()
             findings = examine(fleet, happened, folder)
-        except (Unfinished, ValueError, KeyError) as error:
+        except (Unfinished, EquipoiseError) as error:
             failure = f"{type(error).__name__}: {error}"
         starts = fleet.coordinator_starts
     return Repetition(tuple(happened), starts, findings, failure, time.monotonic() - began)

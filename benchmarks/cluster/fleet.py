@@ -34,7 +34,7 @@ TrialKey = tuple[str, int, int, bool]
 
 
 class Unfinished(Exception):
-    """Something did not come in time."""
+    """Something failed, or did not come in time."""
 
 
 class Plan(Struct, frozen=True):
@@ -61,7 +61,7 @@ def compiled(folder: Path) -> Path:
 
 def environment(folder: Path) -> dict[str, str]:
     """Return the variables of a machine of its own, whose home is this folder."""
-    own = ("EQUIPOISE_", "DASK_", "XDG_")
+    own = ("EQUIPOISE_LEDGER", "EQUIPOISE_HOST", "EQUIPOISE_ALLOW", "DASK_", "XDG_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     scratch = folder / "tmp"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -105,6 +105,25 @@ class Machine:
             )
         self._started.append(process)
         return process
+
+    def run(self, words: Sequence[str]) -> None:
+        """Run a module of Python here to its end.
+
+        Raises
+        ------
+        Unfinished
+            It failed; the error has what it said.
+        """
+        done = subprocess.run(
+            [*within(self._namespace), sys.executable, "-m", *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise Unfinished(f"{' '.join(words)}: {done.stderr.strip()}")
 
     def processes(self) -> list[psutil.Process]:
         """Return the processes of this machine: those with its home, or its descendants."""

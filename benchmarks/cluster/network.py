@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -21,6 +21,8 @@ from msgspec import Struct
 HUB_ADDRESS = "10.77.0.1"
 _PATIENCE_S = 20.0
 _numbers = itertools.count()
+_made: list[str] = []
+"""Namespaces that are not removed yet."""
 
 
 class Network(Struct, frozen=True):
@@ -57,18 +59,19 @@ def why_no_namespaces() -> str | None:
     if shutil.which("ip") is None:
         return "ip is missing: apt-get install iproute2"
     name = f"eq{os.getpid()}-try"
-    done = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
-    if done.returncode:
-        return f"no network namespaces: {done.stderr.strip()}"
+    tries = (
+        ["ip", "netns", "add", name],
+        ["ip", "-n", name, "link", "add", "bridge0", "type", "bridge"],
+        ["ip", "netns", "exec", name, "true"],
+    )
     try:
-        bridge = subprocess.run(
-            ["ip", "-n", name, "link", "add", "bridge0", "type", "bridge"],
-            capture_output=True,
-            text=True,
-        )
+        for words in tries:
+            done = subprocess.run(words, capture_output=True, text=True)
+            if done.returncode:
+                return f"no network namespaces: {done.stderr.strip()}"
     finally:
-        _ip("netns", "del", name)
-    return f"no bridge: {bridge.stderr.strip()}" if bridge.returncode else None
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    return None
 
 
 @contextmanager
@@ -76,15 +79,22 @@ def namespaces(hosts: int) -> Iterator[Network]:
     """Make a hub and hosts; at the end of the block their processes are killed."""
     stem = f"eq{os.getpid()}-{next(_numbers)}"
     network = Network(f"{stem}-hub", tuple(f"{stem}-host{place}" for place in range(hosts)))
-    made: list[str] = []
+    names = [str(network.hub), *map(str, network.hosts)]
     try:
-        for name in (network.hub, *network.hosts):
-            _ip("netns", "add", str(name))
-            made.append(str(name))
+        for name in names:
+            _ip("netns", "add", name)
+            _made.append(name)
         _cable(network)
         yield network
     finally:
-        for name in made:
+        remove_namespaces(names)
+
+
+def remove_namespaces(names: Sequence[str] | None = None) -> None:
+    """Kill what runs in namespaces of this process, and remove them: by default all of them."""
+    for name in list(_made if names is None else names):
+        if name in _made:
+            _made.remove(name)
             _empty(name)
             _ip("netns", "del", name)
 

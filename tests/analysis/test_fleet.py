@@ -12,6 +12,7 @@ from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.plan import FIRST_ENGINE, Condition, Judgement, Plan
 from equipoise.model.result import Comparison, ResultDocument
+from equipoise.report.json_document import decode, encode
 from tests.fleets import THREE, ScriptedHost, fleet_record, identity_of
 from tests.plans import plan_of
 from tests.schema import validated
@@ -188,6 +189,33 @@ def test_the_environment_is_what_all_hosts_share() -> None:
     environment = result_of().environment
     assert environment["governor"] == "performance"
     assert "kernel" not in environment and "cpu_model" not in environment
+
+
+def test_the_control_of_each_host_checks_its_host() -> None:
+    plan = replace(plan_of("a", "control", "b"), control=1)
+    document = result_of(plan=plan)
+    assert [one.candidate for one in document.comparisons] == ["b"]
+    assert document.fleet is not None
+    assert [host.control_excludes_one for host in document.fleet.hosts] == [False] * 3
+    assert [one.name for one in document.conditions] == ["a", "b"]
+
+
+def test_the_document_comes_back_from_its_json() -> None:
+    document = result_of()
+    assert decode(encode(document), "result.json") == document
+
+
+def test_weights_are_those_that_were_declared() -> None:
+    record = fleet_record()
+    assert record.plan.fleet is not None
+    fleet = replace(record.plan.fleet, weights=(0.8, 0.1, 0.1))
+    weighted = analyse_campaign(replace(record, plan=replace(record.plan, fleet=fleet)))
+    comparison = only(weighted)
+    logs = [math.log(one.ratio) for one in comparison.hosts if one.ratio is not None]
+    assert comparison.ratio == pytest.approx(
+        math.exp(0.8 * logs[0] + 0.1 * (logs[1] + logs[2])), rel=1e-12
+    )
+    assert [one.weight for one in comparison.hosts] == [0.8, 0.1, 0.1]
 
 
 def test_another_engine_judges_the_campaigns_of_all_hosts() -> None:

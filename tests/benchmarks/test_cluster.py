@@ -45,20 +45,27 @@ def test_without_cables_no_host_is_cut_off() -> None:
     assert len(faults) == 4 and not any(fault.kind == "cut off" for fault in faults)
 
 
-def test_trials_that_are_twice_or_missing_are_found() -> None:
+def test_trials_that_are_twice_and_missing_blocks_are_found() -> None:
     whole = [trial(block, position) for block in (1, 2) for position in (1, 2)]
     warm_up = trial(1, 1, "warmup")
     problems: list[str] = []
-    assert count_trials(0, [warm_up, *whole], 2, problems) == 5
+    assert count_trials("host0", [warm_up, *whole], 2, problems) == 5
     assert problems == []
-    count_trials(1, [*whole, whole[0]], 2, problems)
-    count_trials(2, whole[:-1], 2, problems)
-    assert problems == ["host1: 1 trials are there twice", "host2: 3 measured trials of 4"]
+    count_trials("host1", [*whole, whole[0]], 2, problems)
+    count_trials("host2", whole[:-1], 2, problems)
+    assert problems == [
+        *("host1: 1 trials are there twice", "host1: 1 whole blocks of 2"),
+        "host2: 1 whole blocks of 2",
+    ]
+    of_a_killed_laboratory = trial(3, 1)
+    problems.clear()
+    assert count_trials("host0", [*whole, of_a_killed_laboratory], 2, problems) == 5
+    assert problems == []
 
 
 def repetition(low: float | None, high: float | None, *problems: str) -> Repetition:
     fault = Injected(Fault("worker killed", 1.0, 0), True, ())
-    findings = Findings(960, problems, (low, high), TRUTH, 1)
+    findings = Findings(960, problems, (low, high), TRUTH)
     return Repetition((fault,), 2, findings, None, 100.0)
 
 

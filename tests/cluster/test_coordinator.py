@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.cluster.fleet import FleetOptions
+from equipoise.cluster.messages import Follow, Followed
 from equipoise.cluster.terms import host_seed, member_identity
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
@@ -295,3 +296,36 @@ async def _started_alone(fleet: ScriptedFleet, plan: Plan) -> str:
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     return "last"
+
+
+def test_a_host_adds_nothing_to_the_run_of_another_one(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    ada, bob, cyd = fleet.hosts
+    own = bob.follow
+
+    def of_cyd(question: Follow, now: float) -> Followed:
+        if not cyd.blocks:
+            return own(question, now)
+        other = replace(question, identity=cyd.orders[0].identity, after=b"")
+        return replace(cyd.follow(other, now), status=bob.status())
+
+    monkeypatch.setattr(bob, "follow", of_cyd)
+    outcome = fleet.start(plan)
+    assert [line.state for line in outcome.lines] == ["ended", "failed", "ended"]
+    assert "which nobody asked for" in str(outcome.lines[1].problem)
+    members = fleet.members()
+    assert contents(members["cyd"]) == contents(cyd.record())
+
+
+def test_a_host_that_tells_no_time_is_asked_at_the_usual_pace(
+    fleet_of: MakeFleet, plan: Plan
+) -> None:
+    fleet = fleet_of()
+    bob = fleet.hosts[1]
+    status = bob.status
+    bob.status = lambda: replace(status(), running_s=float("nan"))  # type: ignore[method-assign]
+    outcome = fleet.start(plan)
+    assert {line.state for line in outcome.lines} == {"ended"}
+    assert whole(fleet)

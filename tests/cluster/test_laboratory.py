@@ -87,6 +87,11 @@ def test_a_campaign_runs_to_its_end_and_the_same_order_starts_no_other(host: Pat
     # Once more, and as a late task of an earlier session: nothing starts.
     assert begun(order) == end
     assert begun(replace(order, session=0)) == end
+    # Nor where its folder had to make room.
+    shutil.rmtree(CampaignFolder.of(order.fleet, order.place).path)
+    begun(order)
+    later = status_at_end(order)
+    assert replace(later, running_s=0.0) == replace(end, running_s=0.0)
     assert recorded(host) == record
 
 

@@ -18,6 +18,7 @@ from equipoise.analysis.comparisons import (
     ESTIMAND,
     Blocks,
     Pairing,
+    control_comparison,
     pairings_of,
 )
 from equipoise.analysis.fleet_answers import describe_answers
@@ -35,6 +36,7 @@ from equipoise.model.fleet_result import (
     HostEffect,
     HostState,
 )
+from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, names_of
 from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
@@ -85,6 +87,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
             stopped_because=None if last is None else last.stopped_because,
             environment={} if member is None or not member.segments else environment_of(member),
             conditions=() if member is None else tuple(_conditions(member, blocks)),
+            control_excludes_one=None if member is None else _control_differs(member, blocks),
         )
         members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
     return tuple(members)
@@ -113,11 +116,11 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     fleet = _fleet(record)
     delivered = [one for one in members if one.blocks]
     blocks = sum(len(one.blocks) for one in members)
-    campaigns = "campaigns on one host" if fleet.is_one_host else "asked hosts"
-    summary = (
-        f"{len(delivered)} of {len(members)} {campaigns} delivered blocks: "
-        f"{counted(blocks, 'block')}."
-    )
+    if fleet.is_one_host:
+        whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
+    else:
+        whose = f"{len(delivered)} of {counted(len(members), 'asked host')} delivered"
+    summary = f"{whose}: {counted(blocks, 'block')}."
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,
@@ -314,7 +317,7 @@ def joined_reasons(members: Sequence[Member]) -> str:
 
 def _of_hosts(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignWarning]:
     """Yield what the coordinator noticed, and each warning of hosts once, with their names."""
-    yield from (one for one in record.notices if one.code != FAILED)
+    yield from record.notices
     hosts: dict[CampaignWarning, list[str]] = defaultdict(list)
     for one in members:
         if one.record is not None:
@@ -383,6 +386,16 @@ def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:
             if len(values)
             else (None, None),
         )
+
+
+def _control_differs(member: RunRecord, blocks: Blocks) -> bool | None:
+    """Return whether the control of a host differs from its baseline; ``None`` if unknown."""
+    try:
+        comparison = control_comparison(member.plan, blocks)
+    except UnusableInput:
+        # A trial does not know the metric, which a warning says.
+        return None
+    return None if comparison is None else excludes_one(comparison.ratio_ci)
 
 
 def _fleet(record: RunRecord) -> FleetPlan:

@@ -54,8 +54,8 @@ class FleetStore(Protocol):
     def cursor(self, identity: str) -> bytes:
         """Return where the copy of a run ends."""
 
-    def absorb(self, slice: bytes) -> None:
-        """Add what a slice of a run has and the copy lacks."""
+    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
+        """Add what a slice has and the copy lacks; refuse a slice of another run than ``of``."""
 
 
 class HostLine(Struct, frozen=True):
@@ -181,7 +181,8 @@ class Place:
         if self.must_order:
             return min(2.0 ** (self._deaths - 1), LONGEST_DELAY_S) if self._deaths else 0.0
         part = PART_OF_TIME * self.status.running_s
-        return min(max(part, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        # In this order the bounds also hold for NaN.
+        return max(SHORTEST_PAUSE_S, min(LONGEST_PAUSE_S, part))
 
     def _has_more_to_do(self) -> bool:
         """Return whether a campaign that has ended earlier is to go on."""
@@ -300,7 +301,7 @@ class Coordinator:
         question = Follow(order.fleet, order.place, order.identity, after)
         followed = await self._ask(worker, tasks.follow, question, Followed)
         if followed.slice:
-            self._store.absorb(followed.slice)
+            self._store.absorb(followed.slice, of=order.identity)
         if followed.more:
             # It is not over before all of it is here.
             place.answered_at = self._now()

@@ -40,8 +40,8 @@ from equipoise.model.safe_text import visible
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""
 INTERRUPTED = "interrupted"
-MOST_ENDED = 20
-"""Number of ended campaigns whose folders are kept."""
+MOST_ENDED = 100
+"""Number of ended campaigns whose folders are kept: more than ``local:N`` has at most."""
 _STATE_BYTES = 4096
 """Size of the file: one page, which is written whole."""
 _MOST_LETTERS = 400

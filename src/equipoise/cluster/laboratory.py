@@ -21,13 +21,15 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from msgspec.structs import replace
 
 from equipoise.campaign import conduct
+from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
+from equipoise.campaign.segment import StopReason
 from equipoise.cluster.files import fill_working_folder
 from equipoise.cluster.folders import (
     INTERRUPTED,
@@ -330,10 +332,16 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
 
 
 def _resume(run_id: str, order: Order, ledger: Ledger, reporter: _Reporter) -> None:
-    limits = order.limits or CampaignLimits()
+    """Go on with a campaign that was cut, or that has new limits."""
     record = ledger.read_run(run_id)
-    reporter.report(run=run_id, trials=len(record.trials))
-    if record.segments[-1].stopped_because == "block limit" and limits.blocks is None:
+    blocks = len(complete_blocks(record.draws, record.trials))
+    reporter.report(run=run_id, blocks=blocks, trials=len(record.trials))
+    stopped = record.segments[-1].stopped_because
+    if order.limits is None and stopped in get_args(StopReason):
+        # It is at its own end; only its folder was not there any more.
+        return
+    limits = order.limits or CampaignLimits()
+    if stopped == "block limit" and limits.blocks is None:
         # It has all that its plan asks for.
         return
     conduct.resume(run_id, limits, ledger, reporter)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
 from typing import Any, Protocol
 
@@ -78,7 +78,7 @@ class DaskTransport:
             async with self._connecting:
                 if self._client is None or self._client.status != "running":
                     await self._connect()
-            threads = await asyncio.wait_for(self._client.nthreads(), SCHEDULER_S)
+            threads = await _answer_of(self._client.nthreads(), SCHEDULER_S)
         except (EquipoiseError, OSError, CancelledError, RuntimeError) as error:
             # TimeoutError is an OSError.
             await self._disconnect()
@@ -95,7 +95,7 @@ class DaskTransport:
             task, request, workers=[worker], allow_other_workers=False, pure=False, retries=0
         )
         try:
-            answer: bytes = await asyncio.wait_for(future.result(), timeout_s)
+            answer: bytes = await _answer_of(future.result(), timeout_s)
         except EquipoiseError:
             raise
         except TimeoutError:
@@ -131,3 +131,25 @@ class DaskTransport:
         if client is not None:
             with contextlib.suppress(OSError, CancelledError, RuntimeError):
                 await asyncio.wait_for(client.close(), _CLOSE_S)
+
+
+async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
+    """Await what Dask promises.
+
+    A client that gives its scheduler up closes itself, and cancels what waits for it. Without this
+    the follower of a host would take that for its own end.
+
+    Raises
+    ------
+    ConnectionAbortedError
+        Dask cancelled it.
+    TimeoutError
+        It took too long.
+    """
+    try:
+        return await asyncio.wait_for(request, timeout_s)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionAbortedError("Dask closed the connection") from error

@@ -66,7 +66,7 @@ def hosts(comparison: Comparison) -> alt.LayerChart | None:
     y = name_rows("label", [row["label"] for row in rows])
     kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in rows)]
     places = [_COLOURS[_KINDS.index(kind)] for kind in kinds]
-    color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2))
+    color, shape = color_and_shape("kind", kinds, places, top_legend(columns=2, labelLimit=300))
     marks: Rows = [_mark(axis, row) for row in rows]
     points = [mark for mark in marks if mark["ratio"] is not None]
     tooltip = tooltips(("label:N", "host"), ("kind:N",), *RATIO_TOOLTIPS, ("blocks:Q",))

@@ -193,6 +193,8 @@ class FleetHost(Struct, frozen=True):
     environment: dict[str, Any]
     """Environment of its first segment."""
     conditions: tuple[HostCondition, ...] = ()
+    control_excludes_one: bool | None = None
+    """Whether the interval of the control leaves out "no difference"; null without a control."""
 
 
 class FleetResult(Struct, frozen=True):

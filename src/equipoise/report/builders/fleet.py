@@ -13,7 +13,12 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.report.builders.claims import campaign_answer, primary_comparisons, strip_of
+from equipoise.report.builders.claims import (
+    campaign_answer,
+    failures_of,
+    primary_comparisons,
+    strip_of,
+)
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.document import (
     MOST_CLAIMS,
@@ -67,8 +72,9 @@ def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     answer = campaign_answer(document)
     claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
     if not claims:
-        lines = () if answer.title == fleet.summary else (fleet.summary,)
-        return replace(answer, title=fleet.summary, lines=(*answer.lines, *lines)[:2])
+        if failures_of(document):
+            return replace(answer, lines=(*answer.lines, fleet.summary))
+        return replace(answer, title=fleet.summary, lines=())
     if not answer.claims:
         return answer
     return replace(answer, claims=claims)
@@ -96,6 +102,7 @@ def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     others = [one for one in document.comparisons if one.metric != document.primary_metric]
     if others:
         yield Section("Other metrics", (_means_table(document, others),))
+    yield from _control(fleet)
     yield from _medians(document, fleet)
     yield from _members(fleet)
 
@@ -179,31 +186,45 @@ def _hosts_table(fleet: FleetResult, comparison: Comparison) -> Table:
     if levels and len(fleet.hosts) > 1:
         together = percentage(1.0 - comparison.level)
         notes = (f"All these intervals hold together with {together}.",)
+    weighted = len({one.weight for one in comparison.hosts}) > 1
     return Table(
         (
             Column("host", "name"),
             Column("ratio", "number"),
             Column("interval"),
+            *([Column("weight", "number")] if weighted else []),
             Column("blocks", "number"),
             Column("kernel"),
             Column("processor", "name"),
             Column("ended by"),
         ),
-        tuple(_host_row(host, effects.get(host.place), otherwise) for host in fleet.hosts),
+        tuple(
+            _host_row(host, effects.get(host.place), otherwise, weighted=weighted)
+            for host in fleet.hosts
+        ),
         label=f"Hosts: {_title(comparison)}",
         notes=notes,
         most_rows=MOST_HOSTS,
     )
 
 
-def _host_row(host: FleetHost, effect: HostEffect | None, otherwise: frozenset[str]) -> Row:
+def _host_row(
+    host: FleetHost, effect: HostEffect | None, otherwise: frozenset[str], *, weighted: bool
+) -> Row:
     estimate: Cell = UNKNOWN
-    interval, blocks = "", "0"
+    interval, blocks, weight = "", "0", UNKNOWN
     if effect is not None:
         text, interval = estimate_and_interval(effect.ratio, effect.ratio_ci, unknown=UNKNOWN)
         estimate = Styled(text, "strong") if host.host in otherwise else text
-        blocks = str(effect.blocks)
-    return (host.host, estimate, interval, blocks, *_of_host(host))
+        blocks, weight = str(effect.blocks), percentage(effect.weight)
+    return (
+        host.host,
+        estimate,
+        interval,
+        *([weight] if weighted else []),
+        blocks,
+        *_of_host(host),
+    )
 
 
 def _of_host(host: FleetHost) -> tuple[Cell, ...]:
@@ -268,15 +289,16 @@ def _answers(comparison: Comparison) -> Iterator[Part]:
     for one in answers.all:
         if one.unknown_because is not None:
             open_questions[one.unknown_because].append(one.question)
-    yield Table(
+    table = Table(
         columns,
         tuple((one.question, one.answer) for one in known),
-        "What they say together",
+        label=f"Questions and answers: {_title(comparison)}",
         notes=tuple(
             f"Not answered: {' '.join(questions)} The reason: {because}."
             for because, questions in open_questions.items()
         ),
     )
+    yield Section("What they say together", (table,))
     yield from _properties(comparison, answers)
 
 
@@ -301,12 +323,26 @@ def _properties(comparison: Comparison, answers: FleetAnswers) -> Iterator[Part]
         Column("which", "words"),
         Column("mean ratio", "number"),
     )
-    yield Table(
+    table = Table(
         columns,
         rows,
-        "By properties of the hosts",
+        label=f"By properties of the hosts: {_title(comparison)}",
         notes=(answers.by_property_note,),
+        most_rows=MOST_HOSTS,
     )
+    yield Section("By properties of the hosts", (table,))
+
+
+def _control(fleet: FleetResult) -> Iterator[Part]:
+    """Build what the controls of the hosts show."""
+    controls = [one for one in fleet.hosts if one.control_excludes_one is not None]
+    if controls:
+        wrong = [one.host for one in controls if one.control_excludes_one]
+        which = f": {names_of(wrong)}" if wrong else ""
+        yield Paragraph(
+            f"Control: the baseline against itself differs on {len(wrong)} of "
+            f"{counted(len(controls), 'host')}{which}."
+        )
 
 
 def _medians(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:

@@ -301,7 +301,11 @@ def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
         *_repetition(report),
         environment_section(document.environment, "Environment that all hosts share"),
         *(
-            environment_section(host.environment, f"Environment of {host.host}")
+            replace(
+                environment_section(host.environment, f"Environment of {host.host}"),
+                folded=True,
+                on_paper=False,
+            )
             for host in fleet.hosts
             if host.environment
         ),
