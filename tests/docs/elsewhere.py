@@ -28,7 +28,6 @@ GOOGLE_BENCHMARK = Elsewhere(
 )
 BENCH = Elsewhere("minutes to an hour", "make bench")
 CLUSTER = "asks a cluster of the network"
-
 ELSEWHERE = {
     "equipoise run database --quick": SERVERS,
     "equipoise run database --factor server=mariadb --factor threads=1,4": SERVERS,
@@ -64,6 +63,9 @@ ELSEWHERE = {
         "pip asks PyPI",
         "tests/cli/test_gate_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
     ),
+    "equipoise compare ./sort-old ./sort-new --cluster tcp://10.0.0.1:8786": Elsewhere(
+        CLUSTER, "tests/cli/test_fleet.py::test_compare_on_a_cluster_shows_what_its_hosts_measured"
+    ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
     " --cluster tcp://10.0.0.5:8786": Elsewhere(
         CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
@@ -81,5 +83,7 @@ ELSEWHERE = {
     ". .venv/bin/activate": Elsewhere("made by make build, in which these tests run", "make build"),
     "python -m benchmarks.genoud.run --settings 5000x30": BENCH,
     "python -m benchmarks.genoud.beside_r": BENCH,
+    "python -m benchmarks.scale": BENCH,
+    "python -m benchmarks.scale --part messages": BENCH,
     "python benchmarks/workloads/genmatch2006.py 445 890": BENCH,
 }

@@ -261,6 +261,12 @@ def test_weights_are_above_0_and_add_up_to_1(weights: tuple[float, float]) -> No
         answers(hosts)
 
 
+def test_what_was_known_at_an_end_is_of_every_host() -> None:
+    first, second = fleet_of([0.0, 0.0])
+    with pytest.raises(UnusableInput, match="known at the end"):
+        answers([replace(first, end="left", known_at_end=(3,)), second])
+
+
 def test_every_planned_host_is_given() -> None:
     with pytest.raises(UnusableInput, match="3 hosts were planned"):
         answers_of_fleet(fleet_of([0.0, 0.0]), min_effect=1.0, alpha=ALPHA, planned=3)

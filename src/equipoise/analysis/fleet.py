@@ -116,11 +116,11 @@ def fleet_result(record: RunRecord, members: Sequence[Member]) -> FleetResult:
     fleet = _fleet(record)
     delivered = [one for one in members if one.blocks]
     blocks = sum(len(one.blocks) for one in members)
-    campaigns = "campaigns on one host" if fleet.is_one_host else "asked hosts"
-    summary = (
-        f"{len(delivered)} of {len(members)} {campaigns} delivered blocks: "
-        f"{counted(blocks, 'block')}."
-    )
+    if fleet.is_one_host:
+        whose = f"{counted(len(members), 'campaign')} on {fleet.hosts[0].name}"
+    else:
+        whose = f"{len(delivered)} of {counted(len(members), 'asked host')} delivered"
+    summary = f"{whose}: {counted(blocks, 'block')}."
     return FleetResult(
         cluster=fleet.cluster,
         one_host=fleet.is_one_host,

@@ -71,7 +71,8 @@ _SELECT_SUMMARIES = """
         (SELECT name FROM host WHERE host.number = run.host),
         (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
         CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
-            (SELECT count(*) FROM run AS member WHERE member.fleet = run.identity) END,
+            (SELECT count(DISTINCT member.host) FROM run AS member
+                WHERE member.fleet = run.identity) END,
         (SELECT count(*) FROM trial, run AS member
             WHERE trial.run = member.number AND member.fleet = run.identity)
     FROM run

@@ -191,4 +191,4 @@ class RunSummary(Struct, frozen=True):
     fleet: str | None = None
     """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
     hosts: int | None = None
-    """Campaigns of hosts that are here, of a fleet; ``trials`` are theirs. ``None`` for others."""
+    """Hosts of a fleet with a campaign that is here; ``trials`` are theirs. ``None`` for others."""

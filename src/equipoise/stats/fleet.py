@@ -228,8 +228,8 @@ def answers_of_fleet(
     Raises
     ------
     UnusableInput
-        There is no host, the weights do not add up to 1, a number is out of range, or another
-        number of hosts was planned.
+        There is no host, the weights do not add up to 1, a number is out of range or missing, or
+        another number of hosts was planned.
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
@@ -604,6 +604,11 @@ def _check(hosts: Sequence[FleetHost], planned: int | None) -> None:
         raise UnusableInput(
             f"the weights of the hosts are {', '.join(f'{one:g}' for one in weights)}",
             hint="give weights above 0 that add up to 1",
+        )
+    if any(len(one.known_at_end or hosts) != len(hosts) for one in hosts):
+        raise UnusableInput(
+            "the blocks that were known at the end of a host are not of every host",
+            hint="give one number for each asked host",
         )
     if planned is not None and planned != len(hosts):
         raise UnusableInput(

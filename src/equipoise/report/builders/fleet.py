@@ -13,7 +13,12 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.report.builders.claims import campaign_answer, primary_comparisons, strip_of
+from equipoise.report.builders.claims import (
+    campaign_answer,
+    failures_of,
+    primary_comparisons,
+    strip_of,
+)
 from equipoise.report.builders.conditions import shown_comparison, shown_verdict
 from equipoise.report.document import (
     MOST_CLAIMS,
@@ -67,8 +72,9 @@ def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     answer = campaign_answer(document)
     claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
     if not claims:
-        lines = () if answer.title == fleet.summary else (fleet.summary,)
-        return replace(answer, title=fleet.summary, lines=(*answer.lines, *lines)[:2])
+        if failures_of(document):
+            return replace(answer, lines=(*answer.lines, fleet.summary))
+        return replace(answer, title=fleet.summary, lines=())
     if not answer.claims:
         return answer
     return replace(answer, claims=claims)
