@@ -2,9 +2,9 @@
 
 Each repetition is a campaign on three hosts with planted ratios, by real Dask workers over TCP.
 Meanwhile a worker and a laboratory are killed, the scheduler is restarted, the coordinator is
-killed and resumed, and two hosts are cut off, all at random moments. In the end the coordinator's
-ledger must equal the union of the hosts' ledgers. Ends with 1 if it does not, or if the fleet's
-interval misses the planted mean more often than its alpha and chance allow.
+killed and resumed, and two hosts are cut off, all at random moments; clocks are hours apart. In
+the end the coordinator's ledger must equal the union of the hosts' ledgers. Ends with 1 if it does
+not, or if the fleet's interval misses the planted mean more often than its alpha and chance allow.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from equipoise.model.errors import EquipoiseError
 
 RATIOS = (1.03, 1.05, 1.07)
 SPREAD = 0.02
+CLOCKS_H = 12.0
+"""Hours by which the clock of a host is wrong at most."""
 ALPHA = 0.05
 INTERRUPTED = 130
 TOOLS = ("cc",)
@@ -155,9 +157,9 @@ def repetition(
     """Measure on three hosts while everything goes wrong once."""
     began = time.monotonic()
     chance = random.Random(seed)
-    plan = Plan(
-        tuple(chance.sample(RATIOS, len(RATIOS))), length.seconds, SPREAD, length.blocks, seed
-    )
+    ratios = tuple(chance.sample(RATIOS, len(RATIOS)))
+    clocks_h = tuple(chance.uniform(-CLOCKS_H, CLOCKS_H) for _ in RATIOS)
+    plan = Plan(ratios, length.seconds, SPREAD, length.blocks, seed, clocks_h)
     happened: list[Injected] = []
     findings, failure, starts = None, None, 0
     with network as made, running_fleet(made, folder, plan, program) as fleet:

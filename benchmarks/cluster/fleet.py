@@ -49,6 +49,16 @@ class Plan(Struct, frozen=True):
     blocks: int
     """Of each host."""
     seed: int
+    clocks_h: tuple[float, ...] = ()
+    """Hours by which the clock of each host is ahead; empty if all are right."""
+
+
+CLOCK = """
+import time
+right = time.time
+time.time = lambda: right() + {seconds!r}
+"""
+"""What Python imports at its start on a host whose clock is wrong."""
 
 
 def compiled(folder: Path) -> Path:
@@ -188,6 +198,12 @@ class Fleet:
         for machine, ratio in zip((self.hub, *self.hosts), (1.0, *plan.ratios), strict=True):
             planted = f"{plan.seconds} {ratio} {plan.spread}\n"
             (machine.folder / "planted").write_text(planted, encoding="ascii")
+        for host, hours in zip(self.hosts, plan.clocks_h, strict=False):
+            clock = host.folder / "clock"
+            clock.mkdir()
+            text = CLOCK.format(seconds=3600.0 * hours)
+            (clock / "sitecustomize.py").write_text(text, encoding="ascii")
+            host.environment["PYTHONPATH"] = str(clock)
         self.coordinator_starts = 0
         self._scheduler: subprocess.Popen[bytes] | None = None
         self._coordinator: subprocess.Popen[bytes] | None = None
