@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -80,7 +81,7 @@ def trial(draw: Draw, place: int, source: random.Random) -> Trial:
 
 
 def merge(into: Path, sources: list[Path]) -> float:
-    """Merge with the command; return its seconds."""
+    """Merge with the command, print its seconds of CPU, and return its seconds."""
     began = time.perf_counter()
     command = [
         sys.executable,
@@ -91,7 +92,11 @@ def merge(into: Path, sources: list[Path]) -> float:
         str(into),
         *map(str, sources),
     ]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"seconds of CPU: {cpu_s:.1f}")
     return time.perf_counter() - began
 
 

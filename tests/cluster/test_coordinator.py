@@ -326,3 +326,14 @@ def test_a_host_that_tells_no_time_is_asked_at_the_usual_pace(
     outcome = fleet.start(plan)
     assert {line.state for line in outcome.lines} == {"ended"}
     assert whole(fleet)
+
+
+def test_a_host_that_only_promises_more_is_given_up(
+    fleet_of: MakeFleet, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = fleet_of()
+    bob = fleet.hosts[1]
+    monkeypatch.setattr(bob, "follow", lambda *_: Followed(bob.status(), b"", more=True))
+    outcome = fleet.start(plan)
+    assert [line.state for line in outcome.lines] == ["ended", "missing", "ended"]
+    assert "sends nothing new" in str(outcome.missing[0].problem)

@@ -33,6 +33,7 @@ PRELUDES = {
 """By page."""
 
 LAID_OUT = {
+    "docs/fleet.md": {".equipoise/ledger.db": "host1.db", ".equipoise/os.db": "host2.db"},
     "docs/document.md": {"ours.json": "result.json"},
     "docs/reading.md": {"ours.json": "result.json"},
     "docs/os.md": {".equipoise/os.db": ".equipoise/ledger.db"},

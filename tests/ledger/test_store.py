@@ -254,6 +254,18 @@ def test_a_beginning_that_fits_several_runs_is_answered_with_them(
         assert second in refusal.value.what
 
 
+def test_runs_stand_in_the_order_of_their_start_whenever_they_were_recorded(
+    ledger: Ledger, make_plan: Callable[..., Plan]
+) -> None:
+    late, early = (ledger.begin_run(make_plan(), {}, started) for started in (2.0, 1.0))
+    alike = sorted(
+        (ledger.begin_run(make_plan(), {}, 3.0) for _ in range(3)), key=ledger.identity_of
+    )
+    assert [run.id for run in ledger.runs()] == [early, late, *alike]
+    assert [run.id for run in ledger.same_commands(make_plan())] == [early, late, *alike]
+    assert ledger.read_run("last").id == alike[-1]
+
+
 def test_a_ledger_without_runs_says_so(ledger: Ledger) -> None:
     assert ledger.runs() == []
     for reference in ("last", "2026"):

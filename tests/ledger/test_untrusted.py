@@ -159,6 +159,10 @@ def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
     ("table", "column", "value"),
     [
         ("run", "id", b"\xff"),
+        ("run", "identity", b"short"),
+        ("run", "fleet", "another"),
+        ("run", "host", "here"),
+        ("host", "name", b"here"),
         ("run", "started_at", "yesterday"),
         ("run", "names", "[1, 2]"),
         ("run", "plan", "[" * 100_000),

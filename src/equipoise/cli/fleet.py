@@ -174,7 +174,7 @@ def _coordinating(output: OutputOptions, access: ClusterAccess) -> Iterator[Ledg
     KeyboardInterrupt
         The user interrupted the campaign; a message has said so.
     """
-    with open_for_writing(output.ledger, durable=output.durable) as ledger:
+    with open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger:
         try:
             yield ledger
         except Interrupted as interruption:

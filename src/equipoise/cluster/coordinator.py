@@ -304,6 +304,8 @@ class Coordinator:
             self._store.absorb(followed.slice, of=order.identity)
         if followed.more:
             # It is not over before all of it is here.
+            if self._store.cursor(order.identity) == after:
+                return place.kept_silent("it says that it has more, and sends nothing new")
             place.answered_at = self._now()
             return 0.0
         place.answered(followed.status, self._now())
