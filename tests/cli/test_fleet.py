@@ -157,16 +157,24 @@ def test_a_killed_coordinator_leaves_its_host_measuring_and_resume_fetches_the_r
     assert [segment.stopped_because for segment in member.segments] == ["block limit"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_halts_the_host_and_resume_has_it_go_on(
-    equipoise: Equipoise, site: Site, tmp_path: Path, coordinator: subprocess.Popen[str]
+    equipoise: Equipoise,
+    site: Site,
+    tmp_path: Path,
+    coordinator: subprocess.Popen[str],
+    number: signal.Signals,
 ) -> None:
-    coordinator.send_signal(signal.SIGINT)
+    coordinator.send_signal(number)
     out, err = coordinator.communicate()
     assert (coordinator.returncode, out) == (130, "")
     with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
         record = ledger.read_run()
     assert record.segments[-1].stopped_because == "interrupted"
-    assert f"hint: equipoise resume {record.id}\n" in err
+    assert err.strip().splitlines() == [
+        "equipoise: interrupted; hosts that answer were told to stop, and nothing measured is lost",
+        f"  hint: equipoise resume {record.id}",
+    ]
     identity = record.members[0].identity
     until(lambda: site.record(identity).segments[-1].stopped_because)
     site.gate.unlink()

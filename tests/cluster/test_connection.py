@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
 import subprocess
@@ -13,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from equipoise.cluster.address import LocalWorkers, read_scheduler
-from equipoise.cluster.connection import ClusterAccess, TlsFiles, connect, running_scheduler
+from equipoise.cluster.connection import (
+    ClusterAccess,
+    TlsFiles,
+    cluster_client,
+    connect,
+    running_scheduler,
+)
 from equipoise.model.errors import UnusableInput
 from tests.clusters import encrypted_scheduler, litter_collected
 
@@ -128,3 +135,16 @@ def test_a_cluster_with_a_key_of_its_own_takes_no_tls_files(tmp_path: Path) -> N
         running_scheduler(ClusterAccess(LocalWorkers("local:1", 1), files)),
     ):
         pytest.fail("it was started")
+
+
+def test_ctrl_c_on_the_terminal_ends_no_worker_of_this_host() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    access = ClusterAccess(LocalWorkers("local:1", 1))
+    with litter_collected(), cluster_client(access) as client:
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert list(client.run(ignores_interrupts).values()) == [True]
+
+
+def ignores_interrupts() -> bool:
+    """Whether SIGINT does nothing to this process."""
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -90,8 +90,6 @@ def measure_fleet(
         Line that builds each level of a study, by the level's name, and the folder in which this
         machine built it: every host builds them itself.
     """
-    import asyncio
-
     from equipoise.cluster import fleet
     from equipoise.cluster.connection import running_scheduler
     from equipoise.cluster.places import portable_builds
@@ -101,7 +99,7 @@ def measure_fleet(
         _coordinating(output, access) as ledger,
         running_scheduler(access) as address,
     ):
-        outcome = asyncio.run(
+        outcome = fleet.run_to_end(
             fleet.start(
                 plan,
                 replace(
@@ -125,8 +123,6 @@ def resume_fleet(
     output: OutputOptions,
 ) -> int:
     """Go on with the campaign of a fleet where its hosts are, and show what holds over them."""
-    import asyncio
-
     from equipoise.cluster import fleet
     from equipoise.cluster.connection import running_scheduler
     from equipoise.cluster.transport import DaskTransport
@@ -140,7 +136,7 @@ def resume_fleet(
         _coordinating(output, access) as ledger,
         running_scheduler(access) as address,
     ):
-        outcome = asyncio.run(
+        outcome = fleet.run_to_end(
             fleet.resume(
                 record,
                 limits,
@@ -183,7 +179,7 @@ def _coordinating(output: OutputOptions, access: ClusterAccess) -> Iterator[Ledg
             yield ledger
         except Interrupted as interruption:
             say(
-                "interrupted; the hosts were told to stop, and nothing that they measured is lost",
+                "interrupted; hosts that answer were told to stop, and nothing measured is lost",
                 _resume_line(interruption.run_id, access),
             )
             raise KeyboardInterrupt from None

@@ -6,9 +6,12 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -199,22 +202,40 @@ def _local_cluster(workers: int) -> Iterator[str]:
     distributed = require("distributed", "clusters", "cluster")
     dask_config = require("dask.config", "clusters", "cluster")
     # Every user of this host reaches the port: the cluster speaks with those who have its key.
-    with (
-        dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}),
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            protocol="tls://",
-            security=distributed.Security(),
-            dashboard_address=None,
-            # Any free port: Dask's usual one may be taken.
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-            memory_limit=0,
-            silence_logs="CRITICAL",
-        ) as cluster,
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}))
+        with _interrupts_ignored():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=distributed.Security(),
+                    dashboard_address=None,
+                    # Any free port: Dask's usual one may be taken.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    memory_limit=0,
+                    silence_logs="CRITICAL",
+                )
+            )
         yield str(cluster.scheduler_address)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for the time of the block, and for ever in the processes that it starts.
+
+    A terminal sends it to them, too; but they have to tell the campaigns to stop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:

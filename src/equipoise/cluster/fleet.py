@@ -7,8 +7,9 @@ coordinator followed the hosts; between them the hosts measure on.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -94,6 +95,29 @@ class FleetOutcome(Struct, frozen=True):
 
 
 OpenTransport = AbstractAsyncContextManager[Transport]
+
+
+def run_to_end(work: Coroutine[Any, Any, FleetOutcome]) -> FleetOutcome:
+    """Run `start` or `resume` in the main thread; SIGTERM interrupts it as Ctrl-C does."""
+
+    async def interruptible() -> FleetOutcome:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        loop.set_exception_handler(_tell_of_defects)
+        return await work
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return asyncio.run(interruptible())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell_of_defects(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    # A second Ctrl-C leaves the hosts that did not answer: that is no defect.
+    if not isinstance(context.get("exception"), Interrupted):
+        loop.default_exception_handler(context)
 
 
 async def start(
