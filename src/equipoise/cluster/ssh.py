@@ -31,6 +31,8 @@ from equipoise.model.extras import require
 
 CONNECT_S = 15.0
 """Seconds in which a host has to answer."""
+WORKERS_S = 60.0
+"""Seconds in which every worker has to find the scheduler."""
 DEATH_TIMEOUT = "60 s"
 """Time after which a worker ends that finds no scheduler."""
 IDLE_TIMEOUT = "10 minutes"
@@ -157,7 +159,20 @@ def ssh_cluster(file: Path) -> Iterator[str]:
                 hint="see that every host can reach the first one, on which the scheduler runs",
             ) from error
         with cluster:
+            _wait_for_workers(cluster, len(hosts), file)
             yield str(cluster.scheduler_address)
+
+
+def _wait_for_workers(cluster: Any, hosts: int, file: Path) -> None:
+    """Wait for every host: a fleet asks those that are there when it begins."""
+    try:
+        cluster.wait_for_workers(hosts, timeout=WORKERS_S)
+    except TimeoutError as error:
+        raise UnusableInput(
+            f"{len(cluster.scheduler_info['workers'])} of {hosts} hosts of {file} have a worker "
+            f"after {WORKERS_S:g} s",
+            hint="see that every host can reach the first one, on which the scheduler runs",
+        ) from error
 
 
 async def _check_all(hosts: Sequence[SshHost], file: Path) -> None:
