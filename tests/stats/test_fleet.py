@@ -72,6 +72,18 @@ def test_effects_of_opposite_sign_are_effects_and_their_mean_is_none() -> None:
     assert [one.otherwise for one in result.hosts] == ["slower", "faster", "slower", "faster"]
 
 
+def test_a_fleet_of_one_host_is_judged_as_the_campaign_of_that_host() -> None:
+    (host,) = fleet_of([0.01], blocks=60)
+    alone = judge([host.blocks], min_effect=1.0, alpha=ALPHA)[0]
+    mean = answers([host]).asked
+    assert (mean.verdict, mean.bounds.low, mean.bounds.high) == (
+        alone.verdict,
+        alone.low,
+        alone.high,
+    )
+    assert mean.equivalence.low == alone.equivalence_low
+
+
 def test_no_host_differs_has_the_mean_of_the_e_values() -> None:
     hosts = fleet_of([0.0, 0.01, 0.02])
     mean = np.mean([math.exp(host.blocks.engine.ln_e_value()) for host in hosts])
@@ -234,15 +246,6 @@ def test_timeouts_leave_a_reason_and_never_a_number() -> None:
     assert result.asked.by_hosts.unknown_because == "stuck: timeouts exclude every ratio"
     assert result.variance.unknown_because is not None
     assert result.new_normal_host.chance is None
-
-
-def test_one_host_is_judged_as_its_campaign_at_half_the_level() -> None:
-    (host,) = fleet_of([0.05])
-    result = answers([host])
-    (judged,) = judge([host.blocks], min_effect=1.0, alpha=ALPHA)
-    assert result.asked.verdict == judged.verdict == "slower"
-    assert result.asked.by_hosts.ratio_ci == result.hosts[0].bounds.ratio_ci
-    assert result.asked.by_hosts.low < judged.low < judged.high < result.asked.by_hosts.high
 
 
 def test_a_slot_effect_does_not_widen_the_rounds() -> None:

@@ -120,7 +120,7 @@ class FleetMean(Struct, frozen=True):
     bounds: Bounds
     """Both intervals below, intersected; at alpha."""
     by_hosts: Bounds
-    """Weighted mean of the hosts' confidence sequences; at alpha/2."""
+    """Weighted mean of the hosts' confidence sequences; at alpha/2, of one host at alpha."""
     by_rounds: RosterBounds | None
     """From the rounds of the roster of just these hosts; ``None`` if no round of it is complete, or
     the hosts were not fixed before the first trial."""
@@ -258,8 +258,10 @@ class _Fleet:
             engine=engine,
         )
         self.centres = [_centre(host.blocks) for host in hosts]
-        self.sequences = self.host_sequences(alpha / 2.0)
-        self.wider = self.host_sequences(self.doubled(alpha / 2.0))
+        # One host's own sequence is all there is: its rounds are its blocks.
+        self.of_sequences = alpha if len(hosts) == 1 else alpha / 2.0
+        self.sequences = self.host_sequences(self.of_sequences)
+        self.wider = self.host_sequences(self.doubled(self.of_sequences))
 
     def answers(self, seed: int) -> FleetAnswers:
         everyone = tuple(range(len(self.hosts)))
@@ -331,9 +333,9 @@ class _Fleet:
     # -- the mean over hosts
 
     def mean_over(self, places: tuple[int, ...], question: str) -> FleetMean:
-        by_hosts = self.by_hosts(places, self.sequences, self.alpha / 2.0)
+        by_hosts = self.by_hosts(places, self.sequences, self.of_sequences)
         by_rounds = self.by_rounds(places, self.alpha / 2.0)
-        equivalence = self.by_hosts(places, self.wider, self.doubled(self.alpha / 2.0))
+        equivalence = self.by_hosts(places, self.wider, self.doubled(self.of_sequences))
         bounds = by_hosts
         if by_rounds is not None:
             wider = self.by_rounds(places, self.doubled(self.alpha / 2.0))
@@ -377,11 +379,11 @@ class _Fleet:
         return Bounds(low, high, level)
 
     def roster_of(self, places: tuple[int, ...]) -> Roster | None:
-        """Return the roster of just these hosts; none of hosts that joined as they came.
+        """Return the roster of just these hosts; none of one host or of those that came and joined.
 
         A host that joins would make another first roster at every look.
         """
-        if self.planned is None:
+        if self.planned is None or len(self.hosts) == 1:
             return None
         return next((one for one in self.rounds.rosters if one.places == places), None)
 
