@@ -28,7 +28,8 @@ WEIGHTS = {"KILL": 6, "TERM": 1, "INT": 1, "HUP": 1, "STOP": 1}
 UNTOUCHED = "no fault"
 _STOPPED_S = 0.3
 _PAUSE_S = 0.005
-_NO_RUN_YET = "holds no run yet"
+_NO_RUN_YET = ("holds no run yet", "no ledger at")
+"""Answers where the command was hit before its run was recorded, or its ledger was made."""
 _OF_ANOTHER = frozenset({0, 2, 3})
 """Exit statuses of a command, one of whose processes was hit."""
 _OF_COMMAND = {
@@ -185,7 +186,7 @@ class _Case:
         command, place = self.command, self.place
         resumes = command.resume is not None
         again = self._start(command.next_line(place), "next").wait(self.family, command.longest_s)
-        nothing_to_resume = _NO_RUN_YET in again.err and not kept.trials()
+        nothing_to_resume = any(map(again.err.__contains__, _NO_RUN_YET)) and not kept.trials()
         if nothing_to_resume:
             allowed = frozenset({2})
         elif resumes and ended.status == 3:

@@ -136,7 +136,7 @@ def test_a_halted_campaign_goes_on_in_the_next_session(host: Path) -> None:
     until(partial(reached, order, 2))
     assert halted(order).state in ("running", "ended")
     end = status_at_end(order)
-    assert (end.state, end.stopped_because) == ("ended", "interrupted")
+    assert (end.failure, end.state, end.stopped_because) == (None, "ended", "interrupted")
     # The task that began it may arrive once more.
     assert begun(order) == end
     before = recorded(host)

@@ -50,8 +50,9 @@ class LedgerFile:
         """One transaction: committed when the block ends, undone if it raises."""
         with sqlite_errors_explained(self.path):
             self._refuse_if_moved()
-            self.connection.execute("BEGIN IMMEDIATE")
+            # Ctrl-C may come while the first statement returns: it is undone like the others.
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
@@ -64,8 +65,8 @@ class LedgerFile:
     def reading(self) -> Iterator[None]:
         """One snapshot: what another process writes meanwhile is not half seen."""
         with sqlite_errors_explained(self.path), bounded(self.connection, self.path):
-            self.connection.execute("BEGIN")
             try:
+                self.connection.execute("BEGIN")
                 yield
             except UnusableInput:
                 raise
