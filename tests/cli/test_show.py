@@ -19,12 +19,13 @@ from tests.plans import plan_of, trial_of
 def record(
     path: Path, plan: Plan, kernel: str, *, factor: float = 1.0, timed_out: int | None = None
 ) -> str:
-    """A campaign of thirty blocks; every trial of it takes ``factor`` times as long.
+    """A campaign of thirty blocks, later than all others; its trials take ``factor`` times as long.
 
     In block ``timed_out`` the second condition timed out.
     """
     with open_for_writing(path, durable=False) as ledger:
-        run_id = ledger.begin_run(plan, {"kernel": kernel, "boot_id": kernel}, 1.7e9)
+        started_at = 1.7e9 + 1000 * len(ledger.runs())
+        run_id = ledger.begin_run(plan, {"kernel": kernel, "boot_id": kernel}, started_at)
         for block in range(1, 31):
             draw = Draw("measured", block, (0, 1) if block % 2 else (1, 0), 0)
             ledger.record_draw(run_id, draw)
@@ -34,7 +35,7 @@ def record(
                 ended = "timed out after 1 s" if late else None
                 trial = trial_of(draw, place, wall, failure=ended, timed_out=late)
                 ledger.record_trial(run_id, trial)
-        ledger.end_segment(run_id, 1, 1.7e9 + 100, "decided")
+        ledger.end_segment(run_id, 1, started_at + 100, "decided")
     return run_id
 
 
