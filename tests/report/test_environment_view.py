@@ -37,6 +37,12 @@ def test_a_long_part_is_folded_whole() -> None:
     assert lines.pairs[3] == ("mitigations, flaw 3", "Not affected")
 
 
+def test_a_folded_part_leaves_the_title_of_the_whole() -> None:
+    environment = {"mitigations": {f"flaw_{number}": "Not affected" for number in range(12)}}
+    assert environment_section(environment).title == "Environment"
+    assert environment_section(environment, "Environment of ada").title == "Environment of ada"
+
+
 def test_equal_content_has_one_line_with_every_owner() -> None:
     same = {"program": "/bin/x", "problems": []}
     mapped = dict.fromkeys("abcde", same) | {"f": {"program": "/bin/y", "problems": []}}

@@ -573,8 +573,8 @@ def environment_section(environment: Mapping[str, Any], title: str = "Environmen
         if len(lines) < FOLDED_FROM:
             facts.extend(lines)
         else:
-            title = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
-            folded.append(Section(title, (Facts(lines),), folded=True, on_paper=False))
+            heading = f"{capitalized(key.replace('_', ' '))} ({len(lines)} lines)"
+            folded.append(Section(heading, (Facts(lines),), folded=True, on_paper=False))
     return Section(title, (Facts(tuple(facts)), *folded), forms=PAGE)
 
 
