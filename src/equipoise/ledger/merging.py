@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from equipoise.ledger.faults import damaged
 from equipoise.ledger.file import LedgerFile
@@ -54,13 +53,15 @@ class MergeReport(Struct, frozen=True):
     """Why each of the other runs, or a certificate, is left out."""
 
 
-def merge(into: LedgerFile, source: LedgerFile, wanted: Collection[bytes] | None) -> MergeReport:
+def merge(
+    into: LedgerFile, source: LedgerFile, identities: Collection[bytes] | None
+) -> MergeReport:
     """Copy what a ledger has more than another one.
 
     Parameters
     ----------
-    wanted
-        Identities of the runs; ``None`` for all, with the certificates.
+    identities
+        Those of the runs to copy; ``None`` for all runs, with the certificates.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def merge(into: LedgerFile, source: LedgerFile, wanted: Collection[bytes] | None
     trials = 0
     refused: list[RunRefused] = []
     for (identity,) in runs:
-        if wanted is not None and identity not in wanted:
+        if identities is not None and identity not in identities:
             continue
         try:
             outcome, copied = _merge_run(into, source, identity)
@@ -83,7 +84,7 @@ def merge(into: LedgerFile, source: LedgerFile, wanted: Collection[bytes] | None
         else:
             counts[outcome] += 1
             trials += copied
-    if wanted is None:
+    if identities is None:
         refused += _merge_certificates(into, source)
     return MergeReport(**counts, trials=trials, refused=tuple(refused))
 
@@ -134,25 +135,21 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
     """Copy what one run has more; return what became of it, and the number of new trials."""
     with into.reading():
         run = run_of(into.connection, identity)
-        here = Cursor() if run is None else cursor_of(into.connection, run)
+        end = Cursor() if run is None else cursor_of(into.connection, run)
     if run is not None:
         for part in _parts(source, identity, Cursor()):
             with into.reading():
                 check_part(into.connection, into.path, run, part)
-            if _reaches(part.end, here):
+            if part.end.reaches(end):
                 break
-        if _reaches(here, _end_of(source, identity)):
+        if end.reaches(_end_of(source, identity)):
             return "unchanged", 0
     _check(source, identity)
     trials = 0
-    for part in _parts(source, identity, here):
+    for part in _parts(source, identity, end):
         with into.writing():
             trials += add_part(into.connection, into.path, part)
     return "new" if run is None else "extended", trials
-
-
-def _reaches(one: Cursor, other: Cursor) -> bool:
-    return all(mine >= its for mine, its in zip(astuple(one), astuple(other), strict=True))
 
 
 def _end_of(source: LedgerFile, identity: bytes) -> Cursor:

@@ -22,8 +22,11 @@ from equipoise.ledger.rows import (
     INSERT_DRAW,
     INSERT_RUN,
     INSERT_SAMPLE,
+    INSERT_SITTING,
+    INSERT_SITTING_END,
     NOTICE_COLUMNS,
     OBSERVATION_COLUMNS,
+    SAMPLE_COLUMNS,
     TRIAL_COLUMNS,
     digest_of_text,
 )
@@ -59,6 +62,10 @@ class Cursor(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     trials: int = 0
     notices: int = 0
     observations: int = 0
+
+    def reaches(self, other: Cursor) -> bool:
+        """Return whether each list has at least as many rows as the other cursor counts."""
+        return all(own >= its for own, its in zip(astuple(self), astuple(other), strict=True))
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -122,8 +129,8 @@ _SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number 
 _SELECT_TRIALS = (
     f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number LIMIT ? OFFSET ?"
 )
-_SELECT_SAMPLES = """
-    SELECT sample.trial, metric, value, iteration, unit, better, resolution
+_SELECT_SAMPLES = f"""
+    SELECT sample.trial, {SAMPLE_COLUMNS}
     FROM sample JOIN trial ON trial.number = sample.trial
     WHERE sample.trial BETWEEN ?2 AND ?3 AND trial.run = ?1 ORDER BY sample.trial, sample.place
 """
@@ -212,7 +219,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
         else:
             check_part(connection, path, run, part)
         have = cursor_of(connection, run)
-        if any(start > end for start, end in zip(astuple(part.start), astuple(have), strict=True)):
+        if not have.reaches(part.start):
             raise UnusableInput(
                 f"a slice of run {part.head.id} begins behind the end of the copy in {path}",
                 hint="ask for it after the cursor of this copy",
@@ -354,16 +361,10 @@ def _insert_head(connection: sqlite3.Connection, head: Head) -> int:
 def _append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
     for number, document, moment, because in events:
         if document is None:
-            connection.execute(
-                "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) "
-                "VALUES (?, ?, ?, ?)",
-                (run, number, moment, because),
-            )
+            connection.execute(INSERT_SITTING_END, (run, number, moment, because))
         else:
-            connection.execute(
-                "INSERT INTO sitting (run, number, environment, started_at) VALUES (?, ?, ?, ?)",
-                (run, number, insert_environment(connection, str(document)), moment),
-            )
+            digest = insert_environment(connection, str(document))
+            connection.execute(INSERT_SITTING, (run, number, digest, moment))
 
 
 def _append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:

@@ -127,8 +127,11 @@ def _insert(table: str, columns: str) -> str:
     return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
 
 
-RUN_COLUMNS = "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
-INSERT_RUN = _insert("run", RUN_COLUMNS)
+INSERT_RUN = _insert(
+    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
+)
+INSERT_SITTING = _insert("sitting", "run, number, environment, started_at")
+INSERT_SITTING_END = _insert("sitting_end", "run, sitting, ended_at, stopped_because")
 INSERT_TRIAL = _insert("trial", f"run, {TRIAL_COLUMNS}")
 INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
 INSERT_DRAW = _insert("draw", f"run, {DRAW_COLUMNS}")

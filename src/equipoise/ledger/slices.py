@@ -52,7 +52,7 @@ def slice_of(
     """
     cursor = _cursor_from(after)
     part, more = read_part(connection, run, cursor, most_trials)
-    if all(end <= known for end, known in zip(astuple(part.end), astuple(cursor), strict=True)):
+    if cursor.reaches(part.end):
         return b"", False
     return zlib.compress(msgspec.msgpack.encode(_Slice(_FORM, part)), _FAST), more
 

@@ -58,9 +58,6 @@ IMPORTED = "imported"
 """Why the only segment of an imported run ended."""
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
-_INSERT_SITTING_END = (
-    "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)"
-)
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
         (SELECT count(*) FROM trial WHERE trial.run = run.number),
@@ -232,7 +229,7 @@ class Ledger(LedgerFile):
             for notice in notices:
                 self._insert_notice(run, notice)
             self.connection.execute(
-                _INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
+                rows.INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
             )
             name = name_of(self.connection, run)
         self._numbers[name] = run
@@ -251,7 +248,7 @@ class Ledger(LedgerFile):
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
         """Record that a segment ended, and why; a segment ends once."""
         self._record(
-            _INSERT_SITTING_END,
+            rows.INSERT_SITTING_END,
             (self._number_of(run_id), segment, float(ended_at), as_unicode(stopped_because)),
         )
 
@@ -519,10 +516,7 @@ class Ledger(LedgerFile):
         self, run: int, number: int, environment: dict[str, Any], started_at: float
     ) -> None:
         digest = insert_environment(self.connection, to_text(environment))
-        self.connection.execute(
-            "INSERT INTO sitting (run, number, environment, started_at) VALUES (?, ?, ?, ?)",
-            (run, number, digest, float(started_at)),
-        )
+        self.connection.execute(rows.INSERT_SITTING, (run, number, digest, float(started_at)))
 
     def _unused_id(self, started_at: float) -> str:
         while True:
