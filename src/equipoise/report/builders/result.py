@@ -205,9 +205,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     if not of_primitives:
         # How long the process of a probe takes says nothing of what it measures.
         parts += shape_lines_of_screen(document)
-    # The page says so if there is no warning.
-    warnings = tuple(one for one in document.warnings if one not in failures)
-    parts.append(Warnings(warnings, forms=EVERYWHERE if warnings else PAGE))
+    parts.append(_warnings(document))
     parts += _engine_note(document)
     parts += _repetition(report)
     parts.append(environment_section(document.environment))
@@ -233,8 +231,6 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
     else:
         answer, parts = suite_answer(document), suite_parts(document)
     only_first = len(searches) == 1 and not searches[0].branches
-    failures = failures_of(document)
-    warnings = tuple(one for one in document.warnings if one not in failures)
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
@@ -246,7 +242,7 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
             *why_parts(document, report.flame_graph),
             *parts,
             *_how_it_ran(report),
-            Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+            _warnings(document),
             *_engine_note(document),
             *_repetition(report),
             environment_section(document.environment),
@@ -262,15 +258,13 @@ def _history(report: CampaignReport, history: HistoryResult) -> Document:
     document = report.document
     answer = history_answer(document, history)
     curve, _ = _figures(report, EVERY_TRIAL)
-    failures = failures_of(document)
-    warnings = tuple(one for one in document.warnings if one not in failures)
     parts: tuple[Part, ...] = (
         answer,
         replace(curve, forms=WITH_PICTURES),
         *history_parts(document, history),
         *(series_parts(history.series) if history.series else ()),
         *_how_it_ran(report),
-        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+        _warnings(document),
         *_repetition(report),
         environment_section(document.environment),
     )
@@ -288,8 +282,6 @@ def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
     document = report.document
     answer = fleet_answer(document, fleet)
     first, others = _figures(report, EVERY_TRIAL)
-    failures = failures_of(document)
-    warnings = tuple(one for one in document.warnings if one not in failures)
     parts: tuple[Part, ...] = (
         answer,
         replace(first, forms=WITH_PICTURES),
@@ -297,7 +289,7 @@ def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
         *fleet_parts(document, fleet),
         others,
         *_how_it_ran(report),
-        Warnings(warnings, forms=EVERYWHERE if warnings else PAGE),
+        _warnings(document),
         *_repetition(report),
         environment_section(document.environment, "Environment that all hosts share"),
         *(
@@ -327,6 +319,13 @@ def _claims_below(
     if not answer.claims:
         alike = bool(no_difference(document, primary_comparisons(document)))
         yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
+
+
+def _warnings(document: ResultDocument) -> Warnings:
+    """Build the warnings that the answer does not hold; only the page says that there is none."""
+    failures = failures_of(document)
+    warnings = tuple(one for one in document.warnings if one not in failures)
+    return Warnings(warnings, forms=EVERYWHERE if warnings else PAGE)
 
 
 def _engine_note(document: ResultDocument) -> Iterator[Part]:
