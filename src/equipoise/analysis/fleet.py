@@ -39,7 +39,7 @@ from equipoise.model.fleet_result import (
 from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.quantities import counted, names_of
-from equipoise.model.record import FAILED, FAILURE, CampaignWarning, RunRecord
+from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison
 from equipoise.stats.describe import median_interval
 from equipoise.stats.fleet import End, answers_of_fleet
@@ -49,8 +49,6 @@ from equipoise.stats.verdict import finite_ratio
 
 HOST_FAILED = "host_failed"
 """Code of the warning that a condition failed on some host."""
-INTERRUPTED = "interrupted"
-"""Why a segment ended that its user, or the coordinator, halted."""
 
 
 class Member(Struct, frozen=True):

@@ -34,12 +34,10 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Contrast, Plan, Stopping
-from equipoise.model.record import FAILED, FAILURE, CampaignWarning, Phase, RunRecord
+from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
-
-INTERRUPTED = "interrupted"
 
 
 class CampaignStore(TrialStore, Protocol):

@@ -29,7 +29,7 @@ from equipoise.ledger import Ledger
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
-from equipoise.model.record import DIFF, CampaignWarning, Observation, RunRecord
+from equipoise.model.record import DIFF, INTERRUPTED, CampaignWarning, Observation, RunRecord
 from equipoise.revisions.benchmarks import Benchmark
 from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
@@ -207,7 +207,7 @@ def _is_explained(record: RunRecord, ledger: Ledger) -> bool:
 
 def _was_stopped(record: RunRecord) -> bool:
     """Return whether a campaign was killed or interrupted."""
-    return record.segments[-1].stopped_because in (None, conduct.INTERRUPTED)
+    return record.segments[-1].stopped_because in (None, INTERRUPTED)
 
 
 def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) -> None:

@@ -13,7 +13,6 @@ from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from equipoise.campaign.conduct import INTERRUPTED
 from equipoise.cluster import tasks
 from equipoise.cluster.messages import (
     Follow,
@@ -28,6 +27,7 @@ from equipoise.cluster.roster import Roster
 from equipoise.cluster.transport import NoAnswer, Task, Transport
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
+from equipoise.model.record import INTERRUPTED
 
 HOST_TIMEOUT_S = 300.0
 """Seconds that a host may give no answer before the fleet's campaign ends without it."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.conduct import INTERRUPTED, CampaignStore, Interrupted, run_lock
+from equipoise.campaign.conduct import CampaignStore, Interrupted, run_lock
 from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     Coordinator,
@@ -39,7 +39,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.fleet import HostReference, names_apart
 from equipoise.model.plan import Plan
-from equipoise.model.record import FAILED, CampaignWarning, RunRecord
+from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
 
 FIRST_SESSION = 1
 WORKERS_S = 30.0

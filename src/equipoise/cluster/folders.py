@@ -35,11 +35,11 @@ from equipoise.files.reading import opened
 from equipoise.files.state import StateFolderUnusable, open_state
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.record import INTERRUPTED
 from equipoise.model.safe_text import visible
 
 FLEETS = "fleets"
 """Folder of the campaigns, in the state folder."""
-INTERRUPTED = "interrupted"
 MOST_ENDED = 100
 """Number of ended campaigns whose folders are kept: more than ``local:N`` has at most."""
 _STATE_BYTES = 4096

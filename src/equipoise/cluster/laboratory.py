@@ -32,7 +32,6 @@ from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import StopReason
 from equipoise.cluster.files import fill_working_folder
 from equipoise.cluster.folders import (
-    INTERRUPTED,
     CampaignFolder,
     Progress,
     StoredOrder,
@@ -53,6 +52,7 @@ from equipoise.measure.measurement_lock import LockOwner
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan
+from equipoise.model.record import INTERRUPTED
 
 MODULE = "equipoise.cluster.laboratory"
 _MOST_LOG_BYTES = 1 << 16
