@@ -20,11 +20,12 @@ from equipoise.cluster.messages import (
     Halt,
     Order,
     Status,
+    Task,
     from_bytes,
     to_bytes,
 )
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Task, Transport
+from equipoise.cluster.transport import NoAnswer, Transport
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
 from equipoise.model.record import INTERRUPTED
