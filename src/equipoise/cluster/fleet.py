@@ -22,8 +22,8 @@ from equipoise.cluster.coordinator import (
     Coordinator,
     FleetListener,
     FleetStore,
+    HostCampaign,
     HostLine,
-    Place,
 )
 from equipoise.cluster.equality import files_of
 from equipoise.cluster.messages import Build, Introduction, Order
@@ -170,9 +170,9 @@ async def start(
                 ledger.record_notice(run_id, warning)
             fleet = ledger.identity_of(run_id)
             orders = _orders(whole, fleet, FIRST_SESSION, options, None)
-            places = _places(orders, measuring_hosts, goes_on=False)
+            campaigns = _host_campaigns(orders, measuring_hosts, goes_on=False)
             coordinator = Coordinator(
-                places, transport, roster, ledger, listener, options.host_timeout_s
+                campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
             return await _follow(coordinator, run_id, FIRST_SESSION, ledger, listener, now)
 
@@ -208,9 +208,9 @@ async def resume(
             new_limits = None if limits == CampaignLimits() else limits
             fleet = ledger.identity_of(run_id)
             orders = _orders(plan, fleet, session, options, new_limits)
-            places = _places(orders, plan.fleet.hosts, goes_on=True)
+            campaigns = _host_campaigns(orders, plan.fleet.hosts, goes_on=True)
             coordinator = Coordinator(
-                places, transport, roster, ledger, listener, options.host_timeout_s
+                campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
             return await _follow(coordinator, run_id, session, ledger, listener, now)
 
@@ -311,12 +311,12 @@ def _orders(
     )
 
 
-def _places(
+def _host_campaigns(
     orders: Sequence[Order], hosts: Sequence[HostReference], *, goes_on: bool
-) -> tuple[Place, ...]:
+) -> tuple[HostCampaign, ...]:
     names = names_apart([host.name for host in hosts])
     return tuple(
-        Place(order, host, name, goes_on=goes_on)
+        HostCampaign(order, host, name, goes_on=goes_on)
         for order, host, name in zip(orders, hosts, names, strict=True)
     )
 
