@@ -125,7 +125,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     UnusableInput
         Dask is not installed, the address or a TLS file is unusable, or no scheduler answers.
     """
-    security = greeted(address, tls=tls, timeout_s=timeout_s)
+    security = security_for(address, tls=tls, timeout_s=timeout_s)
     distributed = require("distributed", "clusters", "cluster")
     try:
         client: Client = distributed.Client(
@@ -136,7 +136,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     return client
 
 
-def greeted(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
+def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
     """Check that a scheduler answers at an address; return the ``Security`` to connect with.
 
     Raises

@@ -12,7 +12,7 @@ from collections.abc import Awaitable
 from concurrent.futures import CancelledError
 from typing import Any, Protocol
 
-from equipoise.cluster.connection import CONNECT_S, TlsFiles, greeted
+from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
 from equipoise.cluster.messages import Task
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.extras import require
@@ -116,7 +116,7 @@ class DaskTransport:
 
     async def _connect(self) -> None:
         await self._disconnect()
-        security = await asyncio.to_thread(greeted, self._address, tls=self._tls)
+        security = await asyncio.to_thread(security_for, self._address, tls=self._tls)
         self._client = await self._distributed.Client(
             self._address,
             asynchronous=True,
