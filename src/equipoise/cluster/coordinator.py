@@ -126,7 +126,7 @@ class HostCampaign:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is followed no longer."""
+        """Whether the coordinator follows it no longer."""
         return self.state in OVER
 
     def line(self) -> HostLine:
