@@ -26,11 +26,12 @@ from equipoise.cluster.messages import (
     Introduction,
     Order,
     Status,
+    Task,
     from_bytes,
     to_bytes,
 )
 from equipoise.cluster.places import Places, local_plan
-from equipoise.cluster.transport import NoAnswer, Task, Unreachable
+from equipoise.cluster.transport import NoAnswer, Unreachable
 from equipoise.design.coin import draw_block
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing

@@ -449,4 +449,4 @@ def test_the_nanny_sets_what_is_withheld_from_trials() -> None:
     config = pytest.importorskip("dask").config
     importlib.import_module("distributed")
     names = {name: str(value) for name, value in config.get(NANNY).items()}
-    assert {**names, "PYTHONHASHSEED": "6640"} == laboratory._OF_NANNY
+    assert {**names, "PYTHONHASHSEED": "6640"} == laboratory._NANNY_VARIABLES

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from equipoise.cluster import worker
+from equipoise.files.host import HOST_VARIABLE
 
 SCHEDULER = "tcp://127.0.0.1:8786"
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -93,10 +94,10 @@ def test_who_kills_the_supervisor_ends_its_worker() -> None:
 def test_a_name_goes_to_the_host_s_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "5s")
     environment = worker.worker_environment("left")
-    assert environment[worker.HOST_VARIABLE] == "left"
+    assert environment[HOST_VARIABLE] == "left"
     assert environment["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] == "False"
     assert environment["DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL"] == "5s"
-    assert worker.HOST_VARIABLE not in worker.worker_environment(None)
+    assert HOST_VARIABLE not in worker.worker_environment(None)
 
 
 def test_the_files_of_tls_go_to_the_worker() -> None:

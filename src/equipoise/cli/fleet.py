@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from equipoise.cluster.connection import ClusterAccess
     from equipoise.cluster.fleet import FleetOptions, FleetOutcome
 
-_OF_ONE_HOST = {
+_ONE_HOST_OPTIONS = {
     "why": "what explains a gap is observed on one host",
     "what_varies": "the sources of chance are those of one host",
     "adjust": "what holds over hosts rests on unadjusted blocks",
@@ -35,8 +35,9 @@ _OF_ONE_HOST = {
         "hyperfine's formats hold the times of one host",
     ),
 }
-"""Options that do not go to a cluster, each with the reason."""
-_OF_A_CLUSTER = ("ship", "host_timeout")
+"""Options that do not go with ``--cluster``, each with the reason."""
+_CLUSTER_OPTIONS = ("ship", "host_timeout")
+"""Options that need ``--cluster``."""
 
 
 def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
@@ -49,13 +50,13 @@ def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     """
     access = access_of(arguments)
     if access is None:
-        for name in _OF_A_CLUSTER:
+        for name in _CLUSTER_OPTIONS:
             if arguments.get(name):
                 raise UnusableInput(
                     f"{_option(name)} without --cluster", hint="leave it out, or name the cluster"
                 )
         return None
-    for name, reason in _OF_ONE_HOST.items():
+    for name, reason in _ONE_HOST_OPTIONS.items():
         if arguments.get(name):
             raise UnusableInput(
                 f"{_option(name)} does not go with --cluster: {reason}",
@@ -77,7 +78,7 @@ def measure_fleet(
     *,
     again: str | None = None,
     build_lines: Mapping[str, str] | None = None,
-    built: Mapping[str, str] | None = None,
+    build_folders: Mapping[str, str] | None = None,
     warnings: Sequence[CampaignWarning] = (),
 ) -> int:
     """Measure a plan on every host of a cluster, and show what holds over them.
@@ -86,7 +87,7 @@ def measure_fleet(
     ----------
     again
         The shell line that runs the campaign again; by default the plan's own.
-    build_lines, built
+    build_lines, build_folders
         Line that builds each level of a study, by the level's name, and the folder in which this
         machine built it: every host builds them itself.
     """
@@ -105,7 +106,7 @@ def measure_fleet(
                 replace(
                     _options(access, arguments, output, again),
                     builds=portable_builds(build_lines or {}, plan.measure.working_folder),
-                    build_folders=tuple((built or {}).values()),
+                    build_folders=tuple((build_folders or {}).values()),
                 ),
                 DaskTransport(address, access.tls),
                 ledger,

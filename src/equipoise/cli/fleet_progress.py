@@ -25,10 +25,10 @@ STYLES: dict[HostState, str] = {
     "failed": "red",
     "missing": "red",
 }
-_IN_ORDER: tuple[HostState, ...] = (
+_STATES_IN_ORDER: tuple[HostState, ...] = (
     *("failed", "missing", "no answer", "measuring", "starting", "waiting", "ended"),
 )
-"""What is shown first where not every host has room."""
+"""Order in which hosts are shown where not every one has room."""
 
 
 def fleet_progress_for(*, quiet: bool, color: bool) -> FleetListener:
@@ -92,7 +92,7 @@ def fleet_table(progress: FleetProgress, rows: int) -> Table:
         table.caption_justify = "left"
     lines = list(progress.lines)
     if len(lines) > rows:
-        lines.sort(key=lambda line: _IN_ORDER.index(line.state))
+        lines.sort(key=lambda line: _STATES_IN_ORDER.index(line.state))
     fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
     for line in fitting:
         table.add_row(

@@ -29,7 +29,7 @@ from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
-from equipoise.files.host import HOST_VARIABLE
+from equipoise.files.host import HOST_VARIABLE, host_name
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
@@ -114,7 +114,7 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
 @click.option(
     "--host",
     metavar="NAME",
-    default=lambda: os.environ.get(HOST_VARIABLE) or os.uname().nodename,
+    default=host_name,
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Hosts of one name share a history: give alike runners of a pool the same one.",
 )

@@ -79,7 +79,7 @@ def names_option(*names: str, metavar: str = "A,B", **settings: Any) -> Option:
 def names_in(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """Return names that a user separated by commas; ``None`` of no value."""
+    """Return names that a user separated by commas; ``None`` without a value."""
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(","))

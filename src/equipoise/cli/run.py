@@ -98,8 +98,8 @@ def command(**arguments: Any) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
-        built = prepared.built(output.ledger) if planned is None else {}
-        plan, more = planned or study_plan(study, prepared.grid(built), limits, ranking=ranking)
+        folders = prepared.built(output.ledger) if planned is None else {}
+        plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
         return measure_fleet(
             plan,
             access,
@@ -107,7 +107,7 @@ def command(**arguments: Any) -> int:
             output,
             again=command_line(plan.seed),
             build_lines=prepared.build_lines,
-            built=built,
+            build_folders=folders,
             warnings=(*prepared.warnings, *more),
         )
     with measuring(output, about_s=study.measure.about_s) as (ledger, listener):

@@ -43,12 +43,6 @@ _GREETING = struct.Struct("<Q")
 """The length of the first message, which a scheduler sends unasked."""
 _LONGEST_GREETING = 1 << 20
 
-_NO_PAGES: dict[str, object] = {
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-}
-"""Settings of Dask under which it serves no web pages about itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
@@ -131,7 +125,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     UnusableInput
         Dask is not installed, the address or a TLS file is unusable, or no scheduler answers.
     """
-    security = greeted(address, tls=tls, timeout_s=timeout_s)
+    security = security_for(address, tls=tls, timeout_s=timeout_s)
     distributed = require("distributed", "clusters", "cluster")
     try:
         client: Client = distributed.Client(
@@ -142,7 +136,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     return client
 
 
-def greeted(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
+def security_for(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Any:
     """Check that a scheduler answers at an address; return the ``Security`` to connect with.
 
     Raises
@@ -203,7 +197,7 @@ def _local_cluster(workers: int) -> Iterator[str]:
     dask_config = require("dask.config", "clusters", "cluster")
     # Every user of this host reaches the port: the cluster speaks with those who have its key.
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask_config.set({**QUIET, **_NO_PAGES, **key_settings("clusters")}))
+        stack.enter_context(dask_config.set({**QUIET, **key_settings("clusters")}))
         with _interrupts_ignored():
             cluster = stack.enter_context(
                 distributed.LocalCluster(

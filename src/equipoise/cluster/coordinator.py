@@ -20,11 +20,12 @@ from equipoise.cluster.messages import (
     Halt,
     Order,
     Status,
+    Task,
     from_bytes,
     to_bytes,
 )
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Task, Transport
+from equipoise.cluster.transport import NoAnswer, Transport
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
 from equipoise.model.record import INTERRUPTED
@@ -94,7 +95,7 @@ class FleetListener:
         """Hear that no host is followed any more."""
 
 
-class Place:
+class HostCampaign:
     """One host's campaign, as far as its coordinator knows it.
 
     Parameters
@@ -125,7 +126,7 @@ class Place:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is followed no longer."""
+        """Whether the coordinator follows it no longer."""
         return self.state in OVER
 
     def line(self) -> HostLine:
@@ -218,14 +219,14 @@ class Coordinator:
 
     def __init__(
         self,
-        places: Sequence[Place],
+        campaigns: Sequence[HostCampaign],
         transport: Transport,
         roster: Roster,
         store: FleetStore,
         listener: FleetListener,
         host_timeout_s: float = HOST_TIMEOUT_S,
     ) -> None:
-        self._places = places
+        self._campaigns = campaigns
         self._transport = transport
         self._roster = roster
         self._store = store
@@ -234,14 +235,16 @@ class Coordinator:
 
     def progress(self) -> FleetProgress:
         """Return how every host's campaign goes."""
-        return FleetProgress(tuple(place.line() for place in self._places), self._roster.trouble)
+        return FleetProgress(
+            tuple(campaign.line() for campaign in self._campaigns), self._roster.trouble
+        )
 
     async def run(self) -> None:
         """Follow each host to its end. If this is cancelled, halt the hosts first.
 
         The roster is kept by the caller meanwhile.
         """
-        followers = [asyncio.create_task(self._follow(place)) for place in self._places]
+        followers = [asyncio.create_task(self._follow(campaign)) for campaign in self._campaigns]
         clock = asyncio.create_task(self._tell_of_the_roster())
         try:
             await asyncio.gather(*followers)
@@ -262,41 +265,41 @@ class Coordinator:
             await self._roster.news(LONGEST_PAUSE_S)
             self._listener.changed(self.progress())
 
-    async def _follow(self, place: Place) -> None:
+    async def _follow(self, campaign: HostCampaign) -> None:
         """Follow one host to the end of its campaign."""
-        place.answered_at = self._now()
-        while not place.is_over:
-            pause_s = await self._step(place)
-            silent_s = self._now() - place.answered_at
-            if not place.is_over and silent_s > self._host_timeout_s:
-                place.gave_up(silent_s)
+        campaign.answered_at = self._now()
+        while not campaign.is_over:
+            pause_s = await self._step(campaign)
+            silent_s = self._now() - campaign.answered_at
+            if not campaign.is_over and silent_s > self._host_timeout_s:
+                campaign.gave_up(silent_s)
             self._listener.changed(self.progress())
-            if not place.is_over:
+            if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
-    async def _step(self, place: Place) -> float:
+    async def _step(self, campaign: HostCampaign) -> float:
         """Ask a host once; return the seconds until it is asked again."""
-        worker = self._roster.worker_of(place.host.identity)
+        worker = self._roster.worker_of(campaign.host.identity)
         if worker is None:
-            place.kept_silent(self._roster.trouble or "no worker of it is connected")
+            campaign.kept_silent(self._roster.trouble or "no worker of it is connected")
             await self._roster.news(LONGEST_PAUSE_S)
             return 0.0
         try:
-            if place.must_order:
-                status = await self._ask(worker, tasks.begin, place.order, Status)
-                place.must_order = False
-                place.answered(status, self._now())
+            if campaign.must_order:
+                status = await self._ask(worker, tasks.begin, campaign.order, Status)
+                campaign.must_order = False
+                campaign.answered(status, self._now())
             else:
-                return await self._pull(place, worker)
+                return await self._pull(campaign, worker)
         except NoAnswer as silence:
             self._roster.failed(worker)
-            return place.kept_silent(str(silence))
+            return campaign.kept_silent(str(silence))
         except EquipoiseError as error:
-            place.refused(error)
-        return place.pause_s()
+            campaign.refused(error)
+        return campaign.pause_s()
 
-    async def _pull(self, place: Place, worker: str) -> float:
-        order = place.order
+    async def _pull(self, campaign: HostCampaign, worker: str) -> float:
+        order = campaign.order
         after = self._store.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
         followed = await self._ask(worker, tasks.follow, question, Followed)
@@ -305,27 +308,27 @@ class Coordinator:
         if followed.more:
             # It is not over before all of it is here.
             if self._store.cursor(order.identity) == after:
-                return place.kept_silent("it says that it has more, and sends nothing new")
-            place.answered_at = self._now()
+                return campaign.kept_silent("it says that it has more, and sends nothing new")
+            campaign.answered_at = self._now()
             return 0.0
-        place.answered(followed.status, self._now())
-        return place.pause_s()
+        campaign.answered(followed.status, self._now())
+        return campaign.pause_s()
 
     async def _halt(self) -> None:
         """Tell every host that is not at its end to stop, all at once and for a few seconds."""
-        asked = [self._halt_one(place) for place in self._places if not place.is_over]
-        await asyncio.gather(*asked)
+        halts = [self._halt_one(campaign) for campaign in self._campaigns if not campaign.is_over]
+        await asyncio.gather(*halts)
         self._listener.changed(self.progress())
 
-    async def _halt_one(self, place: Place) -> None:
-        worker = self._roster.worker_of(place.host.identity)
+    async def _halt_one(self, campaign: HostCampaign) -> None:
+        worker = self._roster.worker_of(campaign.host.identity)
         if worker is None:
             return
         try:
-            request = Halt(place.order.fleet, place.order.place)
-            place.answered(await self._ask(worker, tasks.halt, request, Status, HALT_S), 0.0)
+            request = Halt(campaign.order.fleet, campaign.order.place)
+            campaign.answered(await self._ask(worker, tasks.halt, request, Status, HALT_S), 0.0)
         except (NoAnswer, EquipoiseError) as error:
-            place.kept_silent(str(error))
+            campaign.kept_silent(str(error))
 
     async def _ask(
         self,

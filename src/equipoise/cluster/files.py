@@ -44,10 +44,10 @@ def file_here(file: File, folder: str) -> File:
         # A program of the system may lie elsewhere here.
         path = shutil.which(os.path.basename(path)) or path
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
             return File(file.path, None, file.mode, file.is_program)
-        mode = stat.S_IMODE(os.stat(path).st_mode)
-        return File(file.path, digest_of_file(path), mode, file.is_program)
+        return File(file.path, digest_of_file(path), stat.S_IMODE(mode), file.is_program)
     except (OSError, ValueError):
         # Missing, unreadable, or no path at all (a zero byte): the host cannot use it.
         return File(file.path, None, file.mode, file.is_program)

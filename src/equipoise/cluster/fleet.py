@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -22,8 +22,8 @@ from equipoise.cluster.coordinator import (
     Coordinator,
     FleetListener,
     FleetStore,
+    HostCampaign,
     HostLine,
-    Place,
 )
 from equipoise.cluster.equality import files_of
 from equipoise.cluster.messages import Build, Introduction, Order
@@ -43,7 +43,7 @@ from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunReco
 
 FIRST_SESSION = 1
 WORKERS_S = 30.0
-"""Seconds in which the first worker has to be there, and all that are to introduce themselves."""
+"""Seconds in which a first worker must appear and every worker must introduce itself."""
 A_HOST_IS_MISSING = "a host is missing"
 """Why a coordinator's segment ended, if a host gave no answer for too long."""
 
@@ -56,7 +56,7 @@ class FleetLedger(CampaignStore, FleetStore, Protocol):
 
 
 class FleetOptions(Struct, frozen=True):
-    """How a fleet's campaign is asked for."""
+    """Options of a fleet's campaign."""
 
     cluster: str
     """The cluster, as the user typed it."""
@@ -146,7 +146,7 @@ async def start(
     Interrupted
         The user interrupted it; the hosts were told to stop.
     """
-    async with opening as transport, _Kept(transport) as roster:
+    async with opening as transport, _roster_of(transport) as roster:
         introductions = await _introductions(roster, transport, options.cluster)
         hosts = {one.host.identity: one for one in introductions}
         prepared = await prepared_hosts(
@@ -157,8 +157,8 @@ async def start(
             roster,
             ship=options.ship,
         )
-        asked = _asked(prepared, introductions, options)
-        terms = fleet_plan(asked, options.cluster, prepared.shipped, prepared.shipped_to)
+        measuring_hosts = _measuring_hosts(prepared, introductions, options)
+        terms = fleet_plan(measuring_hosts, options.cluster, prepared.shipped, prepared.shipped_to)
         again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
         terms = replace(
             terms, again=again, builds=options.builds, build_folders=options.build_folders
@@ -170,11 +170,11 @@ async def start(
                 ledger.record_notice(run_id, warning)
             fleet = ledger.identity_of(run_id)
             orders = _orders(whole, fleet, FIRST_SESSION, options, None)
-            places = _places(orders, asked, goes_on=False)
-            following = Coordinator(
-                places, transport, roster, ledger, listener, options.host_timeout_s
+            campaigns = _host_campaigns(orders, measuring_hosts, goes_on=False)
+            coordinator = Coordinator(
+                campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _followed(following, run_id, FIRST_SESSION, ledger, listener, now)
+            return await _follow(coordinator, run_id, FIRST_SESSION, ledger, listener, now)
 
 
 async def resume(
@@ -201,33 +201,30 @@ async def resume(
     """
     plan, run_id = record.plan, record.id
     assert plan.fleet is not None, "only a coordinator's run is resumed here"
-    async with opening as transport, _Kept(transport) as roster:
+    async with opening as transport, _roster_of(transport) as roster:
         await _introductions(roster, transport, options.cluster)
         with run_lock(run_id, ledger):
             session = ledger.begin_segment(run_id, _environment(), now())
             new_limits = None if limits == CampaignLimits() else limits
             fleet = ledger.identity_of(run_id)
             orders = _orders(plan, fleet, session, options, new_limits)
-            places = _places(orders, plan.fleet.hosts, goes_on=True)
-            following = Coordinator(
-                places, transport, roster, ledger, listener, options.host_timeout_s
+            campaigns = _host_campaigns(orders, plan.fleet.hosts, goes_on=True)
+            coordinator = Coordinator(
+                campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _followed(following, run_id, session, ledger, listener, now)
+            return await _follow(coordinator, run_id, session, ledger, listener, now)
 
 
-class _Kept(AbstractAsyncContextManager[Roster]):
-    """Keeps the roster of a cluster for the time of a block."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._roster = Roster(transport)
-
-    async def __aenter__(self) -> Roster:
-        self._task = asyncio.create_task(self._roster.keep())
-        return self._roster
-
-    async def __aexit__(self, *error: object) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+@asynccontextmanager
+async def _roster_of(transport: Transport) -> AsyncIterator[Roster]:
+    """Yield the roster of a cluster and keep it up to date for the time of the block."""
+    roster = Roster(transport)
+    task = asyncio.create_task(roster.keep())
+    try:
+        yield roster
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _introductions(
@@ -253,9 +250,9 @@ async def _introductions(
     deadline = loop.time() + WORKERS_S
     while not roster.is_complete and loop.time() < deadline:
         await roster.news(deadline - loop.time())
-    found = tuple(roster.introductions.values())
-    if found:
-        return found
+    introductions = tuple(roster.introductions.values())
+    if introductions:
+        return introductions
     for why in roster.silent.values():
         raise UnusableInput(
             f"no worker of the cluster {cluster} can measure: {why}",
@@ -267,14 +264,14 @@ async def _introductions(
     )
 
 
-def _asked(
+def _measuring_hosts(
     prepared: PreparedHosts, introductions: Sequence[Introduction], options: FleetOptions
 ) -> tuple[HostReference, ...]:
-    """Return the hosts that are asked, by name; each once, or once for each of its workers."""
+    """Return the hosts that measure, by name; each once, or once for each of its workers."""
     hosts = [one.host for one in prepared.hosts]
     if options.campaign_for_each_worker:
-        prepared_ones = {host.identity for host in hosts}
-        hosts = [one.host for one in introductions if one.host.identity in prepared_ones]
+        prepared_identities = {host.identity for host in hosts}
+        hosts = [one.host for one in introductions if one.host.identity in prepared_identities]
     return tuple(sorted(hosts, key=lambda host: (host.name, host.identity)))
 
 
@@ -314,18 +311,18 @@ def _orders(
     )
 
 
-def _places(
+def _host_campaigns(
     orders: Sequence[Order], hosts: Sequence[HostReference], *, goes_on: bool
-) -> tuple[Place, ...]:
+) -> tuple[HostCampaign, ...]:
     names = names_apart([host.name for host in hosts])
     return tuple(
-        Place(order, host, name, goes_on=goes_on)
+        HostCampaign(order, host, name, goes_on=goes_on)
         for order, host, name in zip(orders, hosts, names, strict=True)
     )
 
 
-async def _followed(
-    following: Coordinator,
+async def _follow(
+    coordinator: Coordinator,
     run_id: str,
     session: int,
     ledger: FleetLedger,
@@ -333,11 +330,11 @@ async def _followed(
     now: Callable[[], float],
 ) -> FleetOutcome:
     """Follow the hosts and record why that ended."""
-    listener.fleet_started(run_id, following.progress())
+    listener.fleet_started(run_id, coordinator.progress())
     reason = INTERRUPTED
     try:
-        await following.run()
-        outcome = FleetOutcome(run_id, following.progress().lines)
+        await coordinator.run()
+        outcome = FleetOutcome(run_id, coordinator.progress().lines)
         reason = _stop_reason(outcome)
         return outcome
     except asyncio.CancelledError:

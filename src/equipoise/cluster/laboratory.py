@@ -56,7 +56,7 @@ from equipoise.model.record import INTERRUPTED
 
 MODULE = "equipoise.cluster.laboratory"
 _MOST_LOG_BYTES = 1 << 16
-_OF_NANNY = {
+_NANNY_VARIABLES = {
     "MALLOC_TRIM_THRESHOLD_": "65536",
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -157,7 +157,7 @@ def undisturbed_environment() -> dict[str, str]:
         # No nanny started this process.
         return environment
     before = _environment_of_parent()
-    for name, value in _OF_NANNY.items():
+    for name, value in _NANNY_VARIABLES.items():
         if environment.get(name) == value:
             del environment[name]
             environment.update({name: before[name]} if name in before else {})
@@ -186,7 +186,7 @@ def _home_of(stored: StoredOrder, folder: CampaignFolder) -> str:
     return str(folder.working_folder) if stored.order.shipped else stored.folder
 
 
-def _built(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
+def _build(stored: StoredOrder, folder: CampaignFolder) -> dict[str, str]:
     """Build the levels of a study; return the folder of each."""
     home = _home_of(stored, folder)
     lines = {build.level: Places(home).local(build.line) for build in stored.order.builds}
@@ -321,7 +321,7 @@ def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -
         reporter.report(state="running", began=time.monotonic(), hint=None)
         run_id = ledger.id_of(order.identity)
         if run_id is None:
-            plan = _plan_of(stored, folder, _built(stored, folder))
+            plan = _plan_of(stored, folder, _build(stored, folder))
             identity = bytes.fromhex(order.identity)
             run_id = conduct.start(plan, ledger, reporter, identity=identity)
         else:

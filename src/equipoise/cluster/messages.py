@@ -7,6 +7,7 @@ which `from_bytes` raises.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeVar
 
 import msgspec
@@ -19,6 +20,8 @@ from equipoise.model.fleet import File as File
 from equipoise.model.fleet import HostReference
 
 Message = TypeVar("Message", bound=Struct)
+Task = Callable[[bytes], bytes]
+"""A function that workers have, too: it takes the bytes of a request and returns its answer's."""
 
 
 class Introduction(Struct, frozen=True):

@@ -30,13 +30,14 @@ PACKAGE = "{equipoise:package}"
 ENVIRONMENT = "{equipoise:environment}"
 """Stands for the virtual environment of the interpreter."""
 _BUILD = "{{equipoise:build:{}}}"
-_OF_CONDITION = (
+_CONDITION_FIELDS = (
     *("command", "environment", "hooks", "process", "server", "mapped_from", "output"),
 )
-"""What of a condition may name a path."""
-_OF_MEASURE = ("input", "output")
-_BEFORE = r"(?<![\w./-])"
-_BEHIND = r"""(?=$|[/:;,\s"'])"""
+"""Fields of a condition that may name a path."""
+_MEASURE_FIELDS = ("input", "output")
+"""Fields of the measurement that may name a path."""
+_PATH_START = r"(?<![\w./-])"
+_PATH_END = r"""(?=$|[/:;,\s"'])"""
 
 
 class Places(Struct, frozen=True):
@@ -48,13 +49,13 @@ class Places(Struct, frozen=True):
     """Folder of each level that a study builds, in the order of the order's builds."""
     package: str = str(native_programs().parent)
     environment: str = sys.prefix
-    """Without a virtual environment this is a folder of the system, for which nothing stands."""
+    """Folder of the virtual environment. A folder of the system gets no placeholder."""
 
     def portable(self, text: str) -> str:
         """Return a text with placeholders for the paths of this machine."""
         for path, placeholder in self._placeholders():
             if path.strip("/") and path != sys.base_prefix:
-                text = re.sub(_BEFORE + re.escape(path) + _BEHIND, placeholder, text)
+                text = re.sub(_PATH_START + re.escape(path) + _PATH_END, placeholder, text)
         return text
 
     def local(self, text: str) -> str:
@@ -124,8 +125,8 @@ def local_plan(text: str, places: Places) -> Plan:
 
 def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:
     """Return the document of a plan with each text changed that may hold a path."""
-    conditions = [_changed_at(one, _OF_CONDITION, change) for one in document["conditions"]]
-    measure = _changed_at(document["measure"], _OF_MEASURE, change)
+    conditions = [_changed_at(one, _CONDITION_FIELDS, change) for one in document["conditions"]]
+    measure = _changed_at(document["measure"], _MEASURE_FIELDS, change)
     return {**document, "conditions": conditions, "measure": measure}
 
 

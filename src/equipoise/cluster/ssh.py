@@ -24,7 +24,8 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.cluster.keys import key_settings
-from equipoise.cluster.worker import HOST_VARIABLE, QUIET, THREADS
+from equipoise.cluster.worker import QUIET, THREADS
+from equipoise.files.host import HOST_VARIABLE
 from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require

@@ -80,9 +80,11 @@ def judge_on(workers: Workers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
 
         def request(name: str, threads: int) -> bytes:
             # The number of threads changes no answer.
-            asked = replace(question, threads=question.threads or threads)
+            with_threads = replace(question, threads=question.threads or threads)
             return to_bytes(
-                StratumRequest(installed, name, rows[name], asked, arms.candidate, arms.baseline)
+                StratumRequest(
+                    installed, name, rows[name], with_threads, arms.candidate, arms.baseline
+                )
             )
 
         return _Judging(workers, log.names, request, progress).outcomes()

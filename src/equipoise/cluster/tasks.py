@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +27,7 @@ from equipoise.cluster.messages import (
     Refusal,
     Shipment,
     Status,
+    Task,
     from_bytes,
     to_bytes,
 )
@@ -50,10 +50,6 @@ _NOT_A_FACT = frozenset(
     {"boot_id", "environment_bytes", "unknown", "clock_resolution_s", "time_zone"}
 )
 """Facts that differ between any two hosts, or that change nothing that is measured."""
-
-
-Task = Callable[[bytes], bytes]
-"""A function that a coordinator has a worker call."""
 
 
 def _answering(task: Task) -> Task:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from concurrent.futures import CancelledError
 from typing import Any, Protocol
 
-from equipoise.cluster.connection import CONNECT_S, TlsFiles, greeted
+from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
+from equipoise.cluster.messages import Task
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.extras import require
 
-Task = Callable[[bytes], bytes]
-"""A function of a module that workers have, too."""
 SCHEDULER_S = 10.0
 """Seconds in which the scheduler has to answer."""
 _CLOSE_S = 3.0
@@ -117,7 +116,7 @@ class DaskTransport:
 
     async def _connect(self) -> None:
         await self._disconnect()
-        security = await asyncio.to_thread(greeted, self._address, tls=self._tls)
+        security = await asyncio.to_thread(security_for, self._address, tls=self._tls)
         self._client = await self._distributed.Client(
             self._address,
             asynchronous=True,

@@ -22,6 +22,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from equipoise.files.host import HOST_VARIABLE
+
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""
 LONGEST_DELAY_S = 30.0
@@ -29,8 +31,6 @@ LONG_LIFE_S = 60.0
 """Seconds after which a worker counts as one that worked: the delays begin anew."""
 GRACE_S = 10.0
 """Seconds that a worker has to end after SIGTERM."""
-HOST_VARIABLE = "EQUIPOISE_HOST"
-"""Environment variable with the name of this host in tables and ledgers."""
 THREADS = 4
 """Tasks of a worker at a time: they wait for a campaign, and compute nothing."""
 _PR_SET_PDEATHSIG = 1

@@ -37,12 +37,16 @@ def this_host(name: str | None = None) -> HostReference | None:
     name
         What its user calls it; by default what ``EQUIPOISE_HOST`` says, else the machine's name.
     """
-    called = name or os.environ.get(HOST_VARIABLE) or os.uname().nodename
     try:
         identity = _identity()
     except (OSError, StateFolderUnusable):
         return None
-    return HostReference(identity, as_unicode(called)[:_MOST_LETTERS])
+    return HostReference(identity, as_unicode(name or host_name())[:_MOST_LETTERS])
+
+
+def host_name() -> str:
+    """Return the name of this host: what ``EQUIPOISE_HOST`` says, else the machine's name."""
+    return os.environ.get(HOST_VARIABLE) or os.uname().nodename
 
 
 def _identity() -> str:

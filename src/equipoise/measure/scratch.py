@@ -1,4 +1,4 @@
-"""The private folder of a campaign, its record in the user's state folder, and that folder.
+"""The private folder of a campaign, and its record in the user's state folder.
 
 Each scratch folder has a random identity of 128 bits. A marker inside the folder holds it, and a
 record in the user's state folder (`equipoise.files.state`), together with the folder's path, device

@@ -16,13 +16,14 @@ from equipoise.tables.csv_file import Columns
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 _HIDDEN = ("_", ".")
-"""First letters of files and folders that hold no rows, by the habit of those who write them."""
+"""First letters of names that writers of Parquet give to files and folders without rows."""
 
 
 def is_parquet(path: Path) -> bool:
     """Return whether the name is that of a Parquet file, or of a folder that holds some."""
-    is_named_so = path.name.lower().endswith(PARQUET_ENDINGS)
-    return is_named_so or (path.is_dir() and bool(parquet_files(path)))
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return True
+    return path.is_dir() and bool(parquet_files(path))
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -80,11 +81,11 @@ def open_parquet(path: Path) -> Any:
         if not path.is_dir():
             return datasets.dataset(files, format="parquet")
         base = str(path.absolute())
-        how = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
-        found = datasets.dataset(files, **how)
-        schemas = [fragment.physical_schema for fragment in found.get_fragments()]
-        together = arrow.unify_schemas([found.schema, *schemas], promote_options="permissive")
-        return datasets.dataset(files, schema=together, **how)
+        options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
+        dataset = datasets.dataset(files, **options)
+        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+        together = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
+        return datasets.dataset(files, schema=together, **options)
 
 
 @contextmanager
