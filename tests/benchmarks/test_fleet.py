@@ -26,6 +26,7 @@ def test_both_laws_of_hosts_have_the_same_spread() -> None:
 
 def test_slow_hosts_that_leave_shift_the_mean_of_those_that_stay() -> None:
     fleets = [leaving.slow_ones(5, seed) for seed in range(6)]
+    assert any(one.left for one in fleets)
     assert all(one.shift < 0.0 for one in fleets if one.left)
     assert not any(one.asked_is_bounded for one in fleets if one.left)
 

@@ -67,7 +67,7 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
         one.plan.membership.place: one for one in record.members if one.plan.membership is not None
     }
     names = names_apart([host.name for host in fleet.hosts])
-    # What the coordinator's last session ended without was lost.
+    # A host without a block is lost once the coordinator's last session has ended.
     is_over = bool(record.segments) and record.segments[-1].ended_at is not None
     members: list[Member] = []
     for place, (reference, name) in enumerate(zip(fleet.hosts, names, strict=True)):
@@ -83,17 +83,12 @@ def members_of(record: RunRecord) -> tuple[Member, ...]:
             blocks=len(blocks),
             trials=0 if member is None else len(member.trials),
             stopped_because=None if last is None else last.stopped_because,
-            environment={} if member is None or not member.segments else environment_of(member),
+            environment={} if member is None else _first_environment(member),
             conditions=() if member is None else tuple(_conditions(member, blocks)),
             control_excludes_one=None if member is None else _control_differs(member, blocks),
         )
         members.append(Member(host, member, blocks, _end(host.state, is_over=is_over)))
     return tuple(members)
-
-
-def environment_of(member: RunRecord) -> dict[str, Any]:
-    """Return the environment of a host at its first segment."""
-    return member.segments[0].environment if member.segments else {}
 
 
 def shared_environment(members: Sequence[Member]) -> dict[str, Any]:
@@ -219,7 +214,7 @@ def _comparison(
         probability_slower=None,
         probability_slower_ci=(None, None),
         minimum_misleads=False,
-        scope=scope_over(plan, fleet),
+        scope=_scope_over(plan, fleet),
         summary="",
         level=level,
         ratio_is_constant=all(one.ratio_is_constant for one in over.hosts),
@@ -230,7 +225,7 @@ def _comparison(
                 ratio=answer.ratio,
                 ratio_ci=answer.bounds.ratio_ci,
                 blocks=answer.blocks,
-                environment=facts_of(one.host.environment),
+                environment=_shown_facts(one.host.environment),
                 level=answer.bounds.level,
                 weight=weight,
                 place=one.host.place,
@@ -251,12 +246,12 @@ def _comparison(
     return replace(comparison, summary=_over_hosts(sentence, fleet))
 
 
-def facts_of(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a host's environment stands beside its effect."""
+def _shown_facts(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a host's environment that stand beside its effect."""
     return {name: environment[name] for name in HOST_FACTS if name in environment}
 
 
-def scope_over(plan: Plan, fleet: FleetPlan) -> str:
+def _scope_over(plan: Plan, fleet: FleetPlan) -> str:
     """Return the scope of a mean over the hosts of a fleet."""
     within = "processes"
     if plan.layouts:
@@ -296,15 +291,15 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
         )
     left = [one for one in members if one.host.state == "left"]
     if left:
-        told = joined_reasons(left)
+        reasons = _reasons_for_leaving(left)
         yield CampaignWarning(
             "host_left",
-            f"{told}; its sequence is frozen there, and the mean is that of all asked hosts still",
+            f"{reasons}; its sequence is frozen there, and the mean is that of all asked hosts still",
             f"{fetch}, and has the host go on",
         )
 
 
-def joined_reasons(members: Sequence[Member]) -> str:
+def _reasons_for_leaving(members: Sequence[Member]) -> str:
     """Return which hosts left, and why."""
     return "; ".join(
         f"{one.host.host} left after {counted(one.host.blocks, 'block')}: "
@@ -359,6 +354,11 @@ def _end(state: HostState, *, is_over: bool) -> End:
         case "behind":
             return "measuring"
     return "left" if is_over else "measuring"
+
+
+def _first_environment(member: RunRecord) -> dict[str, Any]:
+    """Return the environment of a host at its first segment."""
+    return member.segments[0].environment if member.segments else {}
 
 
 def _conditions(member: RunRecord, blocks: Blocks) -> Iterator[HostCondition]:

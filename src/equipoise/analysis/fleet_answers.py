@@ -29,8 +29,8 @@ from equipoise.stats.verdict import finite_ratio
 PROPERTIES = ("kernel", "cpu_model", "hypervisor", "memory_bytes", "governor", "cpus")
 """Facts of a host that an effect may differ by."""
 FEW_OF_A_VALUE = 10
-"""Number of hosts with one value below which their mean says nothing of the value: `equipoise
-observe` answers from so many clusters of each version on."""
+"""Fewest hosts with one value whose mean says something of that value: as many as the clusters of
+each version from which `equipoise observe` answers."""
 
 
 def describe_answers(
@@ -55,24 +55,24 @@ def describe_answers(
         Whether the cost that the ratios compare is the inverse of the metric: sentences then tell
         ratios of values.
     """
-    telling = _Telling(hosts, alpha, one_host, more_is_better)
+    writer = _AnswerWriter(hosts, alpha, one_host, more_is_better)
     by_property = () if one_host is not None else tuple(_by_property(numbers.hosts, hosts))
     return FleetAnswers(
-        mean=telling.mean(numbers.asked, wording.MEAN if one_host is None else wording.MEAN_HERE),
-        stayed=None if numbers.stayed is None else telling.mean(numbers.stayed, wording.STAYED),
-        no_difference=telling.no_difference(numbers.no_host_differs.e_value),
-        otherwise=telling.otherwise(numbers.hosts),
-        new_host=telling.new_host(numbers.new_host),
-        median=telling.median(numbers.median_of_hosts),
-        normal=telling.normal(numbers.new_normal_host),
-        variances=telling.variances(numbers),
+        mean=writer.mean(numbers.asked, wording.MEAN if one_host is None else wording.MEAN_HERE),
+        stayed=None if numbers.stayed is None else writer.mean(numbers.stayed, wording.STAYED),
+        no_difference=writer.no_difference(numbers.no_host_differs.e_value),
+        otherwise=writer.otherwise(numbers.hosts),
+        new_host=writer.new_host(numbers.new_host),
+        median=writer.median(numbers.median_of_hosts),
+        normal=writer.normal(numbers.new_normal_host),
+        variances=writer.variances(numbers),
         by_property=by_property,
         by_property_note=wording.by_property_note(by_property, FEW_OF_A_VALUE),
     )
 
 
-class _Telling:
-    """Answers about the hosts of one fleet."""
+class _AnswerWriter:
+    """Writer of the answers about the hosts of one fleet."""
 
     def __init__(
         self, hosts: Sequence[FleetHost], alpha: float, one_host: str | None, more_is_better: bool
@@ -81,11 +81,11 @@ class _Telling:
         self.more_is_better = more_is_better
         self.names = tuple(host.host for host in hosts)
 
-    def of_reader(self, ratio: float | None) -> float | None:
+    def shown_ratio(self, ratio: float | None) -> float | None:
         """Return a ratio as a reader is shown it."""
         return (1.0 / ratio if ratio else None) if self.more_is_better else ratio
 
-    def ends(self, ratio_ci: Interval) -> Interval:
+    def shown_interval(self, ratio_ci: Interval) -> Interval:
         """Return an interval as a reader is shown it."""
         return inverse_interval(ratio_ci) if self.more_is_better else ratio_ci
 
@@ -105,8 +105,8 @@ class _Telling:
                 hosts=names,
             )
         sentence = wording.mean_sentence(
-            self.of_reader(ratio),
-            self.ends(ratio_ci),
+            self.shown_ratio(ratio),
+            self.shown_interval(ratio_ci),
             names,
             level=self.alpha,
             one_host=self.one_host,
@@ -138,15 +138,18 @@ class _Telling:
                 unknown_because=unknown,
             )
         differences = tuple(map(self.difference, hosts, self.names))
-        told = [
+        shown = [
             HostDifference(
-                one.host, self.of_reader(one.ratio), self.ends(one.ratio_ci), one.differs
+                one.host,
+                self.shown_ratio(one.ratio),
+                self.shown_interval(one.ratio_ci),
+                one.differs,
             )
             for one in differences
         ]
         return FleetDifferences(
             question=wording.OTHERWISE,
-            answer=wording.otherwise_sentence(told, alpha=self.alpha),
+            answer=wording.otherwise_sentence(shown, alpha=self.alpha),
             hosts=differences,
         )
 
@@ -189,7 +192,7 @@ class _Telling:
             )
         return FleetInterval(
             question=question,
-            answer=tell(self.ends(prediction.ratio_ci), chance),
+            answer=tell(self.shown_interval(prediction.ratio_ci), chance),
             ratio_ci=prediction.ratio_ci,
             chance=chance,
             hosts=self.names,
@@ -227,7 +230,7 @@ def _by_property(
     for name in PROPERTIES:
         by_value: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for host, typical in known:
-            value = property_text(name, host.environment.get(name))
+            value = _property_text(name, host.environment.get(name))
             by_value[value].append((host.host, typical))
         if len(by_value) > 1:
             means = [sum(log for _, log in of) / len(of) for of in by_value.values()]
@@ -239,7 +242,7 @@ def _by_property(
     yield from sorted(effects, key=lambda one: -(one.spread or 0.0))
 
 
-def property_text(name: str, value: Any) -> str:
+def _property_text(name: str, value: Any) -> str:
     """Return the value of a property as a reader sees it."""
     if value is None:
         return "unknown"

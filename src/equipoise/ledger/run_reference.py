@@ -152,8 +152,8 @@ def _fitting(connection: sqlite3.Connection, reference: str) -> list[_Run]:
 def _latest(connection: sqlite3.Connection, path: Path) -> int:
     failed, members = _failed_at_once(connection), _members_of_fleets_here(connection)
     numbers = [run.number for run in _runs(connection, path)]
-    asked = [number for number in numbers if number not in members] or numbers
-    return ([number for number in asked if number not in failed] or asked)[-1]
+    candidates = [number for number in numbers if number not in members] or numbers
+    return ([number for number in candidates if number not in failed] or candidates)[-1]
 
 
 def _failed_at_once(connection: sqlite3.Connection) -> set[int]:

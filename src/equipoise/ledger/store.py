@@ -120,7 +120,7 @@ class Ledger(LedgerFile):
         """
         host = this_host(self._host_name)
         with self.writing():
-            number = None if identity is None else self._begun(identity, plan)
+            number = None if identity is None else self._run_with_identity(identity, plan)
             if number is None:
                 number = self._insert_run(plan, environment, started_at, host, identity)
             name = name_of(self.connection, number)
@@ -390,7 +390,7 @@ class Ledger(LedgerFile):
             begins = f'"explains":{{"run":{to_text(identifier)[:-1]}'
             return tuple(
                 name
-                for number, name, plan in reversed(self._planned(begins))
+                for number, name, plan in reversed(self._runs_whose_plan_has(begins))
                 if self._explains(plan, number, run)
             )
 
@@ -405,16 +405,21 @@ class Ledger(LedgerFile):
     def over_layouts(self) -> tuple[str, ...]:
         """Return the campaigns over memory layouts, the newest first."""
         with self.reading():
-            return tuple(name for _, name, _ in reversed(self._planned('"layouts":[{')))
+            return tuple(name for _, name, _ in reversed(self._runs_whose_plan_has('"layouts":[{')))
 
     def of_series(self, series: str) -> tuple[str, ...]:
         """Return the campaigns of a history, in the order in which they began."""
         with self.reading():
             return tuple(
-                name for _, name, _ in self._planned(f'"series":{to_text(series)}', HISTORY_STUDY)
+                name
+                for _, name, _ in self._runs_whose_plan_has(
+                    f'"series":{to_text(series)}', HISTORY_STUDY
+                )
             )
 
-    def _planned(self, part: str, study: str | None = None) -> list[tuple[int, str, str]]:
+    def _runs_whose_plan_has(
+        self, part: str, study: str | None = None
+    ) -> list[tuple[int, str, str]]:
         """Return number, name and plan of the runs whose plan has a part, in their order."""
         cursor = self.connection.execute(
             "SELECT number, plan FROM run WHERE instr(plan, ?1) AND (?2 IS NULL OR study = ?2) "
@@ -454,8 +459,14 @@ class Ledger(LedgerFile):
                 ) in self.connection.execute(statement, parameters)
             ]
 
-    def _begun(self, identity: bytes, plan: Plan) -> int | None:
-        """Return the run that has this identity already; ``None`` if none has it."""
+    def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
+        """Return the number of the run that has this identity and plan; ``None`` if none has it.
+
+        Raises
+        ------
+        UnusableInput
+            The run of this identity has another plan.
+        """
         run = run_of(self.connection, identity)
         if run is not None:
             statement = "SELECT plan FROM run WHERE number = ?"

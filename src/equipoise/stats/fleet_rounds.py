@@ -58,12 +58,12 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
     """
     lengths = [len(host.blocks) for host in hosts]
     members, starts = list(range(len(hosts))), [0] * len(hosts)
-    found: list[Roster] = []
+    rosters: list[Roster] = []
     while members:
         rounds = min(max(0, lengths[place] - starts[place]) for place in members)
         if rounds:
             of_members = tuple(starts[place] for place in members)
-            found.append(Roster(len(found) + 1, tuple(members), of_members, rounds))
+            rosters.append(Roster(len(rosters) + 1, tuple(members), of_members, rounds))
         ended = [
             place
             for place in members
@@ -76,7 +76,7 @@ def rosters_of(hosts: Sequence[HostBlocks]) -> tuple[Roster, ...]:
             known = (hosts[one].known_at_stop for one in ended)
             later = [one[place] for one in known if one is not None]
             starts[place] = max(starts[place] + rounds, *later, 0)
-    return tuple(found)
+    return tuple(rosters)
 
 
 class Rounds:
