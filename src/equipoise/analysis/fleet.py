@@ -291,10 +291,10 @@ def _missing(record: RunRecord, members: Sequence[Member]) -> Iterator[CampaignW
         )
     left = [one for one in members if one.host.state == "left"]
     if left:
-        reasons = _reasons_for_leaving(left)
         yield CampaignWarning(
             "host_left",
-            f"{reasons}; its sequence is frozen there, and the mean is that of all asked hosts still",
+            f"{_reasons_for_leaving(left)}; its sequence is frozen there, "
+            "and the mean is that of all asked hosts still",
             f"{fetch}, and has the host go on",
         )
 
