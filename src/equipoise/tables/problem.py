@@ -10,23 +10,21 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.categories import (
-    MAX_CATEGORIES,
-    distinct_texts,
-    holds_text,
-    numbers_or_indicators,
-    yes_or_no,
-)
 from equipoise.matching.frames import (
+    MAX_CATEGORIES,
     Covariates,
     covariates_of,
+    distinct_texts,
     formula_columns,
+    holds_text,
+    levels_of,
     missing_in,
     numbers_of,
+    numbers_or_indicators,
     take_rows,
+    yes_or_no,
 )
 from equipoise.matching.options import Estimand
-from equipoise.matching.stratified import levels_of
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed

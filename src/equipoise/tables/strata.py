@@ -16,8 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.matching.categories import text_of
-from equipoise.matching.frames import columns_of
+from equipoise.matching.frames import columns_of, text_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question
 from equipoise.observation.strata import StratifiedLog
