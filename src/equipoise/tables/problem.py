@@ -321,7 +321,7 @@ def _codes(
     """Return 1, 0 or missing for each row, and whether it is treated, a control or missing."""
     is_missing = missing_in(column)
     if values is None:
-        codes = yes_or_no(column) if not is_missing.any() else column.copy()
+        codes = yes_or_no(column)
         if is_missing.any():
             codes = column.astype(object)
             codes[~is_missing] = yes_or_no(column[~is_missing])
