@@ -20,7 +20,6 @@ import hashlib
 import os
 import shutil
 import signal
-import string
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster.messages import Order, State, Status, from_bytes
 from equipoise.files.reading import opened
-from equipoise.files.state import StateFolderUnusable, open_state
+from equipoise.files.state import StateFolderUnusable, is_identity, open_state
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.record import INTERRUPTED
@@ -52,8 +51,6 @@ _READS = 5
 _RETRIES = 40
 _PAUSE_S = 0.01
 _PATIENCE_S = 20.0
-_HEX = frozenset(string.hexdigits.lower())
-_IDENTITY_DIGITS = 32
 
 
 class StoredOrder(Struct, frozen=True):
@@ -308,7 +305,7 @@ def remove_old_campaigns(fleets: Path) -> None:
 
 def check_identity(identity: str) -> None:
     """Raise `UnusableInput` if a text is no identity of a run."""
-    if len(identity) != _IDENTITY_DIGITS or not set(identity) <= _HEX:
+    if not is_identity(identity):
         raise UnusableInput(
             f"{identity!r} is no identity of a run",
             hint="install the same version of Equipoise on every host",

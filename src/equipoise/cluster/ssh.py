@@ -25,8 +25,8 @@ from msgspec import Struct
 
 from equipoise.cluster.keys import key_settings
 from equipoise.cluster.worker import QUIET, THREADS
-from equipoise.files.host import HOST_VARIABLE
 from equipoise.files.reading import read_whole
+from equipoise.files.state import HOST_VARIABLE
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 

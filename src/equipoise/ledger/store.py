@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.files.host import this_host
+from equipoise.files.state import this_host
 from equipoise.ledger import rows
 from equipoise.ledger.file import LedgerFile
 from equipoise.ledger.parts import (
