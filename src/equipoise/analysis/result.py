@@ -53,7 +53,7 @@ from equipoise.campaign.blocks import (
     left_out_because,
     resolution_of,
 )
-from equipoise.campaign.describing import DESCRIBED
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Condition, Plan
