@@ -10,11 +10,10 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.model.fleet_result import FleetAnswers, FleetInterval
-from equipoise.model.functions import CALL_METRIC
+from equipoise.model.fleet import FleetAnswers, FleetInterval
 from equipoise.model.history import HistoryResult
-from equipoise.model.interval import Interval
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.quantities import Interval
 from equipoise.model.result import Comparison, Verdict
 
 

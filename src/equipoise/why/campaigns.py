@@ -13,9 +13,8 @@ from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.interim import judge_for
 from equipoise.campaign.segment import Judge
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Contrast, Plan, Stopping
-from equipoise.model.record import RunRecord
+from equipoise.model.record import RunRecord, paused_garbage_collector
 from equipoise.model.result import ResultDocument
 
 

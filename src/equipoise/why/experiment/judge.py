@@ -11,8 +11,9 @@ from equipoise.campaign.progress import ComparisonStatus
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_intervention
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
+from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Phase, Trial
+from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
