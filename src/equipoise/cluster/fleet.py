@@ -11,17 +11,16 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.conduct import CampaignStore, Interrupted, run_lock
+from equipoise.campaign.conduct import Interrupted, run_lock
 from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     Coordinator,
     FleetListener,
-    FleetStore,
     HostCampaign,
     HostLine,
 )
@@ -34,6 +33,7 @@ from equipoise.cluster.terms import fleet_plan, member_identity, member_plan
 from equipoise.cluster.transport import Transport, Unreachable
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
+from equipoise.ledger import Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -46,13 +46,6 @@ WORKERS_S = 30.0
 """Seconds in which a first worker must appear and every worker must introduce itself."""
 A_HOST_IS_MISSING = "a host is missing"
 """Why a coordinator's segment ended, if a host gave no answer for too long."""
-
-
-class FleetLedger(CampaignStore, FleetStore, Protocol):
-    """The part of the ledger that a fleet's campaign needs."""
-
-    def identity_of(self, run_id: str) -> str:
-        """Return the identity of a run."""
 
 
 class FleetOptions(Struct, frozen=True):
@@ -124,7 +117,7 @@ async def start(
     plan: Plan,
     options: FleetOptions,
     opening: OpenTransport,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
@@ -182,7 +175,7 @@ async def resume(
     limits: CampaignLimits,
     options: FleetOptions,
     opening: OpenTransport,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
     *,
     now: Callable[[], float] = time.time,
@@ -325,7 +318,7 @@ async def _follow(
     coordinator: Coordinator,
     run_id: str,
     session: int,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
     now: Callable[[], float],
 ) -> FleetOutcome:
