@@ -18,7 +18,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import signal
 import time
@@ -32,7 +31,7 @@ from msgspec.structs import replace
 
 from equipoise.cluster.messages import Order, State, Status, from_bytes, other_version
 from equipoise.files.reading import opened
-from equipoise.files.state import StateFolderUnusable, open_state
+from equipoise.files.state import StateFolderUnusable, is_identity, open_state
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
@@ -52,7 +51,6 @@ _READS = 5
 _RETRIES = 40
 _PAUSE_S = 0.01
 _PATIENCE_S = 20.0
-_IDENTITY = re.compile("[0-9a-f]{32}")
 
 
 class StoredOrder(Struct, frozen=True):
@@ -293,7 +291,7 @@ def remove_old_campaigns(fleets: Path) -> None:
 
 def check_identity(identity: str) -> None:
     """Raise `UnusableInput` if a text is no identity of a run."""
-    if not _IDENTITY.fullmatch(identity):
+    if not is_identity(identity):
         raise other_version(f"{identity!r} is no identity of a run")
 
 

@@ -29,8 +29,8 @@ from typing import Any
 from msgspec import Struct
 
 from equipoise.cluster.worker import QUIET, THREADS
-from equipoise.files.host import HOST_VARIABLE
 from equipoise.files.reading import read_whole
+from equipoise.files.state import HOST_VARIABLE
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 

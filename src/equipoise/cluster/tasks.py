@@ -30,8 +30,8 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
-from equipoise.files.host import this_host
 from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.files.state import this_host
 from equipoise.ledger import open_for_reading
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import EquipoiseError, UnusableInput

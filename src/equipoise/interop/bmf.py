@@ -11,7 +11,7 @@ import math
 
 import msgspec
 
-from equipoise.model.fleet_result import check_one_host
+from equipoise.model.fleet import check_one_host
 from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.model.safe_text import as_unicode
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, ResultDocument
 from equipoise.studies.ranking import Ranking, ranking_findings
 from equipoise.studies.study_data import StudyData
 
