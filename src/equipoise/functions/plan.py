@@ -12,8 +12,16 @@ from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side
 from equipoise.functions.trial_runs import Examined, calls_and_rounds
-from equipoise.model.functions import CALL_METRIC, STUDY, FunctionsPlan
-from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import (
+    CALL_METRIC,
+    FUNCTIONS_STUDY,
+    Condition,
+    FunctionsPlan,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 
 TIMEOUT_S = 600.0
 WARMUP_BLOCKS = 1
@@ -54,7 +62,7 @@ def functions_plan(
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = fresh_seed() if limits.seed is None else limits.seed
     return Plan(
-        study=STUDY,
+        study=FUNCTIONS_STUDY,
         conditions=tuple(
             Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
         ),

@@ -29,8 +29,7 @@ from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialReport, accounting_of, failure_of, own_environment
 from equipoise.measure.workload_metrics import METRICS_VARIABLE
-from equipoise.model.functions import CALL_METRIC, FunctionsPlan
-from equipoise.model.plan import PADDING_VARIABLE, Plan
+from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, FunctionsPlan, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 

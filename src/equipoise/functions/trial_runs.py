@@ -16,7 +16,7 @@ from equipoise.measure.launcher import OnWait
 from equipoise.measure.trials import failure_of
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.functions import FunctionsPlan
+from equipoise.model.plan import FunctionsPlan
 from equipoise.model.record import CampaignWarning
 
 EXAMINATION = "examination"

@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure

@@ -20,8 +20,8 @@ from equipoise.matching.stratified import MatchByResult
 from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
-from equipoise.model.interval import Interval
 from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.matching import by_name, exact_cells

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from equipoise.interop.reading import Format, SourceFile
 from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file
-from equipoise.model.fleet_result import check_one_host
+from equipoise.model.fleet import check_one_host
 from equipoise.model.quantities import counted
 from equipoise.model.result import MetricSummary, ResultDocument
 from equipoise.model.safe_text import as_unicode

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.study_data import (
     UNKNOWN,

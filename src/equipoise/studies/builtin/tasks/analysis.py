@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, ResultDocument
 from equipoise.studies.ranking import Ranking, ranking_figures, ranking_findings
 from equipoise.studies.study_data import StudyData
 
