@@ -136,11 +136,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
     if question.balance is not None:
         named += formula_columns(question.balance, columns)
     others = [one for one in (question.outcome, question.weights) if one is not None]
-    for one in (name, *named, *others, *question.by):
-        # A formula may compute its treatment; it says itself which column it lacks.
-        if one not in columns and formula is None:
-            raise no_column(source, columns, one)
-    for one in (*others, *question.by):
+    # A formula may compute its treatment; it says itself which column it lacks.
+    for one in (*((name, *named) if formula is None else ()), *others, *question.by):
         if one not in columns:
             raise no_column(source, columns, one)
     known = [one for one in named if one in columns]
@@ -249,17 +246,17 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
                 hint=f"give one, or one each for {', '.join(matched_on)}",
             )
-        is_exact = [
-            name in self.exact or owner in self.exact
-            for name, owner in zip(names, owners, strict=True)
-        ]
         same = ("estimand", "m", "replace", "r_compatible", "threads", "seed")
         return {
             **{name: getattr(self, name) for name in same},
-            "exact": is_exact if self.exact else None,
+            "exact": self.exact_in(names, owners) if self.exact else None,
             "caliper": caliper,
             "ties": self.ties and self.replace,
         }
+
+    def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
+        """Return for each column whether it must be equal, by its name or that of its owner."""
+        return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
 def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
