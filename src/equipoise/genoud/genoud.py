@@ -136,25 +136,10 @@ def genoud(
             "several values",
             hint="give P9 the weight 0",
         )
-    options = SearchOptions(
-        nvars,
-        maximize=maximize,
-        population=population,
-        generations=generations,
-        wait_generations=wait_generations,
-        hard_generation_limit=hard_generation_limit,
-        bounds=bounds,
-        boundary_enforcement=boundary_enforcement,
-        starting_values=starting_values,
-        integer=integer,
+    options = SearchOptions.among(
+        locals(),
         polish=bfgs and smooth,
         gradient_check=gradient_check and smooth and (bfgs or gradient is not None),
-        burn_in=burn_in,
-        operators=operators,
-        p9mix=p9mix,
-        solution_tolerance=solution_tolerance,
-        memory=memory,
-        generator=generator,
         seed=secrets.randbits(64) if seed is None else seed,
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
