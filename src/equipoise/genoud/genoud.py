@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.options import MOST_PARAMETERS, SearchOptions, checked_operators, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.search import Generation, search
@@ -144,7 +144,7 @@ def genoud(
     )
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
     rows = Rows(fn, vectorized=vectorized, criteria=criteria)
-    with batch_evaluator(rows, executor) as evaluate:
+    with BatchEvaluator(rows, executor) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
         best = search(
             options,

@@ -255,16 +255,9 @@ def _plain(name: str, content: bytes) -> bytes:
 def read_source(
     file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Read what a file says.
+    """Return the name of a file's format, and what it says.
 
-    Parameters
-    ----------
-    chosen
-        The name of its format; told by its content if ``None``.
-
-    Returns
-    -------
-    The name of its format, and what it says.
+    The format is the one ``chosen`` by its name, or told by the content.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
 from equipoise.matching.balance import Balance, match_balance
@@ -145,7 +145,7 @@ distance_tolerance, r_compatible
         if progress is not None:
             progress(generation, limit)
 
-    with batch_evaluator(problem.evaluate, executor) as evaluate:
+    with BatchEvaluator(problem.evaluate, executor) as evaluate:
         best = search(options, evaluate, progress=set_limit, callback=report)
     matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
     balanced = X if balance is None else balance

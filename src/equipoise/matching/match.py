@@ -265,12 +265,7 @@ class MatchResult:
     def of_rows(self, numbers: Indices, rows: int) -> Self:
         """Return the match with rows under the numbers that they have in a larger table.
 
-        Parameters
-        ----------
-        numbers
-            Number of each row of the input in the table, shape (n,).
-        rows
-            Number of rows of the table.
+        ``numbers`` are those of the rows of the input, shape (n,), in a table of so many ``rows``.
         """
         indices = ("treated_index", "control_index", "dropped_index")
         return replace(self, **{name: numbers[getattr(self, name)] for name in indices}, rows=rows)

@@ -29,12 +29,7 @@ def run_match(
 ) -> MatchResult:
     """Match the rows that take part; rows in the result count those.
 
-    Parameters
-    ----------
-    metric, bias_adjust, more
-        As for ``match``.
-    propensity
-        Whether to match on a propensity score of the covariates instead of themselves.
+    The options are those of ``match``, and ``propensity`` of ``eq.match``.
 
     Raises
     ------

@@ -33,27 +33,9 @@ from equipoise.tables.missing import MissingValues, Policy, without_missing
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a question names.
+    """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
 
-    Parameters
-    ----------
-    treatment
-        Column of 0 and 1, of truths or of yes and no; or ``COLUMN=TREATED:CONTROL`` for two of the
-        values of any column. ``None`` with a formula.
-    covariates
-        Columns to match on; of words, there is an indicator for each word but the first.
-    formula
-        Treatment and covariates at once: ``treat ~ age + educ``.
-    outcome, weights
-        Column that the treatment may have changed; column with the weight of each row.
-    by
-        Columns that form strata.
-    exact
-        Columns that must be equal in pairs; they are matched on, too.
-    balance
-        Terms to balance, as the right side of a formula; by default the covariates.
-    missing
-        What is done about missing values (``equipoise.tables.missing``).
+    Those of ``exact`` are matched on, too.
     """
 
     treatment: str | None = None
@@ -216,10 +198,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
-        Parameters
-        ----------
-        owners
-            Column of the table that each of them comes from.
+        ``owners`` are the columns of the table that each of them comes from.
 
         Raises
         ------
