@@ -123,11 +123,9 @@ def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None
     SystemExit
         The file cannot be read, or holds no plain password.
     """
-    files = [
-        word.removeprefix(PASSWORD_OPTION) for word in arguments if word.startswith(PASSWORD_OPTION)
-    ]
-    others = [word for word in arguments if not word.startswith(PASSWORD_OPTION)]
-    return others, read_password(files[-1]) if files else None
+    files = [word for word in arguments if word.startswith(PASSWORD_OPTION)]
+    others = [word for word in arguments if word not in files]
+    return others, read_password(files[-1].removeprefix(PASSWORD_OPTION)) if files else None
 
 
 def read_password(path: str) -> str:
