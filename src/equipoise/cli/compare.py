@@ -10,7 +10,6 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
@@ -116,8 +115,10 @@ def command(**arguments: Any) -> int:
     for note in () if output.quiet else notes:
         say(note)
     plan, warnings = compare_plan(compare_options(arguments))
-    access = fleet_access(arguments)
+    access = options.fleet_access(arguments)
     if access is not None:
+        from equipoise.cli.fleet import measure_fleet
+
         return measure_fleet(plan, access, arguments, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)

@@ -277,6 +277,56 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     return ClusterAccess(read_address(arguments["cluster"]), tls, arguments["insecure"])
 
 
+_ONE_HOST_OPTIONS = {
+    "why": "what explains a gap is observed on one host",
+    "what_varies": "the sources of chance are those of one host",
+    "adjust": "what holds over hosts rests on unadjusted blocks",
+    "layouts": "what holds over hosts rests on blocks, not on layouts",
+    "against": "a reference result is compared with one host",
+    **dict.fromkeys(
+        [f"export_{form}" for form in ("json", "csv", "markdown", "asciidoc", "orgmode")],
+        "hyperfine's formats hold the times of one host",
+    ),
+}
+"""Options that do not go with ``--cluster``, each with the reason."""
+_CLUSTER_OPTIONS = ("ship", "host_timeout")
+"""Options that need ``--cluster``."""
+
+
+def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
+    """Return the cluster to measure on; ``None`` for this host alone.
+
+    Raises
+    ------
+    UnusableInput
+        The address is none or unprotected, or an option does not go with ``--cluster``.
+    """
+    access = access_of(arguments)
+    if access is None:
+        for name in _CLUSTER_OPTIONS:
+            if arguments.get(name):
+                raise UnusableInput(
+                    f"{_option(name)} without --cluster", hint="leave it out, or name the cluster"
+                )
+        return None
+    for name, reason in _ONE_HOST_OPTIONS.items():
+        if arguments.get(name):
+            raise UnusableInput(
+                f"{_option(name)} does not go with --cluster: {reason}",
+                hint="leave it out, or measure on one host",
+            )
+    if "inherit" in (arguments.get("output_kind") or ()):
+        raise UnusableInput(
+            "--output inherit does not go with --cluster: the terminal is on another host",
+            hint="leave it out, or name a file, which each host writes",
+        )
+    return access
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 host_option = click.option(
     "--host",
     metavar="NAME",

@@ -13,7 +13,6 @@ from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.limits import STUDY_BLOCKS
@@ -75,7 +74,7 @@ def command(**arguments: Any) -> int:
     be the fastest of its group, gets no more trials, so that the open ones get the budget.
     `equipoise list studies` lists the built-in ones; the form of a file is in docs/studies.md.
     """
-    output, access = OutputOptions.from_options(arguments), fleet_access(arguments)
+    output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
     limits, ranking = options.limits_of(arguments), arguments["ranking"]
     prepared = prepare_study(
         StudyOptions(
@@ -98,6 +97,8 @@ def command(**arguments: Any) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
+        from equipoise.cli.fleet import measure_fleet
+
         folders = prepared.built(output.ledger) if planned is None else {}
         plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
         return measure_fleet(
