@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from equipoise.design.coin import Addresses, fresh_seed
+from equipoise.design.coin import Addresses
 from equipoise.design.commands import (
     CompareOptions,
     conditions_of,
@@ -85,7 +85,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking is not False,
@@ -191,7 +191,7 @@ def study_plan(
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
@@ -303,7 +303,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
         measure=replace(_measure(limits), ignore_failure=True),
         stopping=limits.stopping(default),
         judgement=limits.judgement(),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         chosen_contrasts=(),
     )
 
@@ -357,10 +357,6 @@ def _measure(limits: CampaignLimits, metrics: tuple[str, ...] = ()) -> Measure:
         warmup=1 if limits.warmup is None else limits.warmup,
         counters=counters_among(metrics),
     )
-
-
-def _seed(limits: CampaignLimits) -> int:
-    return fresh_seed() if limits.seed is None else limits.seed
 
 
 def _input(path: str | None) -> str | None:

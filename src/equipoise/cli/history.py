@@ -20,7 +20,7 @@ from equipoise.campaign.history import (
     series_of,
 )
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli import commits, options
+from equipoise.cli import options, revisions
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.imported_series import beside, read_imported, show_imported
@@ -39,6 +39,7 @@ from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
 from equipoise.report.document import Paragraph
 from equipoise.report.renderers.terminal import print_parts
+from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
 from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, baseline_of, needed_of
@@ -95,8 +96,8 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     is_flag=True,
     help="Ask only about commits after those that earlier campaigns measured.",
 )
-@commits.build_options
-@commits.measuring_options("What is compared")
+@revisions.build_options
+@revisions.measuring_options("What is compared")
 @click.option(
     "--import",
     "imported",
@@ -118,7 +119,7 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Hosts of one name share a history: give alike runners of a pool the same one.",
 )
-@commits.output_options
+@revisions.output_options
 def command(**arguments: Any) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 
@@ -219,7 +220,7 @@ def resume_history(
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
-        with commits.kept_builds(record) as builds:
+        with revisions.kept_builds(record) as builds:
             builds.make_needed(needed_of(terms))
             return conduct.resume(
                 record.id,
@@ -248,7 +249,7 @@ def _imported(arguments: dict[str, Any]) -> SeriesResult:
 
 
 def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
-    fields = commits.requested(arguments, "history", EXAMPLE)
+    fields = revisions.requested(arguments, "history", EXAMPLE)
     repository = fields["repository"]
     check_judgement(fields["limits"])
     latest = revision_named(repository, arguments["last"], "--to")
@@ -346,4 +347,4 @@ def _command_line(request: HistoryRequest, arguments: dict[str, Any]) -> Iterato
     if request.host != os.uname().nodename:
         yield from ("--host", request.host)
     yield from request.options()
-    yield from request.named_benchmarks()
+    yield from words_naming(request.benchmarks)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from keyword import iskeyword
 
-from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side
 from equipoise.functions.trial_runs import Examined, calls_and_rounds
@@ -60,7 +59,7 @@ def functions_plan(
     """
     fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
-    seed = fresh_seed() if limits.seed is None else limits.seed
+    seed = limits.drawn_seed()
     return Plan(
         study=FUNCTIONS_STUDY,
         conditions=tuple(
