@@ -11,8 +11,8 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.environment_difference import allowed_only
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.results import allowed_only
 from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.measure.environment.snapshot import snapshot
 from equipoise.measure.trials import own_environment

@@ -5,8 +5,9 @@ Hidden values stay hidden, a study adds its findings, and a reference result its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,10 +16,18 @@ from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
-from equipoise.model.record import RunRecord, RunSummary
-from equipoise.model.result import ResultDocument
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
+from equipoise.model.result import EnvironmentDifference, ResultDocument
+from equipoise.model.safe_text import visible
 from equipoise.report.json_document import encode
 from equipoise.studies.catalogue import with_findings
+
+_MOST_NAMED = 4
+_MOST_LETTERS = 40
+
+Differing = dict[str, tuple[str, ...]]
+"""What differs, by name: the value of each campaign."""
 
 
 class CampaignResult(Struct, frozen=True):
@@ -84,7 +93,6 @@ def load_result(
     if output.against is None:
         return document
     from equipoise.analysis.reference import compare_with_reference
-    from equipoise.cli.environment_difference import allowed_only
 
     judgement = record.plan.judgement
     reference = compare_with_reference(
@@ -94,6 +102,74 @@ def load_result(
         return replace(document, against=reference)
     warnings = allowed_only(reference.differences, output.allowed)
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
+
+
+def allowed_only(
+    differences: Sequence[EnvironmentDifference], allowed: Collection[str]
+) -> tuple[CampaignWarning, ...]:
+    """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
+
+    Raises
+    ------
+    UnusableInput
+        Something else differs.
+    """
+    differing: Differing = {
+        difference.name: (_text(difference.there), _text(difference.here))
+        for difference in differences
+    }
+    check_allowed(differing, allowed, "measure both in one campaign")
+    return tuple(
+        difference_warning(
+            name,
+            values,
+            "measure both in one campaign: the ratio includes the effect of this difference",
+        )
+        for name, values in differing.items()
+    )
+
+
+def check_allowed(differing: Differing, allowed: Collection[str], instead: str) -> None:
+    """Check that campaigns differ only in what is allowed by name.
+
+    Parameters
+    ----------
+    instead
+        What the user can do instead of allowing a difference; ``{name}`` stands for its name.
+
+    Raises
+    ------
+    UnusableInput
+        Something else differs; the error lists it with its values.
+    """
+    names = [name for name in differing if name not in allowed]
+    if not names:
+        return
+    differences = "; ".join(
+        f"{name}: {_values_text(differing[name])}" for name in names[:_MOST_NAMED]
+    )
+    more = f"; and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    raise UnusableInput(
+        f"the campaigns ran in different environments ({differences}{more})",
+        hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
+    )
+
+
+def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
+    """Return the warning of what was allowed to differ."""
+    summary = f"the campaigns differ in {name} ({_values_text(values)}), which was allowed"
+    return CampaignWarning("environment", summary, hint)
+
+
+def _values_text(values: Sequence[str]) -> str:
+    """Return the first few different values, each shortened."""
+    different = [visible(value)[:_MOST_LETTERS] for value in dict.fromkeys(values)]
+    more = f" and {len(different) - _MOST_NAMED} more" if len(different) > _MOST_NAMED else ""
+    return ", ".join(different[:_MOST_NAMED]) + more
+
+
+def _text(value: Any) -> str:
+    return "unknown" if value is None else str(value)
 
 
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
