@@ -257,8 +257,7 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     UnusableInput
         The address is none, is unprotected, or options do not fit together.
     """
-    names = ("tls_ca", "tls_cert", "tls_key")
-    files = {f"--{name.replace('_', '-')}": arguments[name] for name in names}
+    files = {_option(name): arguments[name] for name in ("tls_ca", "tls_cert", "tls_key")}
     missing = [name for name, file in files.items() if file is None]
     if arguments["cluster"] is None:
         if len(missing) < len(files):
@@ -277,6 +276,8 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     return ClusterAccess(read_address(arguments["cluster"]), tls, arguments["insecure"])
 
 
+EXPORT_FORMS = ("json", "csv", "markdown", "asciidoc", "orgmode")
+"""Hyperfine's formats of ``--export-…``."""
 _ONE_HOST_OPTIONS = {
     "why": "what explains a gap is observed on one host",
     "what_varies": "the sources of chance are those of one host",
@@ -284,7 +285,7 @@ _ONE_HOST_OPTIONS = {
     "layouts": "what holds over hosts rests on blocks, not on layouts",
     "against": "a reference result is compared with one host",
     **dict.fromkeys(
-        [f"export_{form}" for form in ("json", "csv", "markdown", "asciidoc", "orgmode")],
+        [f"export_{form}" for form in EXPORT_FORMS],
         "hyperfine's formats hold the times of one host",
     ),
 }
@@ -339,7 +340,7 @@ hyperfine_exports = options_of(
         file_option(
             f"--export-{form}", help=f"Write the times as hyperfine's --export-{form} does."
         )
-        for form in ("json", "csv", "markdown", "asciidoc", "orgmode")
+        for form in EXPORT_FORMS
     )
 )
 ranking_option = click.option(

@@ -6,7 +6,6 @@ Hidden values stay hidden, a study adds its findings, and a reference result its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -50,15 +49,14 @@ def read_result(
         There is no such campaign, or it cannot be compared with the reference result.
     """
     # `equipoise compare` starts before it knows that this is needed.
-    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.campaigns import with_experiment
 
     record = ledger.read_run(run)
     if engine is not None:
         record = judged_by(record, engine)
-    experiment = latest_experiment(record, ledger)
     earlier = earlier_campaigns(record, ledger)
-    record, experiment = reported(record, experiment, show_env=output.show_env)
-    return CampaignResult(load_result(record, output, experiment), record, earlier)
+    records = reported_records(with_experiment(record, ledger), show_env=output.show_env)
+    return CampaignResult(load_result(records, output), records[0], earlier)
 
 
 def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
@@ -70,17 +68,13 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     return [other for other in others if other.id not in own and other.fleet is None]
 
 
-def load_result(
-    record: RunRecord, output: OutputOptions, experiment: RunRecord | None = None
-) -> ResultDocument:
+def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
     Parameters
     ----------
-    record
-        The campaign, as it is reported.
-    experiment
-        The campaign that tested the causes of a gap of it, as it is reported.
+    records
+        The campaign, and the one that tested the causes of a gap of it, if any, as reported.
 
     Raises
     ------
@@ -89,12 +83,12 @@ def load_result(
     """
     from equipoise.why.campaigns import result_of
 
-    document = with_findings(result_of(record, experiment))
+    document = with_findings(result_of(*records))
     if output.against is None:
         return document
     from equipoise.analysis.reference import compare_with_reference
 
-    judgement = record.plan.judgement
+    judgement = records[0].plan.judgement
     reference = compare_with_reference(
         output.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha
     )
@@ -177,15 +171,6 @@ def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[R
     return tuple(records) if show_env else without_hidden_values(records)
 
 
-def reported(
-    record: RunRecord, experiment: RunRecord | None, *, show_env: bool
-) -> tuple[RunRecord, RunRecord | None]:
-    """Return a record and the campaign that tested its gap, if any, as they are reported."""
-    records = (record,) if experiment is None else (record, experiment)
-    record, *experiments = reported_records(records, show_env=show_env)
-    return record, experiments[0] if experiments else None
-
-
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
     """Return the name of a condition in the ledger, given that name or the reported one."""
     conditions = reported_records((record,), show_env=False)[0].plan.conditions
@@ -221,20 +206,19 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
         A file cannot be written.
     """
     document = result.document
-    if output.exports():
+    if output.hyperfine_exports:
         from equipoise.interop.formats import hyperfine
 
         unit = output.time_unit
-        forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
-            (output.export_json, lambda: hyperfine.to_json(document)),
-            (output.export_csv, lambda: hyperfine.to_csv(document).encode()),
-            (output.export_markdown, lambda: hyperfine.to_markdown(document, unit).encode()),
-            (output.export_asciidoc, lambda: hyperfine.to_asciidoc(document, unit).encode()),
-            (output.export_orgmode, lambda: hyperfine.to_orgmode(document, unit).encode()),
-        )
-        for path, content in forms:
-            if path is not None:
-                write_file(path, content())
+        contents: dict[str, Callable[[], bytes]] = {
+            "json": lambda: hyperfine.to_json(document),
+            "csv": lambda: hyperfine.to_csv(document).encode(),
+            "markdown": lambda: hyperfine.to_markdown(document, unit).encode(),
+            "asciidoc": lambda: hyperfine.to_asciidoc(document, unit).encode(),
+            "orgmode": lambda: hyperfine.to_orgmode(document, unit).encode(),
+        }
+        for form, path in output.hyperfine_exports.items():
+            write_file(path, contents[form]())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])
     write_json(output.json_file, lambda: encode(document))

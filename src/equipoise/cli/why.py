@@ -17,7 +17,13 @@ from equipoise.cli.explaining import (
     try_interventions,
 )
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
-from equipoise.cli.results import CampaignResult, load_result, recorded_name, reported, write_files
+from equipoise.cli.results import (
+    CampaignResult,
+    load_result,
+    recorded_name,
+    reported_records,
+    write_files,
+)
 from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
@@ -133,7 +139,7 @@ def command(**arguments: Any) -> int:
     if gap.is_called:
         record = _observed(record, gap, evidence, output)
         if pictures:
-            public, _ = reported(record, None, show_env=output.show_env)
+            (public,) = reported_records((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
         if output.test:
             is_new = any(arguments[name] for name in ("tries", "try_commands", "only", "again"))
@@ -255,11 +261,12 @@ def _tested(
 def _show(
     recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
 ) -> None:
-    record, experiment = reported(recorded, experiment, show_env=output.show_env)
+    records = (recorded,) if experiment is None else (recorded, experiment)
+    record, *experiments = reported_records(records, show_env=output.show_env)
     gap = as_reported(gap, recorded, record)
-    document = load_result(record, output, experiment)
+    document = load_result((record, *experiments), output)
     if gap.is_called:
-        document = with_causes(document, record, experiment, gap)
+        document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
     if output.has_screen:
         _print(document, gap, output)
