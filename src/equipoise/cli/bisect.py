@@ -70,10 +70,8 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     metavar="K",
     help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
 )
-@click.option(
-    "--why",
-    is_flag=True,
-    help="Say why the culprit differs from its parent, and show what it changed.",
+@options.flag(
+    "--why", help="Say why the culprit differs from its parent, and show what it changed."
 )
 @options.no_test_option
 @revisions.output_options

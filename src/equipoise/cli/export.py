@@ -67,9 +67,8 @@ BY_ENDING = {
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
 )
-@click.option(
+@options.flag(
     "--ledger-slice",
-    is_flag=True,
     help="Write a ledger that holds RUN alone, with the runs that its result needs: "
     "`equipoise merge` takes it.",
 )

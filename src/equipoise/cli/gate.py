@@ -53,9 +53,8 @@ MARK = "<!-- equipoise gate -->"
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
 )
-@click.option(
+@options.flag(
     "--merge-base",
-    is_flag=True,
     help="Compare with where the candidate left --baseline, without what came there since.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
@@ -66,7 +65,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="wall_s, or the times that --kind reports",
     help="What is compared; each counts.",
 )
-@click.option("--fail-undecided", is_flag=True, help="Fail what is not known at the end, too.")
+@options.flag("--fail-undecided", help="Fail what is not known at the end, too.")
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",

@@ -89,13 +89,10 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     show_default="1",
     help="Measure every N-th commit, and those between only where something changes.",
 )
-@click.option("--tags", is_flag=True, help="Measure the tagged commits in the same way.")
+@options.flag("--tags", help="Measure the tagged commits in the same way.")
 @click.option("--since", metavar="DATE", help="Measure the commits since then in the same way.")
-@click.option(
-    "--new",
-    "only_new",
-    is_flag=True,
-    help="Ask only about commits after those that earlier campaigns measured.",
+@options.flag(
+    "--new", "only_new", help="Ask only about commits after those that earlier campaigns measured."
 )
 @revisions.build_options
 @revisions.measuring_options("What is compared")

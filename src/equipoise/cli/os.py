@@ -25,7 +25,7 @@ from equipoise.model.errors import UnusableInput
     metavar="NAME,…",
     help="These rows, probes or tables of `equipoise list probes` only.",
 )
-@click.option("--quick", is_flag=True, help="Fewer and shorter batches: within a minute.")
+@options.flag("--quick", help="Fewer and shorter batches: within a minute.")
 @options.against_option
 @options.number_option(
     "--blocks",

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import document_without_hidden_values
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
-from equipoise.cli.options import EXPORT_FORMS
+from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
 from equipoise.figures.save import require_figures
@@ -89,7 +89,7 @@ class OutputOptions(Struct, frozen=True):
         UnusableInput
             A file cannot be written or read: refused before the work, not after an hour of it.
         """
-        settings = {name: arguments[name] for name in cls.__struct_fields__ if name in arguments}
+        settings = fields_of(cls, arguments)
         named = {form: arguments.get(f"export_{form}") for form in EXPORT_FORMS}
         settings["hyperfine_exports"] = {form: file for form, file in named.items() if file}
         if settings.get("against") is not None:

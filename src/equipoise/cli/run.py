@@ -25,7 +25,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
 )
 @click.argument("study", metavar="STUDY.toml | NAME")
-@click.option("--quick", is_flag=True, help="Run the study's quick form.")
+@options.flag("--quick", help="Run the study's quick form.")
 @click.option(
     "--factor",
     "factors",
@@ -33,7 +33,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     metavar="NAME=LEVEL,…",
     help="Run these levels of a factor only; of a factor of plain values, set them.",
 )
-@click.option("--command", "other_command", metavar="CMD", help="Ask it of this program instead.")
+@click.option("--command", metavar="CMD", help="Ask it of this program instead.")
 @options.warmup_option(show_default="the study's, or 1")
 @options.number_option(
     "--timeout",
@@ -76,17 +76,8 @@ def command(**arguments: Any) -> int:
     """
     output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
     limits, ranking = options.limits_of(arguments), arguments["ranking"]
-    prepared = prepare_study(
-        StudyOptions(
-            study=arguments["study"],
-            quick=arguments["quick"],
-            command=arguments["other_command"],
-            factors=arguments["factors"],
-            layouts=arguments["layouts"],
-            aslr=arguments["aslr"],
-        ),
-        output.ledger,
-    )
+    study_options = StudyOptions(**options.fields_of(StudyOptions, arguments))
+    prepared = prepare_study(study_options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         # The result repeats them, but that may be hours later.
         for warning in prepared.warnings:

@@ -27,10 +27,9 @@ from equipoise.why.campaigns import result_of, with_experiment
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
 @click.argument("run", default="last")
 @click.argument("other", required=False)
-@click.option(
+@options.flag(
     "--pool",
     "pooled",
-    is_flag=True,
     help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
 )
 @click.option(

@@ -50,9 +50,7 @@ evidence_options = options.options_of(
         metavar="NAME,…",
         help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
     ),
-    click.option(
-        "--instructions", is_flag=True, help="Count instructions, too: 20 to 100 times as slow."
-    ),
+    options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
         "--repetitions",
         type=click.IntRange(min=FEWEST_REPETITIONS, max=1000),
@@ -111,7 +109,7 @@ picture_options = options.options_of(
 @click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
 @evidence_options
 @experiment_options
-@click.option("--again", is_flag=True, help="Observe and test again what is known.")
+@options.flag("--again", help="Observe and test again what is known.")
 @picture_options
 @options.ledger_option
 @options.report_option
