@@ -16,7 +16,7 @@ from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.record import DIFF, RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation
-from equipoise.why.causes.vocabulary import is_named, short_name
+from equipoise.why.causes.remaining import is_named, short_name
 from equipoise.why.differences.changes import Difference
 
 MOST_HUNKS = 5
