@@ -46,15 +46,9 @@ Run = TypeVar("Run")
 Kind = TypeVar("Kind", bound=Struct)
 
 PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
-ACCOUNTS = (
-    "minor_faults",
-    "major_faults",
-    "voluntary_switches",
-    "involuntary_switches",
-    "block_reads",
-    "block_writes",
-    "max_rss_bytes",
-    "output_bytes",
+ACCOUNTS = tuple(
+    "minor_faults major_faults voluntary_switches involuntary_switches block_reads block_writes "
+    "max_rss_bytes output_bytes".split()
 )
 _DIGITS = re.compile(r"\d+")
 _PATHS = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
