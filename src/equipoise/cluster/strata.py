@@ -23,8 +23,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Arms
-from equipoise.observation.strata import JudgeStrata, StratifiedLog
-from equipoise.observation.stratum import StratumOutcome
+from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome
 from equipoise.tables.strata import StratumRows
 
 if TYPE_CHECKING:

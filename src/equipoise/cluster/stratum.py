@@ -17,7 +17,7 @@ from equipoise.cluster.messages import from_bytes
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Arms
-from equipoise.observation.stratum import StratumOutcome, judge_rows
+from equipoise.observation.strata import StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 LONGEST_ANSWER = 1 << 28

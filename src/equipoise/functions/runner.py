@@ -175,7 +175,7 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
 
 @contextmanager
 def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
-    """Make the runner of a campaign of these functions, as ``campaign.conduct`` does of commands."""
+    """Make the runner of a campaign of these functions; ``campaign.conduct`` calls it."""
     base = base_environment()
     with (
         prepared_processes(
