@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from equipoise.analysis import fleet_wording as wording
-from equipoise.model.fleet_result import (
+from equipoise.model.fleet import (
     FleetAnswers,
     FleetDifferences,
     FleetHost,
@@ -19,9 +19,8 @@ from equipoise.model.fleet_result import (
     PropertyEffect,
     PropertyValue,
 )
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
-from equipoise.model.quantities import byte_count
+from equipoise.model.quantities import Interval, byte_count
 from equipoise.stats.fleet import FleetAnswers as Numbers
 from equipoise.stats.fleet import FleetMean, HostAnswer, Prediction
 from equipoise.stats.verdict import finite_ratio

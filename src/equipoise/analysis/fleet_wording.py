@@ -9,9 +9,8 @@ import math
 from collections.abc import Sequence
 
 from equipoise.analysis.wording import signed_percent
-from equipoise.model.fleet_result import HostDifference, PropertyEffect
-from equipoise.model.interval import Interval
-from equipoise.model.quantities import counted, names_of, significant
+from equipoise.model.fleet import HostDifference, PropertyEffect
+from equipoise.model.quantities import Interval, counted, names_of, significant
 
 MEAN = "What is the mean over the asked hosts?"
 MEAN_HERE = "What is the mean over these campaigns?"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import Blocks
 from equipoise.analysis.wording import typical_sentence
 from equipoise.campaign.blocks import TIMED_OUT, known_values, resolution_of
-from equipoise.campaign.describing import DESCRIBED
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import TypicalValue

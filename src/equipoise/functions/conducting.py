@@ -23,8 +23,16 @@ from equipoise.functions.trial_runs import Examined, calls_and_rounds, examine, 
 from equipoise.ledger import open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
-from equipoise.model.functions import CALL_METRIC, STUDY, FunctionsPlan
-from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import (
+    CALL_METRIC,
+    FUNCTIONS_STUDY,
+    Condition,
+    FunctionsPlan,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 from equipoise.model.record import RunRecord
 
 TIMEOUT_S = 600.0
@@ -166,7 +174,7 @@ def functions_plan(
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
     seed = fresh_seed() if limits.seed is None else limits.seed
     return Plan(
-        study=STUDY,
+        study=FUNCTIONS_STUDY,
         conditions=tuple(
             Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
         ),

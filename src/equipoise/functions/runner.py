@@ -31,8 +31,7 @@ from equipoise.functions.trial_runs import ROUNDS
 from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import OnWait
 from equipoise.measure.trials import TrialReport, accounting_of, failure_of
-from equipoise.model.functions import CALL_METRIC, FunctionsPlan
-from equipoise.model.plan import PADDING_VARIABLE, Plan
+from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, FunctionsPlan, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 

@@ -17,7 +17,7 @@ from equipoise.functions.processes import Answer, base_environment, prepared_pro
 from equipoise.measure.trials import failure_of
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.functions import FunctionsPlan
+from equipoise.model.plan import FunctionsPlan
 from equipoise.model.record import CampaignWarning
 
 _EXAMINATION = "examination"

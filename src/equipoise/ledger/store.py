@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.files.host import this_host
+from equipoise.files.state import this_host
 from equipoise.ledger import rows
 from equipoise.ledger.file import LedgerFile
 from equipoise.ledger.parts import (
@@ -43,12 +43,19 @@ from equipoise.ledger.run_reference import (
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
 from equipoise.ledger.slices import cursor_bytes, part_from, slice_of
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.host import Certificate
 from equipoise.model.plan import HISTORY_STUDY, Plan
-from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
+from equipoise.model.record import (
+    CampaignWarning,
+    Draw,
+    Observation,
+    RunRecord,
+    RunSummary,
+    Trial,
+    paused_garbage_collector,
+)
 from equipoise.model.safe_text import as_unicode
 
 FIRST_SEGMENT = 1

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from equipoise.matching.frames import missing_in
-from equipoise.matching.stratified import levels_of
+from equipoise.matching.frames import levels_of, missing_in
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question

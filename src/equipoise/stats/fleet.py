@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from equipoise._native import BettingSequence, student_quantile, verdict_rules
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import Interval
 from equipoise.model.result import Component, Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds

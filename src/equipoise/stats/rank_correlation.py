@@ -7,7 +7,7 @@ import math
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, shared_ranks
 
 LEAST_POINTS = 5

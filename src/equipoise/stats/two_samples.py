@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.pooled import PooledEffect
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray
 
 ESTIMAND = "ratio of geometric means"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.why.causes.remaining import (
     NOT_ON_DISK,
     PAGE_FAULT,

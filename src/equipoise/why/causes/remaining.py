@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.why import Kind
 from equipoise.why.differences.changes import (
     NO_CHANGE,

@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from msgspec import Struct, field
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.two_samples import NO_SPREAD, sample_difference
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
