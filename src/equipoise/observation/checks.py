@@ -8,9 +8,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import astuple
 
-from equipoise.matching.categories import text_of
-from equipoise.matching.frames import numbers_of
-from equipoise.matching.stratified import plain
+from equipoise.matching.frames import numbers_of, plain, text_of
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require

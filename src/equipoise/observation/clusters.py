@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.stratified import levels_of
+from equipoise.matching.frames import levels_of
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question

@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.matching.categories import distinct_texts
-from equipoise.matching.frames import take_rows
+from equipoise.matching.frames import distinct_texts, take_rows
 from equipoise.matching.units import Indices, Truths
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
