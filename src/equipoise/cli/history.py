@@ -30,7 +30,7 @@ from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
-from equipoise.files.host import HOST_VARIABLE, host_name
+from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder

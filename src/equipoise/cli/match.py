@@ -56,7 +56,7 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.tables.results import balance_of, table_match
+    from equipoise.tables.results import TableMatch, balance_of
 
     output = matching.output_of(arguments)
     table = matching.read_match_table(arguments)
@@ -70,7 +70,8 @@ def command(**arguments: Any) -> int:
         variance=arguments["variance"],
     )
     balance = balance_of(table, among, pairing, boot=0)
-    result = table_match(table, among, balance, pairing, matching.match_question(arguments, table))
+    question = matching.match_question(arguments, table)
+    result = TableMatch(table, among, balance, pairing, question)
     matching.write_rows(result, arguments["matched"])
     document = {
         "schema": "equipoise.match/1",

@@ -14,7 +14,7 @@ from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import allowed_only
 from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.measure.environment.snapshot import snapshot
+from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 
