@@ -184,11 +184,8 @@ def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
 
 
 def _chosen_pair(pair: str, conditions: int) -> Contrast:
-    positions = pair.split(":")
-    if len(positions) == 2 and all(
-        position.isascii() and position.isdigit() for position in positions
-    ):
-        baseline, candidate = (int(position) - 1 for position in positions)
+    if re.fullmatch("[0-9]+:[0-9]+", pair):
+        baseline, candidate = (int(position) - 1 for position in pair.split(":"))
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
