@@ -13,7 +13,6 @@ from equipoise.design.chance import (
     PRELOAD_VARIABLE,
     STUDY,
     Source,
-    file_order,
     holding_one_at_a_time,
     not_tried,
     sources_here,
@@ -78,7 +77,8 @@ def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Campaign
     if not library.is_file():
         return not_tried(FILE_ORDER, f"{library} is missing", "make build")
     surroundings = {**environment, **condition.environment}
-    source = file_order(str(library), surroundings.get(PRELOAD_VARIABLE, ""))
+    preloaded = f"{library} {surroundings.get(PRELOAD_VARIABLE, '')}".strip()
+    source = Source(FILE_ORDER, {PRELOAD_VARIABLE: preloaded})
     mapped = mapped_libraries(
         condition.command, {**surroundings, **source.environment}, plan.measure.working_folder
     )

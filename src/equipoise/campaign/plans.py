@@ -298,7 +298,7 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     )
     return Plan(
         study=OS_STUDY,
-        conditions=conditions_of_rows(rows, program, form.batching),
+        conditions=conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
         measure=replace(_measure(limits), ignore_failure=True),
         stopping=limits.stopping(default),
