@@ -29,17 +29,10 @@ from equipoise.model.safe_text import visible
 
 
 def joined_bisect_lines(lines: Mapping[str, str]) -> dict[str, str]:
-    """Return lines that each bisect one benchmark, joined to one line that bisects them all.
+    """Return the line that bisects each benchmark, the same for all that one line can bisect.
 
-    Parameters
-    ----------
-    lines
-        Line of each benchmark, by its name. They differ in ``--metrics`` with a tool, and else in
-        the command. Other lines are returned as they are.
-
-    Returns
-    -------
-        The line of each benchmark: the same one for all that it bisects.
+    ``lines`` has a line for each benchmark, by its name. Those that are joined differ in
+    ``--metrics`` with a tool, and else in the command. Other lines are returned as they are.
     """
     # A placeholder of a value is no word to be quoted anew.
     if len(lines) < 2 or any("$" in line for line in lines.values()):
@@ -83,12 +76,8 @@ def bisect_line(
 ) -> str:
     """Return the line that finds which commit between two made a difference.
 
-    Parameters
-    ----------
-    bad
-        By default the working tree.
-    kind
-        Tool that reads the results of benchmarks, of which ``metric`` is one then.
+    ``bad`` is by default the working tree; ``kind`` is the tool that reads the results of
+    benchmarks, of which ``metric`` is one then.
     """
     options = _changed(
         ("--bad", bad, None),
