@@ -119,7 +119,7 @@ class Follow(Struct, frozen=True):
     place: int
     identity: str
     after: bytes
-    """Where the coordinator's copy ends (`equipoise.ledger.slices`); empty for the beginning."""
+    """Where the coordinator's copy ends (`equipoise.ledger.parts`); empty for the beginning."""
     wait_s: float = 0.0
     """Seconds that the host may wait for something new before it answers."""
 
