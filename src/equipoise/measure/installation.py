@@ -35,7 +35,7 @@ def launcher_program() -> Path:
 
 
 def present(path: Path, problem: str) -> Path:
-    """Return a native file of the package; raise `UnusableInput` for the problem if it is missing."""
+    """Return a native file of the package; raise `UnusableInput` if it is missing."""
     if not path.is_file():
         raise UnusableInput(problem, hint=REINSTALL)
     return path
