@@ -18,8 +18,7 @@ from benchmarks.fleet.fleets import (
 )
 from equipoise._native import student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.fleet import FleetHost, FleetMean, answers_of_fleet
-from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds
+from equipoise.stats.fleet import FleetHost, FleetMean, HostBlocks, Roster, Rounds, answers_of_fleet
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import campaign, white
 

@@ -9,8 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.stats.fleet import FleetAnswers, FleetHost, answers_of_fleet
-from equipoise.stats.fleet_rounds import HostBlocks, Roster, Rounds, rosters_of
+from equipoise.stats.fleet import (
+    FleetAnswers,
+    FleetHost,
+    HostBlocks,
+    Roster,
+    Rounds,
+    answers_of_fleet,
+    rosters_of,
+)
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.simulated import NOISES, FloatArray, Noise, at_least, at_most, campaign, white

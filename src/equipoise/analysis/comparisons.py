@@ -36,9 +36,9 @@ from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_go,
-    fits_constant_ratio,
     judge,
     judge_unadjusted,
+    running_interval,
 )
 from equipoise.stats.waiting import is_mostly_waiting
 
@@ -248,7 +248,7 @@ def _comparison(
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
-    is_constant = fits_constant_ratio(pairs, level=share_of_alpha)
+    _, is_constant = running_interval(pairs.engine, share_of_alpha)
     statistics = answers(
         baseline_costs,
         pairs.candidate,

@@ -23,10 +23,9 @@ from equipoise.model.pooled import (
 )
 from equipoise.model.quantities import iso_time
 from equipoise.model.record import RunRecord
-from equipoise.stats.common_ratio import common_ratio
 from equipoise.stats.layouts import FIRST_ANALYSIS, judges_across_layouts
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.two_samples import pool
+from equipoise.stats.two_samples import common_ratio, pool
 from equipoise.stats.verdict import earliest_block, typical_ratio
 
 _NORMAL_MAD = 1.4826

@@ -126,7 +126,6 @@ class Bisection:
         self._remainder_blocks = remainder_blocks
         self._withdrawn: set[int] = set()
         self._waiting: deque[Pair] = deque()
-        self._steps: dict[Pair, NamedStep] = {}
         self._blocks = 0
         self._segments = [self._segment((0, count))]
 
@@ -309,9 +308,6 @@ class Bisection:
 
     def _named_step(self, segment: Segment, pair: Pair) -> NamedStep:
         blocks, level = segment.own_blocks(pair), segment.level_of(pair)
-        known = self._steps.get(pair)
-        if known is not None and known.blocks == len(blocks):
-            return known
         judged = judge_alone(blocks, 0.0, level)
         halved = judge_alone(blocks, 0.0, 0.5 * level)
         gap = judge_alone(self._segments[0].gap, 0.0, 0.5 * self._alpha)
@@ -319,7 +315,7 @@ class Bisection:
             judged.typical, (halved.low, halved.high), gap.typical, (gap.low, gap.high)
         )
         assert segment.search is not None, "a commit is named by a search"
-        self._steps[pair] = NamedStep(
+        return NamedStep(
             first=pair[0] + 1,
             last=pair[1],
             rank=segment.ranks[pair],
@@ -332,7 +328,6 @@ class Bisection:
             share_of_gap=share,
             share_ci=share_ci,
         )
-        return self._steps[pair]
 
     def _segment(self, ends: Pair) -> Segment:
         first, last = ends

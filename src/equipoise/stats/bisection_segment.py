@@ -153,9 +153,7 @@ class Segment:
         # So many that half of alpha has an interval, which the share of the gap needs.
         self._least_gap_blocks = earliest_block(0.5 * alpha)
         self._step_blocks = (0, 0)
-        self._is_step_narrow = False
         self._may_go_on = True
-        self._judged: ComparisonVerdict | None = None
 
     @property
     def fixed_pair(self) -> Pair | None:
@@ -213,7 +211,6 @@ class Segment:
         elif self.named is not None:
             self._learn(costs)
             self._own[self.named].append(*costs, order)
-            self._is_step_narrow = self._measures_narrowly(self.named)
         else:
             self._search(self.search, pair, costs, order, number, tried)
         if self._wants_a_verdict and self._limit is not None and self.blocks >= self._limit:
@@ -234,9 +231,7 @@ class Segment:
 
     def judge_gap(self) -> ComparisonVerdict:
         """Return the verdict on the last commit against the first."""
-        if self._judged is None or self._judged.blocks != len(self.gap):
-            self._judged = judge_alone(self.gap, self._margin, self._alpha)
-        return self._judged
+        return judge_alone(self.gap, self._margin, self._alpha)
 
     def state(self) -> SegmentState:
         """Return how the search stands."""
@@ -276,21 +271,15 @@ class Segment:
         least, most = self._step_blocks
         if not self._may_go_on or len(self._own[pair]) >= most:
             return True
-        return len(self._own[pair]) >= least and self._is_step_narrow
-
-    def _measures_narrowly(self, pair: Pair) -> bool:
+        if len(self._own[pair]) < least:
+            return False
         judged = judge_alone(self._own[pair], 0.0, self.level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
         return widest <= NARROW * abs(step)
 
     def _no_blocks(self) -> PairedBlocks:
-        resolution = self.resolution
-        return PairedBlocks(
-            quantum=resolution.quantum,
-            more_is_better=resolution.more_is_better,
-            engine=self._engine,
-        )
+        return PairedBlocks.empty(self.resolution, self._engine)
 
     def _blocks_to_go(self) -> int | None:
         if self.search is None or not self._wants_a_verdict:
@@ -382,7 +371,6 @@ class Segment:
             self.named = (self.first + group[0], self.first + group[1])
             least = earliest_block(0.5 * self.level_of(self.named))
             self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
-            self._is_step_narrow = self._measures_narrowly(self.named)
         self.split = None if split is None else self.first + split
 
 

@@ -11,8 +11,14 @@ import numpy as np
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.result import Drift, MetricSummary, Mode
-from equipoise.stats.arrays import FloatArray, part_medians, shared_ranks
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.arrays import (
+    RESAMPLES,
+    FloatArray,
+    circular_block_indices,
+    part_medians,
+    percentile_interval,
+    shared_ranks,
+)
 from equipoise.stats.modes import find_modes
 
 BEYOND_CHANCE = 2.33

@@ -463,12 +463,7 @@ class History:
         )
 
     def _no_blocks(self) -> PairedBlocks:
-        resolution = self._resolution
-        return PairedBlocks(
-            quantum=resolution.quantum,
-            more_is_better=resolution.more_is_better,
-            engine=self._engine,
-        )
+        return PairedBlocks.empty(self._resolution, self._engine)
 
 
 class _Sequence:
@@ -483,7 +478,6 @@ class _Sequence:
         self.after, self.until, self.era, self.rank = after, until, era, rank
         self.level = alpha / (rank * (rank + 1))
         self.blocks = blocks
-        self._judged: ComparisonVerdict | None = None
 
     def add(self, before: float, after: float, order: int) -> None:
         """Add the costs of the two in one block."""
@@ -491,9 +485,7 @@ class _Sequence:
 
     def judge(self) -> ComparisonVerdict:
         """Return the estimate and its interval."""
-        if self._judged is None or self._judged.blocks != len(self.blocks):
-            self._judged = judge_alone(self.blocks, 0.0, self.level)
-        return self._judged
+        return judge_alone(self.blocks, 0.0, self.level)
 
 
 class _Pair(_Sequence):
@@ -517,7 +509,6 @@ class _Pair(_Sequence):
         """Logarithm of the e-value from which on it was named."""
         self._alpha = alpha
         self._blocks_to_name = 0
-        self._alone: ComparisonVerdict | None = None
 
     @property
     def is_named(self) -> bool:
@@ -578,9 +569,7 @@ class _Pair(_Sequence):
         return abs(typical) >= self.margin and is_excluded
 
     def _judge_alone(self) -> ComparisonVerdict:
-        if self._alone is None or self._alone.blocks != len(self.blocks):
-            self._alone = judge_alone(self.blocks, 0.0, self._alpha)
-        return self._alone
+        return judge_alone(self.blocks, 0.0, self._alpha)
 
     def _is_narrow(self) -> bool:
         """Return whether both ends lie within half of the step, or that takes too many blocks."""

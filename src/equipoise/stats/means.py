@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.interval import Interval
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_sums, percentile_interval
+from equipoise.stats.arrays import RESAMPLES, FloatArray, circular_block_sums, percentile_interval
 
 LEAST_BLOCKS = 5
 """Fewer say nothing about the spread of a mean."""

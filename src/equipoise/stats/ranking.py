@@ -17,16 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from equipoise.model.plan import Contrast
 from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     ComparisonVerdict,
-    VerdictCache,
     judge,
-    judge_again,
+    judge_at_stop,
     margin_of,
 )
 
@@ -39,8 +38,6 @@ class RankedGroup(Struct, frozen=True):
 
     with_baseline: dict[Pair, PairedBlocks]
     among_candidates: dict[Pair, PairedBlocks]
-    cache: VerdictCache = field(default_factory=dict)
-    """Earlier verdicts of the race."""
 
     @property
     def pairs(self) -> dict[Pair, PairedBlocks]:
@@ -73,10 +70,9 @@ def contenders_of(
         Number of blocks that a pair needs before it counts.
     """
     margin, rivals = margin_of(min_effect), len(group.with_baseline)
-    places = {pair: place for place, pair in enumerate(group.pairs)}
 
     def verdict(pair: Pair, level: float) -> Verdict:
-        judged = judge_again(group.pairs[pair], margin, level, places[pair], group.cache)
+        judged = judge_at_stop(group.pairs[pair], margin, level)
         return judged.verdict if judged.blocks >= min_blocks else "undecided"
 
     beaten: set[int] = set()
@@ -96,18 +92,14 @@ def contenders_of(
 
 
 def judge_candidates(
-    groups: Sequence[RankedGroup],
-    min_effect: float,
-    alpha: float,
-    *,
-    cache: VerdictCache | None = None,
+    groups: Sequence[RankedGroup], min_effect: float, alpha: float
 ) -> dict[Pair, ComparisonVerdict]:
     """Judge all pairs of candidates of all groups, which share alpha.
 
     Parameters and errors as for `equipoise.stats.verdict.judge`.
     """
     pairs = {pair: blocks for group in groups for pair, blocks in group.among_candidates.items()}
-    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha, cache=cache)
+    judged = judge(list(pairs.values()), min_effect=min_effect, alpha=alpha)
     return dict(zip(pairs, judged, strict=True))
 
 

@@ -17,8 +17,13 @@ from msgspec import Struct
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.stats.arrays import FloatArray, shared_ranks
-from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.arrays import (
+    RESAMPLES,
+    FloatArray,
+    circular_block_indices,
+    percentile_interval,
+    shared_ranks,
+)
 
 KIND: Kind = "chance"
 """The ``kind`` of an entry of ``why`` that names a source of chance (design.md §4)."""

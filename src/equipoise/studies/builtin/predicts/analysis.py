@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.stats.rank_correlation import (
+from equipoise.stats.companions import (
     LEAST_POINTS,
     RankCorrelation,
     chance_level,
