@@ -11,8 +11,7 @@ shape.py        the distribution of one metric, and why it spreads or is unknown
 iterations.py   warm-up and steady state of what a trial repeats
 imports.py      runs of other tools: intervals without a verdict
 pooling.py      several campaigns of the same commands
-fleet.py        the hosts of a fleet, and what holds over them; fleet_answers.py words the
-                answers, fleet_wording.py has their sentences
+fleet.py        the hosts of a fleet, and what holds over them; fleet_answers.py words the answers
 reference.py    a result beside a reference result, and how their environments differ
 sequences.py    the interval of each candidate after every block
 gate.py         whether a gate lets a revision through

@@ -204,7 +204,7 @@ def _comparison(
         equivalence_ci=asked.equivalence.ratio_ci,
         equivalence_level=asked.equivalence.level,
         means_veto=asked.means_veto,
-        e_value=over.no_host_differs.e_value,
+        e_value=over.e_value,
         verdict=asked.verdict,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
