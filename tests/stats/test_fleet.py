@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.fleet import (
-    FleetAnswers,
     End,
+    FleetAnswers,
     FleetHost,
     Roster,
     Rounds,

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
@@ -370,3 +371,26 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
                 "variance"
             )
     return f"{name} is not shown to spread the times: with it held, {spreads}"
+
+
+def layout_spread(record: RunRecord) -> float | None:
+    """Return the standard deviation of one program's cost over layouts, in percent.
+
+    It is the largest of the campaign's comparisons: a ratio of two programs has twice the variance
+    of one. ``None`` where the campaign cannot tell it.
+    """
+    blocks = complete_blocks(record.draws, record.trials)
+    if not record.plan.layouts or not blocks:
+        return None
+    draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
+    compared = ratios_by_level(record.plan, primary_comparisons(record.plan, blocks), blocks, draws)
+    variances = [
+        component.variance
+        for comparison in compared
+        if comparison.by_level is not None
+        for component in comparison.by_level.components
+        if component.level == LAYOUT
+    ]
+    if not variances:
+        return None
+    return 100.0 * math.sqrt(0.5 * max(0.0, *variances))

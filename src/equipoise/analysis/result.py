@@ -41,8 +41,14 @@ from equipoise.analysis.iterations import (
 )
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
-from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
-from equipoise.analysis.typical import typical_value, warnings_of_typical
+from equipoise.analysis.shape import (
+    is_wide,
+    shape_of,
+    typical_value,
+    warnings_of_typical,
+    why_unknown,
+    why_wide,
+)
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (

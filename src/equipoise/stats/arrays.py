@@ -53,18 +53,9 @@ def row_medians(table: FloatArray) -> FloatArray:
 
 
 def part_medians(values: FloatArray, parts: int) -> FloatArray:
-    """Return the medians of parts of consecutive values, of nearly equal length.
+    """Return the medians of 1 to n parts of n consecutive values, shape (parts,).
 
-    Parameters
-    ----------
-    values
-        Shape (n,).
-    parts
-        From 1 to n; the first n mod ``parts`` of them are one longer (`numpy.array_split`).
-
-    Returns
-    -------
-    Shape (parts,).
+    The first n mod ``parts`` of them are one longer (`numpy.array_split`).
     """
     length, longer = divmod(len(values), parts)
     split = longer * (length + 1)
@@ -86,20 +77,9 @@ def block_length(count: int) -> int:
 
 
 def circular_block_sums(series: FloatArray, resamples: int, seed: int) -> FloatArray:
-    """Return means of circular block resamples (Politis and Romano 1992).
+    """Return means of circular block resamples (Politis and Romano 1992), shape (resamples, m).
 
-    Parameters
-    ----------
-    series
-        Shape (n, m): m series of n values, resampled together.
-    resamples
-        Number of resamples.
-    seed
-        Seed of the generator.
-
-    Returns
-    -------
-    Shape (resamples, m): the mean of each series in each resample.
+    The series, shape (n, m), are m series of n values, resampled together.
     """
     count = len(series)
     length = block_length(count)

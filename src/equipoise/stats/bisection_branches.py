@@ -83,11 +83,8 @@ class BranchingBisection:
         line = self._current()
         if line is None:
             return None
-        pair = line.search.next_pair(
-            [line.places[one] for one in built if one in line.places], build_trials
-        )
-        assert pair is not None, "an open search has a pair to run"
-        return line.commits[pair[0]], line.commits[pair[1]]
+        here = [line.places[one] for one in built if one in line.places]
+        return line.whole(line.search.next_pair(here, build_trials))
 
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block, of the pair that ``next_pair`` returned.
@@ -128,10 +125,7 @@ class BranchingBisection:
     def fixed_pair(self) -> Pair | None:
         """The one pair that can run now; ``None`` while pairs are chosen, and at the end."""
         line = self._current()
-        pair = None if line is None else line.search.fixed_pair
-        return (
-            None if line is None or pair is None else (line.commits[pair[0]], line.commits[pair[1]])
-        )
+        return None if line is None else line.whole(line.search.fixed_pair)
 
     def takes(self, pair: Collection[int]) -> bool:
         """Return whether a block of two commits, which another search chose, is of use here."""
@@ -206,6 +200,10 @@ class _Line:
     @property
     def is_open(self) -> bool:
         return not self._missing and self.search.is_open
+
+    def whole(self, pair: Pair | None) -> Pair | None:
+        """Return a pair along this line by the indices of the whole bisection."""
+        return pair and (self.commits[pair[0]], self.commits[pair[1]])
 
     def withdraw(self, commit: int) -> None:
         place = self.places.get(commit)

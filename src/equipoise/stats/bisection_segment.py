@@ -244,19 +244,37 @@ class Segment:
             blocks_to_go=self._blocks_to_go(),
         )
 
-    def own_blocks(self, pair: Pair) -> PairedBlocks:
-        """Return the blocks of an own pair, from the first one that counted as such."""
-        return self._own[pair]
+    def named_step(self, gap: PairedBlocks) -> NamedStep | None:
+        """Return the step of the commit that is named, beside the blocks of the whole gap."""
+        if self.named is None or self.search is None:
+            return None
+        blocks, level = self._own[self.named], self._level_of(self.named)
+        judged = judge_alone(blocks, 0.0, level)
+        halved = judge_alone(blocks, 0.0, 0.5 * level)
+        whole = judge_alone(gap, 0.0, 0.5 * self._alpha)
+        share, share_ci = share_of_gap(
+            judged.typical, (halved.low, halved.high), whole.typical, (whole.low, whole.high)
+        )
+        before, last = self.named
+        return NamedStep(
+            first=before + 1,
+            last=last,
+            rank=self.ranks[self.named],
+            # It counts no more blocks once its commit is named.
+            e_value=e_value_of(self.search.own_ln_e_value(last - self.first)),
+            margin=self.search.margin(),
+            blocks=judged.blocks,
+            ratio=judged.ratio,
+            ratio_ci=judged.ratio_ci,
+            level=level,
+            share_of_gap=share,
+            share_ci=share_ci,
+        )
 
-    def level_of(self, pair: Pair) -> float:
+    def _level_of(self, pair: Pair) -> float:
         """Return alpha/(k(k + 1)) of an own pair that was run."""
         rank = self.ranks[pair]
         return self._alpha / (rank * (rank + 1))
-
-    def own_e_value(self, pair: Pair) -> float:
-        """Return F of an own pair, which counts no more blocks once its commit is named."""
-        assert self.search is not None, "there is no own pair before the search"
-        return e_value_of(self.search.own_ln_e_value(pair[1] - self.first))
 
     @property
     def _wants_a_verdict(self) -> bool:
@@ -273,7 +291,7 @@ class Segment:
             return True
         if len(self._own[pair]) < least:
             return False
-        judged = judge_alone(self._own[pair], 0.0, self.level_of(pair))
+        judged = judge_alone(self._own[pair], 0.0, self._level_of(pair))
         step = judged.typical or 0.0
         widest = max(judged.high - step, step - judged.low)
         return widest <= NARROW * abs(step)
@@ -369,7 +387,7 @@ class Segment:
         self.verdict = outcome
         if group is not None:
             self.named = (self.first + group[0], self.first + group[1])
-            least = earliest_block(0.5 * self.level_of(self.named))
+            least = earliest_block(0.5 * self._level_of(self.named))
             self._step_blocks = (least, max(least, 2 * len(self._own[self.named])))
         self.split = None if split is None else self.first + split
 

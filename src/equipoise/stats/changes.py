@@ -104,17 +104,7 @@ def states(values: FloatArray) -> tuple[State, ...]:
     """Return the states that a campaign went through: the trials of one condition, in order.
 
     Neighbouring segments on equal levels are one state. Over ``MOST_VALUES`` trials, medians of
-    consecutive ones are used instead.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 1: finite, in the order in which the trials ran.
-
-    Raises
-    ------
-    UnusableInput
-        As for ``find_changes``.
+    consecutive ones are used instead. Values, and what is raised, are those of ``find_changes``.
     """
     medians, begins = thinned(values)
     changes = find_changes(medians)
@@ -133,16 +123,9 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
     """Return the stretches in which the ratio of two conditions kept its level.
 
     The change-points of the block differences; blocks with a timeout are left out, and over
-    ``MOST_VALUES`` blocks medians of consecutive differences are used.
-
-    Parameters
-    ----------
-    numbers
-        Shape (n,): the number in its campaign of each of the n blocks.
-
-    Returns
-    -------
-    One stretch where no change is found; none where no difference is finite.
+    ``MOST_VALUES`` blocks medians of consecutive differences are used. ``numbers``, shape (n,), are
+    those of the blocks in their campaign. There is one stretch where no change is found, and none
+    where no difference is finite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(blocks.candidate) - np.log(blocks.baseline)
@@ -159,9 +142,7 @@ def ratio_segments(blocks: PairedBlocks, numbers: IntArray) -> tuple[RatioSegmen
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
 
-    Returns
-    -------
-    Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
+    Shape (m,); with them, shape (m + 1,), before which value each of them begins, and n.
     """
     parts = max(1, min(len(values), MOST_VALUES))
     length, longer = divmod(len(values), parts)
@@ -172,16 +153,8 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
     """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
 
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least ``LEAST_LENGTH``, which is the least length of a segment.
-    penalty
-        Penalty for each segment, in units of the series' square.
-
-    Returns
-    -------
-    The ends, ascending; the last is n. O(n²) operations.
+    The ends are ascending; the last is n, which is at least ``LEAST_LENGTH``, the least length of a
+    segment. The penalty is in units of the series' square. O(n²) operations.
     """
     count = len(series)
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -231,12 +204,8 @@ def long_run_variance(series: FloatArray) -> float:
 
     From differences, in which a change of level stands only once. A difference of an AR(1)
     process with coefficient φ and variance v has the variance 2v(1 - φ) and the autocorrelation
-    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count.
-
-    Parameters
-    ----------
-    series
-        Shape (n,), n at least 3.
+    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count. The
+    series has at least three values.
     """
     steps = np.diff(series)
     limit = CLIP_SCALES * _scale(steps)

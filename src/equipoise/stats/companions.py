@@ -98,10 +98,8 @@ def companions(
     ----------
     modes
         Shape (n,): the mode of each trial, from 0, in the order in which they ran.
-    covariates
-        Each with n values. One that is not known everywhere, or never changes, is left out.
-    level
-        Chance that anything is named where nothing goes with the modes.
+    covariates, level
+        As for ``strongest_association``.
 
     Returns
     -------
@@ -216,23 +214,11 @@ class RankCorrelation(Struct, frozen=True):
 
 
 def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation | None:
-    """Correlate two quantities over the same points.
+    """Correlate two quantities over the same n points, by Spearman; shape (n,) each, finite.
 
-    Parameters
-    ----------
-    first, second
-        Shape (n,) each, finite.
-
-    Returns
-    -------
-    RankCorrelation or None
-        ``None`` for fewer than ``LEAST_POINTS`` points, or where a quantity never changes.
-
-    Notes
-    -----
-    Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and
-    Spearman correlations, Psychometrika 65, eq. 4: the variance of atanh(r) is
-    (1 + r²/2) / (n - 3).
+    ``None`` for fewer than ``LEAST_POINTS`` points, or where a quantity never changes. Bonett and
+    Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman
+    correlations, Psychometrika 65, eq. 4: the variance of atanh(r) is (1 + r²/2) / (n - 3).
     """
     count = len(first)
     if count < LEAST_POINTS or np.ptp(first) == 0 or np.ptp(second) == 0:
@@ -249,14 +235,8 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 def chance_level(points: int, tried: int, *, alpha: float = 0.05, seed: int = 1) -> float:
     """Return the size that the largest of several correlations exceeds with probability alpha.
 
-    It is simulated by random orders of the points, for quantities that are independent.
-
-    Parameters
-    ----------
-    points
-        At least ``LEAST_POINTS``.
-    tried
-        Number of quantities that are correlated with one.
+    It is simulated by random orders of the points, at least ``LEAST_POINTS``, for independent
+    quantities of which ``tried`` are correlated with one.
     """
     generator = np.random.default_rng(seed)
     ranks = np.arange(points, dtype=np.float64)

@@ -39,6 +39,7 @@ from equipoise.stats.means import ln_ratio_of_means, ln_ratios_without_one_block
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     check_alpha,
+    difference,
     e_value_of,
     earliest_block,
     finite_ratio,
@@ -341,7 +342,12 @@ class _Fleet:
         is_vetoed = self.rules.means_veto_equivalence and not abs(ln_mean_ratio) <= self.margin
         verdict: Verdict = "equivalent"
         if is_vetoed or not is_equivalent:
-            verdict = self.difference(places, typical, bounds)
+            verdict = difference(
+                (bounds.low, bounds.high),
+                typical,
+                self.margin,
+                lambda side: self.means_contradict(places, side),
+            )
         return FleetMean(
             places=places,
             typical=typical,
@@ -397,15 +403,6 @@ class _Fleet:
         fewest = min(len(self.hosts[place].blocks) for place in places)
         is_within = -self.margin <= equivalence.low and equivalence.high <= self.margin
         return self.margin > 0 and fewest >= self.rules.equivalence_blocks and is_within
-
-    def difference(self, places: Sequence[int], typical: float | None, bounds: Bounds) -> Verdict:
-        if typical is None or bounds.low > bounds.high:
-            return "undecided"
-        if bounds.low > 0.0 and typical >= self.margin:
-            return "mixed" if self.means_contradict(places, 1.0) else "slower"
-        if bounds.high < 0.0 and typical <= -self.margin:
-            return "mixed" if self.means_contradict(places, -1.0) else "faster"
-        return "undecided"
 
     def ln_mean_ratios(self, places: Sequence[int]) -> FloatArray:
         blocks = [self.hosts[place].blocks for place in places]

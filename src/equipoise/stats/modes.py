@@ -195,12 +195,7 @@ def two_normals(values: FloatArray) -> TwoNormals:
 
     Once with one spread for both and once with two; of lesser BIC is what is returned. Begun at the
     splits of the ordered sample that classify it best. The sd of either part is at least
-    ``LEAST_SPREAD`` of the whole's.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), n at least 4: ordered, finite, not all equal.
+    ``LEAST_SPREAD`` of the whole's. The values, at least four, are ordered, finite, and not equal.
     """
     count, spread, middle = len(values), float(np.std(values)), float(np.mean(values))
     scaled = (values - middle) / spread
@@ -324,15 +319,8 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def best_single_bic(values: FloatArray) -> float:
-    """Return the least BIC among the shapes with one peak.
+    """Return the least BIC among the shapes with one peak, of values as for ``two_normals``.
 
-    Parameters
-    ----------
-    values
-        Shape (n,): ordered, finite, not all equal.
-
-    Returns
-    -------
     Schwarz's (1978) p·ln n - 2·ln L, the least over normal, both Gumbels, Student's t, uniform,
     and, on the side of the longer tail, exponentially modified normal, shifted lognormal and
     normal with rare spikes.

@@ -60,14 +60,8 @@ def contenders_of(
 ) -> tuple[int, ...]:
     """Return the members that may still be the fastest, or tied with it, in their order.
 
-    Parameters
-    ----------
-    min_effect
-        Smallest effect that matters, in percent: a member that takes less than that longer is tied.
-    alpha
-        Largest chance that the fastest member is ever missing.
-    min_blocks
-        Number of blocks that a pair needs before it counts.
+    A member that takes less than ``min_effect`` percent longer is tied. The fastest is ever missing
+    with chance alpha at most. A pair counts from ``min_blocks`` blocks on.
     """
     margin, rivals = margin_of(min_effect), len(group.with_baseline)
 
@@ -108,12 +102,8 @@ def open_pairs(
 ) -> tuple[Pair, ...]:
     """Return the pairs of contenders that must be decided before the fastest is known.
 
-    Contenders are tied where they are equivalent; where they are mixed, no order is right.
-
-    Parameters
-    ----------
-    verdicts
-        Verdict on each pair in its family; a pair without one is open.
+    Contenders are tied where they are equivalent; where they are mixed, no order is right. A pair
+    without a verdict in its family is open.
     """
     return tuple(
         pair

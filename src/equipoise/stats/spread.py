@@ -67,20 +67,9 @@ def describe_spread(log_spread: float) -> str:
 def spread_change(
     varying: FloatArray, fixed: FloatArray, *, seed: int, level: float = 0.05
 ) -> SpreadChange | None:
-    """Compare the spread of two conditions.
+    """Compare the spread of two conditions; ``None`` under ``LEAST_BLOCKS``.
 
-    Parameters
-    ----------
-    varying, fixed
-        Shape (n,) each: costs of the same blocks; positive and finite.
-    seed
-        Seed of the permutations and of the bootstrap.
-    level
-        1 minus the coverage of the interval.
-
-    Returns
-    -------
-    ``None`` under ``LEAST_BLOCKS``.
+    The costs, shape (n,) each, are of the same blocks, positive and finite.
     """
     if len(varying) < LEAST_BLOCKS:
         return None

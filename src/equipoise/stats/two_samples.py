@@ -59,17 +59,7 @@ class SampleDifference(Struct, frozen=True):
 def sample_ratio(
     baseline: FloatArray, candidate: FloatArray, *, paired: bool, level: float
 ) -> SampleRatio:
-    """Return the ratio of geometric means, by `sample_difference` of the logarithms.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shapes (n,) and (m,), equal if they are paired: costs.
-    paired
-        Whether both are of the same n blocks.
-    level
-        1 minus the nominal coverage.
-    """
+    """Return the ratio of geometric means of costs, by `sample_difference` of the logarithms."""
     if not len(baseline) or not len(candidate):
         return SampleRatio(None, (None, None), "no value is known")
     both = np.concatenate([baseline, candidate])
@@ -189,10 +179,7 @@ NONE_FITS = "no common ratio fits all campaigns: they differ"
 def common_ratio(campaigns: Sequence[PairedBlocks], *, level: float = 0.05) -> CommonRatio:
     """Return the ratio that campaigns have in common, at coverage 1 - ``level``.
 
-    Parameters
-    ----------
-    campaigns
-        Blocks of the same comparison in each, in the order in which they ran.
+    Each campaign is given by its blocks of the same comparison, in the order in which they ran.
     """
     blocks = sum(len(one) for one in campaigns)
     low, high = common_interval([one.engine for one in campaigns], level)

@@ -206,16 +206,8 @@ def blocks_to_go(
     at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
     is decided or whose means forbid ``equivalent``, and where half of them decide nothing within
     20 times the blocks so far (at least 200, at most 4000 more). The forecast takes today's
-    estimate for the truth.
-
-    Parameters
-    ----------
-    comparisons, judged
-        As given to and returned by ``judge``.
-    min_effect, alpha
-        As given to ``judge``.
-    seed
-        Seed of the continuations, from 0 to 2^64 - 1.
+    estimate for the truth. Comparisons and verdicts are those given to and returned by ``judge``;
+    the seed is from 0 to 2^64 - 1.
     """
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
@@ -306,14 +298,7 @@ def judge_unadjusted(
 ) -> ComparisonVerdict:
     """Judge a comparison as if no covariate had been read, to show it beside its verdict.
 
-    Parameters
-    ----------
-    blocks, judged
-        The comparison and its verdict, whose level counts.
-    min_effect
-        As given to ``judge``.
-    compared
-        Number of comparisons that were judged together.
+    The level is that of its verdict; ``compared`` counts the comparisons judged together.
     """
     judge_one = judge_alone if compared == 1 else judge_at_stop
     return judge_one(blocks.unadjusted(), margin_of(min_effect), judged.level)
@@ -354,7 +339,8 @@ def judge_by(
         typical = centre[0]
     if typical is not None and blocks.rules.estimate_within_interval:
         typical = min(max(typical, interval[0]), interval[1])
-    within = margin > 0 and _is_within(blocks, equivalence, margin)
+    is_within = -margin <= equivalence[0] and equivalence[1] <= margin
+    within = margin > 0 and len(blocks) >= blocks.rules.equivalence_blocks and is_within
     costs_nothing = not (blocks.baseline.any() or blocks.candidate.any())
     ln_mean_ratio = (
         0.0
@@ -364,8 +350,11 @@ def judge_by(
     # Where both have timeouts nothing is known of the means: that is a veto, too.
     within_means = abs(ln_mean_ratio) <= margin
     means_veto = within and blocks.rules.means_veto_equivalence and not within_means
-    is_equivalent = within and not means_veto
-    verdict = "equivalent" if is_equivalent else _difference(blocks, interval, typical, margin)
+    verdict: Verdict = "equivalent"
+    if means_veto or not within:
+        verdict = difference(
+            interval, typical, margin, lambda side: _means_contradict(blocks, side, margin)
+        )
     return ComparisonVerdict(
         verdict=verdict,
         typical=typical,
@@ -384,22 +373,24 @@ def judge_by(
     )
 
 
-def _is_within(blocks: PairedBlocks, equivalence: tuple[float, float], margin: float) -> bool:
-    low, high = equivalence
-    enough_blocks = len(blocks) >= blocks.rules.equivalence_blocks
-    return enough_blocks and -margin <= low and high <= margin
-
-
-def _difference(
-    blocks: PairedBlocks, interval: tuple[float, float], typical: float | None, margin: float
+def difference(
+    interval: tuple[float, float],
+    typical: float | None,
+    margin: float,
+    means_contradict: Callable[[float], bool],
 ) -> Verdict:
+    """Return the verdict of what is not equivalent, by its estimate and interval.
+
+    ``means_contradict`` tells of a side, 1 for slower or -1 for faster, whether the means lie
+    beyond the margin on the other one.
+    """
     low, high = interval
     if typical is None:
         return "undecided"
     if low > 0 and typical > 0 and typical >= margin:
-        return "mixed" if _means_contradict(blocks, 1.0, margin) else "slower"
+        return "mixed" if means_contradict(1.0) else "slower"
     if high < 0 and typical < 0 and typical <= -margin:
-        return "mixed" if _means_contradict(blocks, -1.0, margin) else "faster"
+        return "mixed" if means_contradict(-1.0) else "faster"
     return "undecided"
 
 
