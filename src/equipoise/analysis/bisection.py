@@ -50,10 +50,7 @@ _FEWEST_REPEATED = 5
 def bisect_results(record: RunRecord, blocks: Blocks) -> tuple[BisectResult, ...]:
     """Return what a bisection found of each benchmark; none if it is no bisection, or has no block.
 
-    Parameters
-    ----------
-    blocks
-        Complete blocks of the record.
+    ``blocks`` are the complete ones of the record.
 
     Raises
     ------
@@ -327,13 +324,7 @@ _LONGEST_SUBJECT = 60
 
 
 def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = False) -> str:
-    """Return what a culprit did to the program: ``1a2b3c4d5e (Sort) made it 3.10 % slower``.
-
-    Parameters
-    ----------
-    culprit
-        A culprit with its numbers; its own summary is not read.
-    """
+    """Return what a culprit did to the program: ``1a2b3c4d5e (Sort) made it 3.10 % slower``."""
     named = commit_phrase(culprit.commit, culprit.subject, culprit.not_built)
     if culprit.ratio is None:
         return f"{named} made a difference whose size is not known."
@@ -342,13 +333,7 @@ def culprit_sentence(culprit: Culprit, metric: str, *, more_is_better: bool = Fa
 
 
 def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
-    """Return a commit with its subject, and those before it that may be meant as well.
-
-    Parameters
-    ----------
-    not_built
-        Whole names of the commits right before it that do not build.
-    """
+    """Return a commit with its subject, and those right before it that do not build."""
     named = f"{short_name(commit)} ({shortened(subject)})"
     if not not_built:
         return named
@@ -357,13 +342,7 @@ def commit_phrase(commit: str, subject: str, not_built: Sequence[str]) -> str:
 
 
 def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> str:
-    """Return what the search of a merge's branch found.
-
-    Parameters
-    ----------
-    branch
-        Its numbers, and the sentences of its culprits; its own summary is not read.
-    """
+    """Return what the search of a merge's branch found."""
     merge, culprits = short_name(branch.merge), branch.culprits
     left = [one for one in branch.candidates if one.status == "left"]
     if branch.missing:
@@ -398,16 +377,7 @@ def branch_sentence(branch: BisectBranch, *, more_is_better: bool = False) -> st
 
 
 def bisect_sentence(result: BisectResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a search, with what the branches of merges made of it.
-
-    Parameters
-    ----------
-    result
-        A result with its numbers and the sentences of its culprits and branches; its own summary
-        is not read.
-    more_is_better
-        Whether the cost is the inverse of the metric.
-    """
+    """Return the answer of a search, with the sentences of its branches behind it."""
     answer = _answer(result, more_is_better=more_is_better)
     return " ".join((answer, *(one.summary for one in result.branches)))
 

@@ -163,11 +163,8 @@ def judge_pairings(
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    Parameters
-    ----------
-    withheld
-        How many more share it that are not shown, whatever they would have said: each counts as one
-        without evidence.
+    ``withheld`` more share it that are not shown, whatever they would have said: each counts as one
+    without evidence.
     """
     if not pairings:
         return ()
@@ -309,12 +306,7 @@ def _adjustment(
 ) -> Adjustment | None:
     """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
 
-    Parameters
-    ----------
-    judged
-        Verdict on the pairing.
-    compared
-        Number of comparisons that were judged together.
+    ``compared`` counts the comparisons that were judged together.
     """
     pairs, effect = pairing.pairs, plan.judgement.min_effect
     adjusted = pairs.engine.adjustment()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -40,10 +40,7 @@ _UNKNOWN_DIFFERENCE = "the tools that build the commits"
 def history_result(record: RunRecord) -> HistoryResult | None:
     """Return what a history has found by the end of one of its campaigns; ``None`` for others.
 
-    Parameters
-    ----------
-    record
-        With the records of the earlier campaigns of its series.
+    The record comes with those of the earlier campaigns of its series.
 
     Raises
     ------
@@ -63,15 +60,14 @@ def history_result(record: RunRecord) -> HistoryResult | None:
         _campaign(one, [*its.values()], era)
         for one, its, era in zip(series, blocks, numbers, strict=True)
     )
-    changes = tuple(_change(series, one) for one in state.changes)
+    changes = tuple(
+        _change(series, one, metric, more_is_better=more_is_better) for one in state.changes
+    )
     result = HistoryResult(
         baseline=terms.baseline,
         latest=terms.latest,
         revisions=tuple(_revisions(terms, state)),
-        changes=tuple(
-            replace(one, summary=change_sentence(one, metric, more_is_better=more_is_better))
-            for one in changes
-        ),
+        changes=changes,
         pairs=tuple(
             HistoryPair(
                 pair=one.rank,
@@ -128,11 +124,13 @@ def _revisions(terms: HistoryPlan, state: HistoryState) -> Iterator[HistoryRevis
         )
 
 
-def _change(series: Sequence[RunRecord], change: Change) -> HistoryChange:
+def _change(
+    series: Sequence[RunRecord], change: Change, metric: str, *, more_is_better: bool
+) -> HistoryChange:
     pair = change.pair
     record, commits = _campaign_with(series, pair.after, pair.until)
     until, confirmed = commits[-1], change.is_confirmed
-    return HistoryChange(
+    named = HistoryChange(
         commit=until.hash if confirmed else None,
         after=pair.after,
         until=pair.until,
@@ -153,6 +151,7 @@ def _change(series: Sequence[RunRecord], change: Change) -> HistoryChange:
         summary="",
         confirm=None if confirmed else _line_that_confirms(record, pair.after, pair.until),
     )
+    return replace(named, summary=change_sentence(named, metric, more_is_better=more_is_better))
 
 
 def _campaign_with(
@@ -189,7 +188,7 @@ def _campaign(record: RunRecord, blocks: Sequence[tuple[object, ...]], era: int)
         run=record.id,
         started=iso_time(record.started_at),
         ended=None if ended is None else iso_time(ended),
-        stopped_because=None if last is None else last.stopped_because,
+        stopped_because=record.stopped_because,
         era=era,
         blocks=len(blocks),
         trials=sum(map(len, blocks)),
@@ -216,10 +215,7 @@ def _eras(series: Sequence[RunRecord], numbers: Sequence[int]) -> Iterator[Histo
 
 def _differences(before: RunRecord, record: RunRecord) -> Iterator[str]:
     """Yield what differs between the environments of two campaigns, as far as it is recorded."""
-    environments: list[Mapping[str, object]] = [
-        one.segments[0].environment if one.segments else {} for one in (before, record)
-    ]
-    found = environment_differences(*environments)
+    found = environment_differences(before.environment, record.environment)
     for one in itertools.islice(found, _MOST_DIFFERENCES):
         there, here = ("unknown" if value is None else value for value in (one.there, one.here))
         yield f"{one.name.replace('_', ' ')}: {here} instead of {there}"
@@ -235,15 +231,7 @@ def _terms(record: RunRecord) -> HistoryPlan:
 
 
 def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool = False) -> str:
-    """Return what changed: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % to 3.80 %)``.
-
-    Parameters
-    ----------
-    change
-        A change with its numbers; its own summary is not read.
-    more_is_better
-        Whether the cost is the inverse of the metric.
-    """
+    """Return what changed: ``1a2b3c4d5e (Sort) made it 3.10 % slower (2.40 % to 3.80 %)``."""
     after, until = short_name(change.after), short_name(change.until)
     if change.confirmed:
         what, other = commit_phrase(change.until, change.subject, change.not_built), "its parent"
@@ -258,13 +246,7 @@ def change_sentence(change: HistoryChange, metric: str, *, more_is_better: bool 
 
 
 def history_sentence(result: HistoryResult, *, more_is_better: bool = False) -> str:
-    """Return the answer of a series: how many changes there are, or the one that there is.
-
-    Parameters
-    ----------
-    result
-        A result with its numbers and the sentences of its changes; its own summary is not read.
-    """
+    """Return the answer of a series: how many changes there are, or the one that there is."""
     changes = result.changes
     since = f"{counted(result.commits, 'commit')} since {result.baseline.label}"
     if len(changes) == 1:

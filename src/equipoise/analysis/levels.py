@@ -37,16 +37,7 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
-    Parameters
-    ----------
-    trials
-        The analysed trials of the condition.
-    draws
-        Draw of each measured block, by its number.
-
-    Returns
-    -------
-    ``None`` where trials are the only level.
+    ``None`` where trials are the only level. Draws are those of the measured blocks, by number.
     """
     if not _has_levels(plan, trials):
         return None
@@ -97,25 +88,14 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
-    Parameters
-    ----------
-    contrast
-        The same conditions in every campaign.
-    places
-        For each campaign, on which host and in which boot it ran.
-    first_blocks
-        For each campaign, how many of its complete blocks count.
-
-    Returns
-    -------
-    ``None`` where no level is replicated.
+    For each campaign, ``places`` says on which host and in which boot it ran, and ``first_blocks``
+    how many of its complete blocks count. ``None`` where no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     units: list[_Unit] = []
     campaigns = zip(records, places, first_blocks, strict=True)
     for number, (record, (host, boot), first) in enumerate(campaigns):
-        draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
-        blocks = complete_blocks(record.draws, record.trials)
+        draws, blocks = record.measured_draws, complete_blocks(record.draws, record.trials)
         some = itertools.islice(blocks.items(), first)
         read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
@@ -300,8 +280,6 @@ def sources_of_spread(
 ) -> tuple[Explanation, ...]:
     """Return how much each held source takes from the spread, as entries of ``why``.
 
-    Returns
-    -------
     Nothing for a campaign that did not hold sources, or has too few blocks. ``status`` is
     ``source`` (its share of the variance is at least a tenth, and its p-value, corrected by Holm
     for the number of sources, at most alpha), ``not shown``, or ``remainder`` for what is left
@@ -382,8 +360,8 @@ def layout_spread(record: RunRecord) -> float | None:
     blocks = complete_blocks(record.draws, record.trials)
     if not record.plan.layouts or not blocks:
         return None
-    draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
-    compared = ratios_by_level(record.plan, primary_comparisons(record.plan, blocks), blocks, draws)
+    primary = primary_comparisons(record.plan, blocks)
+    compared = ratios_by_level(record.plan, primary, blocks, record.measured_draws)
     variances = [
         component.variance
         for comparison in compared

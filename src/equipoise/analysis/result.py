@@ -113,7 +113,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
-        environment=record.segments[0].environment if record.segments else {},
+        environment=record.environment,
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
@@ -218,7 +218,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         ended=None if last.ended_at is None else iso_time(last.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
-        stopped_because=last.stopped_because,
+        stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
         engine=record.plan.judgement.engine,
     )
@@ -256,7 +256,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     return _TrialsByCondition(
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
-        {draw.block: draw for draw in record.draws if draw.phase == "measured"},
+        record.measured_draws,
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )
 

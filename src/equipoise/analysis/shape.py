@@ -53,14 +53,8 @@ def shape_of(
 ) -> MetricSummary:
     """Describe one metric of one condition, with what its modes go with.
 
-    Parameters
-    ----------
-    values
-        Shape (n,): the known, finite values, in the order in which the trials ran.
-    trials
-        The n trials they are of.
-    draws
-        Draw of each measured block, by its number.
+    The values, shape (n,), are known and finite, in the order in which their n trials ran. Draws
+    are those of the measured blocks, by number.
     """
     known = resolution_in(trials, metric)
     resolution = (known and known.quantum) or 0.0
@@ -137,17 +131,7 @@ def is_wide(summary: MetricSummary) -> bool:
 
 
 def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
-    """Return where the spread of a metric lies, and what goes with it.
-
-    Parameters
-    ----------
-    values
-        Shape (n,): the metric of the trials, in the order in which they ran.
-    trials
-        The n trials.
-    seed
-        Seed of the resampling of the variance by level.
-    """
+    """Return where the spread of a metric lies, and what goes with it; values as for `shape_of`."""
     association = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(association))
     return "; ".join(part for part in parts if part)
