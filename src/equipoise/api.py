@@ -24,8 +24,8 @@ from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
-from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
 from equipoise.studies.catalogue import with_findings

@@ -21,11 +21,10 @@ from equipoise.analysis.wording import (
 from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
-from equipoise.model.adjustment import Adjustment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import CarryOver, Comparison, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts

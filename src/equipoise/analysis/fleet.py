@@ -27,18 +27,18 @@ from equipoise.analysis.wording import verdict_sentence
 from equipoise.campaign.blocks import complete_blocks, is_unavailable, known_values
 from equipoise.design.command_line import shell_line
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet import FleetPlan, names_apart
-from equipoise.model.fleet_result import (
+from equipoise.model.fleet import (
     HOST_FACTS,
     FleetHost,
+    FleetPlan,
     FleetResult,
     HostCondition,
     HostEffect,
     HostState,
+    names_apart,
 )
-from equipoise.model.interval import excludes_one
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.quantities import counted, names_of
+from equipoise.model.quantities import counted, excludes_one, names_of
 from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, RunRecord
 from equipoise.model.result import Comparison
 from equipoise.stats.describe import median_interval

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from equipoise.analysis.wording import signed_percent
-from equipoise.model.fleet_result import (
+from equipoise.model.fleet import (
     FleetAnswer,
     FleetAnswers,
     FleetDifferences,
@@ -23,9 +23,8 @@ from equipoise.model.fleet_result import (
     PropertyEffect,
     PropertyValue,
 )
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
-from equipoise.model.quantities import byte_count, counted, names_of, significant
+from equipoise.model.quantities import Interval, byte_count, counted, names_of, significant
 from equipoise.stats.fleet import FleetAnswers as Numbers
 from equipoise.stats.fleet import FleetMean, HostAnswer, HostVariance, Prediction
 from equipoise.stats.verdict import finite_ratio

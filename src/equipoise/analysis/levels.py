@@ -15,8 +15,8 @@ from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import Interval
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet_result import check_one_host
-from equipoise.model.interval import Interval
+from equipoise.model.fleet import check_one_host
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
+from equipoise.model.quantities import Interval
 from equipoise.model.record import UNAVAILABLE
 from equipoise.model.result import (
     ConditionResult,

@@ -59,12 +59,10 @@ from equipoise.campaign.blocks import (
     left_out_because,
     resolution_of,
 )
-from equipoise.campaign.describing import DESCRIBED
-from equipoise.model.bulk import paused_garbage_collector
-from equipoise.model.interval import excludes_one
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import iso_time
-from equipoise.model.record import Draw, RunRecord, Segment, Trial
+from equipoise.model.quantities import excludes_one, iso_time
+from equipoise.model.record import Draw, RunRecord, Segment, Trial, paused_garbage_collector
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,

@@ -21,7 +21,7 @@ from equipoise.campaign.blocks import (
     resolution_in,
     resolution_of,
 )
-from equipoise.campaign.describing import DESCRIBED
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Plan
 from equipoise.model.record import UNAVAILABLE, CampaignWarning, Draw, Trial
 from equipoise.model.result import MetricSummary, TypicalValue

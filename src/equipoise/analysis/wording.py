@@ -9,13 +9,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from equipoise.model.adjustment import Adjustment
-from equipoise.model.functions import CALL_METRIC
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
-from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import counted, joined, metric_formatter, names_of
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.quantities import Interval, counted, joined, metric_formatter, names_of
 from equipoise.model.result import (
+    Adjustment,
     Comparison,
     RankedCondition,
     StatisticAnswer,

@@ -9,7 +9,6 @@ interim        the analysis after each block, which says what runs next and when
 commits        what campaigns over commits share: builds, warm-ups, commits that are left out
 bisection      the judge of a bisection, and what is read back of one
 history        the judge of a campaign of a history, and the whole series read back
-describing     the same for a campaign of one condition, which compares nothing
 blocks         from recorded trials to the arrays that statistics take
 progress       what a listener hears of a campaign, and the forecast of a block's time
 """

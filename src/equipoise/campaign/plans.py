@@ -33,10 +33,10 @@ from equipoise.measure.counters import counters_among
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
-from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
+    COVARIATES_BEFORE_TRIAL,
     FEWEST_RANKED,
     MOST_RANKED,
     Judgement,

@@ -14,8 +14,9 @@ import click
 from equipoise.cli import options
 from equipoise.cli.output_options import check_folder, rendered, report_of, write_file
 from equipoise.cli.results import reported
-from equipoise.interop import bmf, trials
+from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
+from equipoise.interop.series import bencher
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.model.errors import UnusableInput
@@ -38,7 +39,7 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "csv": trials.to_csv,
     "parquet": trials.to_parquet,
     "json": trials.to_json,
-    "bmf": bmf.to_bmf,
+    "bmf": bencher.to_bmf,
 }
 REPORTS = {"markdown": ".md", "latex": ".tex"}
 """Forms of `equipoise report`."""

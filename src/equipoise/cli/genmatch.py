@@ -109,7 +109,7 @@ def command(**arguments: Any) -> int:
     effect by the best weights too.
     """
     from equipoise.tables.matching import match_by_weights, run_search
-    from equipoise.tables.results import table_match
+    from equipoise.tables.results import TableMatch
 
     output = matching_output(arguments)
     table, pairing = read_match_table(arguments), pairing_of(arguments)
@@ -138,7 +138,7 @@ def command(**arguments: Any) -> int:
         among = match_by_weights(table, pairing, search, variance_neighbors=neighbors)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
     question = match_question(arguments, table, search.seed)
-    result = table_match(table, among, balance, pairing, question, search=search)
+    result = TableMatch(table, among, balance, pairing, question, search)
     write_matched(result, arguments["matched"])
     write_matching(
         arguments, output, result.document(), search.plot, _document(result, search), balance

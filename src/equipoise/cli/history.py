@@ -29,14 +29,14 @@ from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
-from equipoise.files.host import HOST_VARIABLE, host_name
+from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
+from equipoise.model.history import SeriesResult
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
-from equipoise.model.series import SeriesResult
 from equipoise.report.document import Paragraph
 from equipoise.report.renderers.terminal import print_parts
 from equipoise.revisions.build_cache import open_cache

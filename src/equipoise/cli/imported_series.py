@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.cli.output_options import OutputOptions, write_output
 from equipoise.cli.results import CampaignResult
 from equipoise.design.command_line import shell_line
-from equipoise.model.series import SeriesResult
+from equipoise.model.history import SeriesResult
 
 
 def read_imported(

@@ -72,7 +72,7 @@ def command(**arguments: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.tables.results import balance_of, table_match
+    from equipoise.tables.results import TableMatch, balance_of
 
     output = matching_output(arguments)
     table = read_match_table(arguments)
@@ -86,7 +86,7 @@ def command(**arguments: Any) -> int:
         variance=arguments["variance"],
     )
     balance = balance_of(table, among, pairing, boot=0)
-    result = table_match(table, among, balance, pairing, match_question(arguments, table))
+    result = TableMatch(table, among, balance, pairing, match_question(arguments, table))
     write_matched(result, arguments["matched"])
     document = {
         "schema": "equipoise.match/1",

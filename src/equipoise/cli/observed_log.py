@@ -19,8 +19,7 @@ from equipoise.cli.results import reported_records
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
-from equipoise.tables.parquet import is_parquet
-from equipoise.tables.reading import ENDINGS, read_file
+from equipoise.tables.reading import ENDINGS, is_parquet, read_file
 
 ACCOUNTED = (
     "wall_s",

@@ -12,7 +12,7 @@ import click
 from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
 from equipoise.design.limits import limits_of as limits_of
-from equipoise.files.host import HOST_VARIABLE
+from equipoise.files.state import HOST_VARIABLE
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MOST_RANKED, Judgement

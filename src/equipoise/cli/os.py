@@ -15,7 +15,7 @@ from equipoise.cli.environment_difference import allowed_only
 from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.measure.environment.snapshot import snapshot
+from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 

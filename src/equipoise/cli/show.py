@@ -18,9 +18,9 @@ from equipoise.cli.results import (
     show,
 )
 from equipoise.ledger import open_for_reading
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
+from equipoise.model.record import paused_garbage_collector
 from equipoise.why.campaigns import latest_experiment, result_of
 
 

@@ -33,7 +33,7 @@ from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
-from equipoise.why.interventions.own import user_command, user_variable
+from equipoise.why.interventions.catalogue import user_command, user_variable
 
 Pictures = dict[Path, Picture]
 """Kind of picture in each file."""

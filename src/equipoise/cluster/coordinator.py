@@ -9,23 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from msgspec import Struct
 
 from equipoise.cluster import tasks
-from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
-    Order,
-    Status,
-    Task,
-    from_bytes,
-    to_bytes,
-)
+from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport
+from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.ledger import Ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
 from equipoise.model.record import INTERRUPTED
@@ -47,16 +39,6 @@ MOST_DEATHS = 3
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
 OVER: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
-
-
-class FleetStore(Protocol):
-    """The part of the ledger that following hosts needs."""
-
-    def cursor(self, identity: str) -> bytes:
-        """Return where the copy of a run ends."""
-
-    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
-        """Add what a slice has and the copy lacks; refuse a slice of another run than ``of``."""
 
 
 class HostLine(Struct, frozen=True):
@@ -205,9 +187,6 @@ class HostCampaign:
             self.problem = "its process died; it is started again"
 
 
-Answer = TypeVar("Answer", bound=Struct)
-
-
 class Coordinator:
     """Follows the hosts of one fleet.
 
@@ -222,14 +201,14 @@ class Coordinator:
         campaigns: Sequence[HostCampaign],
         transport: Transport,
         roster: Roster,
-        store: FleetStore,
+        ledger: Ledger,
         listener: FleetListener,
         host_timeout_s: float = HOST_TIMEOUT_S,
     ) -> None:
         self._campaigns = campaigns
         self._transport = transport
         self._roster = roster
-        self._store = store
+        self._ledger = ledger
         self._listener = listener
         self._host_timeout_s = host_timeout_s
 
@@ -286,7 +265,9 @@ class Coordinator:
             return 0.0
         try:
             if campaign.must_order:
-                status = await self._ask(worker, tasks.begin, campaign.order, Status)
+                status = await ask(
+                    self._transport, worker, tasks.begin, campaign.order, Status, TASK_S
+                )
                 campaign.must_order = False
                 campaign.answered(status, self._now())
             else:
@@ -300,14 +281,14 @@ class Coordinator:
 
     async def _pull(self, campaign: HostCampaign, worker: str) -> float:
         order = campaign.order
-        after = self._store.cursor(order.identity)
+        after = self._ledger.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await self._ask(worker, tasks.follow, question, Followed)
+        followed = await ask(self._transport, worker, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
-            self._store.absorb(followed.slice, of=order.identity)
+            self._ledger.absorb(followed.slice, of=order.identity)
         if followed.more:
             # It is not over before all of it is here.
-            if self._store.cursor(order.identity) == after:
+            if self._ledger.cursor(order.identity) == after:
                 return campaign.kept_silent("it says that it has more, and sends nothing new")
             campaign.answered_at = self._now()
             return 0.0
@@ -326,20 +307,10 @@ class Coordinator:
             return
         try:
             request = Halt(campaign.order.fleet, campaign.order.place)
-            campaign.answered(await self._ask(worker, tasks.halt, request, Status, HALT_S), 0.0)
+            status = await ask(self._transport, worker, tasks.halt, request, Status, HALT_S)
+            campaign.answered(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.kept_silent(str(error))
-
-    async def _ask(
-        self,
-        worker: str,
-        task: Task,
-        request: Struct,
-        kind: type[Answer],
-        timeout_s: float = TASK_S,
-    ) -> Answer:
-        answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
-        return from_bytes(answer, kind)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

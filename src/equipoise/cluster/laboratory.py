@@ -36,10 +36,9 @@ from equipoise.cluster.folders import (
     Progress,
     StoredOrder,
     check_identity,
-    failure_of,
     remove_old_campaigns,
 )
-from equipoise.cluster.messages import Order, State, Status
+from equipoise.cluster.messages import Order, Status, other_version
 from equipoise.cluster.places import Places, local_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.limits import environment_fault, limit_reached
@@ -205,10 +204,7 @@ def check_plan(plan: Plan, order: Order) -> None:
     """
     member = plan.membership
     if member is None or (member.fleet, member.place) != (order.fleet, order.place):
-        raise UnusableInput(
-            "the plan of the order is not for this place of the fleet",
-            hint="install the same version of Equipoise on every host",
-        )
+        raise other_version("the plan of the order is not for this place of the fleet")
     terms = {
         "Python functions": plan.functions,
         "a gate": plan.gated,
@@ -258,49 +254,45 @@ class _Reporter(ProgressListener):
 
     def report(self, **changes: object) -> None:
         """Write what has changed."""
-        ran_s = 0.0
-        if self.progress.began is not None:
-            ran_s = time.monotonic() - self.progress.began
-        self.progress = replace(self.progress, **{"ran_s": ran_s, **changes})
+        began = self.progress.began
+        running_s = 0.0 if began is None else time.monotonic() - began
+        self.progress = replace(self.progress, **{"running_s": running_s, **changes})
         self._folder.write_progress(self.progress)
 
 
-def run(folder: CampaignFolder) -> Progress:
-    """Carry out the order in the folder of a campaign; return how it ended."""
+def run(folder: CampaignFolder) -> None:
+    """Carry out the order in the folder of a campaign, and write how it ended."""
     stored = folder.stored()
     progress = folder.progress()
     assert stored is not None
     assert progress is not None
     plan = _plan_of(stored, folder)
-    per_place = 2 if plan.measure.washout else 1
-    reporter = _Reporter(folder, progress, per_place=per_place)
-    state: State = "ended"
-    why, failure, hint = INTERRUPTED, None, None
+    reporter = _Reporter(folder, progress, per_place=2 if plan.measure.washout else 1)
+    stopped_because = INTERRUPTED
+    failed: EquipoiseError | None = None
     try:
         reporter.report(process=os.getpid())
         if not folder.is_halted(stored.order.session):
-            why = _measure(folder, stored, reporter)
+            stopped_because = _measure(folder, stored, reporter)
     except (KeyboardInterrupt, Interrupted):
-        why = INTERRUPTED
+        stopped_because = INTERRUPTED
     except EquipoiseError as error:
-        state = "failed"
-        failure, hint = failure_of(limit_reached(error) or error)
+        failed = limit_reached(error) or error
     except OSError as error:
-        state = "failed"
-        failure, hint = failure_of(_unwritable(folder, error))
+        failed = _unwritable(folder, error)
     except Exception as error:
         traceback.print_exc()
-        state = "failed"
-        failure = f"a defect of Equipoise: {type(error).__name__}: {error}"
-        hint = f"please report it, with {folder.log} of {os.uname().nodename}"
+        failed = EquipoiseError(
+            f"a defect of Equipoise: {type(error).__name__}: {error}",
+            hint=f"please report it, with {folder.log} of {os.uname().nodename}",
+        )
     reporter.report(
-        state=state,
-        stopped_because=why if state == "ended" else None,
-        failure=failure,
-        hint=hint,
+        state="failed" if failed else "ended",
+        stopped_because=None if failed else stopped_because,
+        failure=failed and failed.what,
+        hint=failed and failed.hint,
         process=None,
     )
-    return reporter.progress
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:

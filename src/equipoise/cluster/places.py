@@ -17,10 +17,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.cluster.messages import Build
+from equipoise.cluster.messages import Build, other_version
 from equipoise.ledger.rows import from_text, to_text
 from equipoise.measure.installation import native_programs
-from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 
 FOLDER = "{equipoise:folder}"
@@ -117,10 +116,7 @@ def local_plan(text: str, places: Places) -> Plan:
         document["measure"]["working_folder"] = places.folder
         return msgspec.convert(document, Plan)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UnusableInput(
-            f"the plan of the order cannot be read: {error}",
-            hint="install the same version of Equipoise on every host",
-        ) from error
+        raise other_version(f"the plan of the order cannot be read: {error}") from error
 
 
 def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:

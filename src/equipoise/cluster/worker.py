@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from equipoise.files.host import HOST_VARIABLE
+from equipoise.files.state import HOST_VARIABLE
 
 FIRST_DELAY_S = 1.0
 """Seconds between the end of a worker and the start of the next one."""

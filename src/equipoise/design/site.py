@@ -115,8 +115,8 @@ def _has(level: Level, key: str, value: str | None) -> bool:
         "env": value in level.environment,
         "library_path": value in level.library_path,
         "preload": bool(level.preload),
-        "cpu": level.cpus is not None,
-        "huge_pages": level.huge_pages is not None,
+        "cpu": level.process.cpus is not None,
+        "huge_pages": level.process.huge_pages is not None,
     }.get(key, False)
 
 
@@ -125,12 +125,13 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     for library in level.preload:
         if site.find_library(library) is None:
             yield Missing(library, install, "preload")
-    for folder in level.library_path:
-        if not os.path.isdir(folder):
-            yield Missing(f"folder {folder}", install, "library_path")
-    if level.working_folder is not None and not os.path.isdir(level.working_folder):
-        yield Missing(f"folder {level.working_folder}", install, "folder")
-    for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
+    for path in level.library_path:
+        if not os.path.isdir(path):
+            yield Missing(f"folder {path}", install, "library_path")
+    folder = level.process.working_folder
+    if folder is not None and not os.path.isdir(folder):
+        yield Missing(f"folder {folder}", install, "folder")
+    for cpu in (*(level.process.cpus or ()), *(level.client_cpus or ())):
         if cpu not in site.cpus:
             hint = f"name CPUs of {', '.join(map(str, site.cpus))}"
             yield Missing(f"CPU {cpu} that we may use", hint, "cpu")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.distributions import Sample, sample_weights
+from equipoise.matching.distributions import Sample, check_boot, generator, sample_weights
 from equipoise.matching.frames import Covariates, covariates_of
-from equipoise.matching.ks import check_boot, generator
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, row_numbers
 from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
+from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.fitness import (
     FitnessFunction,
     FitnessProblem,
@@ -25,13 +26,10 @@ from equipoise.matching.fitness import (
     fitness_problem,
 )
 from equipoise.matching.match import MatchResult, aligned, match
-from equipoise.matching.options import Estimand
+from equipoise.matching.options import Estimand, pairing_of
 from equipoise.matching.units import Floats, names_of, numbers
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-
-if TYPE_CHECKING:
-    from equipoise.matching.balance import Balance
 
 LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
 """Bounds of each column's weight; only the ratios of weights matter."""
@@ -116,20 +114,7 @@ distance_tolerance, r_compatible
         at; if the best candidate matches no unit; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    pairing: dict[str, Any] = {
-        "estimand": estimand,
-        "m": m,
-        "weights": weights,
-        "exact": exact,
-        "caliper": caliper,
-        "replace": replace,
-        "ties": ties,
-        "common_support": common_support,
-        "restrict": restrict,
-        "distance_tolerance": distance_tolerance,
-        "r_compatible": r_compatible,
-        "seed": seed,
-    }
+    pairing = pairing_of(locals())
     problem = fitness_problem(
         treat,
         X,
@@ -139,8 +124,8 @@ distance_tolerance, r_compatible
         boot=boot,
         ks=ks,
         paired=paired,
-        threads=threads if executor is None else threads or 1,
-        **pairing,
+        weights=weights,
+        **(pairing | {"threads": threads if executor is None else threads or 1}),
     )
     options = weight_search(
         problem,
@@ -165,7 +150,7 @@ distance_tolerance, r_compatible
 
     with batch_evaluator(problem.evaluate, executor) as evaluate:
         best = search(options, evaluate, progress=set_limit, callback=report)
-    matches = match(None, treat, X, metric=best.par, threads=threads, **pairing)
+    matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
     balanced = X if balance is None else balance
     return GenMatchResult(
         weights=best.par,
@@ -246,8 +231,6 @@ class GenMatchResult:
 
         The rows are those that took part in the search; needs ``equipoise[matching]``.
         """
-        from equipoise.matching.balance import match_balance
-
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
             dict(zip(self.balance_names, self.problem.balance.T, strict=True)),

@@ -23,6 +23,7 @@ from equipoise.matching.options import (
     MatchProblem,
     check_whole,
     match_problem,
+    pairing_of,
 )
 from equipoise.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
 from equipoise.model.display import display
@@ -131,22 +132,7 @@ def match(
     neighbors = checked_neighbors(variance_neighbors, r_compatible)
     check_variance(variance)
     rows = len(units.x)
-    problem = match_problem(
-        units,
-        estimand=estimand,
-        m=m,
-        metric=metric,
-        exact=exact,
-        caliper=caliper,
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        restrict=restrict,
-        distance_tolerance=distance_tolerance,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-    )
+    problem = match_problem(units, metric=metric, **pairing_of(locals()))
     units, options = problem.units, problem.options
     has_error = replace and (ties or not r_compatible)
     needs_variances = neighbors > 0 and units.outcome is not None and has_error

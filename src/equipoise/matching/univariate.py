@@ -9,8 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.distributions import QQ, Sample, qq_of, sample
-from equipoise.matching.ks import KSTest, check_boot, generator, ks_tests
+from equipoise.matching.distributions import (
+    QQ,
+    KSTest,
+    Sample,
+    check_boot,
+    generator,
+    ks_tests,
+    qq_of,
+    sample,
+)
 from equipoise.matching.options import Estimand
 from equipoise.matching.units import Floats, power_of_two
 from equipoise.model.errors import UnusableInput

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Revision
+from equipoise.model.quantities import Interval
 
 BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.

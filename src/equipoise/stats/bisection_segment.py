@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BisectionSearch
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.resolution import PastValues, Resolution
 from equipoise.stats.sequence import PairedBlocks, block_differences
 from equipoise.stats.verdict import (

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise._native import student_p_value
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.result import ModeAssociation
 from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
 from equipoise.stats.spread import holm

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.result import Drift, MetricSummary, Mode
 from equipoise.stats.arrays import (
     RESAMPLES,

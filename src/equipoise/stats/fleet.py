@@ -29,9 +29,8 @@ from msgspec import Struct
 
 from equipoise._native import BettingSequence, student_quantile, verdict_rules
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
-from equipoise.model.quantities import counted
+from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Component, Verdict
 from equipoise.stats.arrays import FloatArray, OrderArray
 from equipoise.stats.levels import variance_by_level

@@ -19,8 +19,8 @@ from typing import Literal
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import Interval
 from equipoise.stats.bisection_segment import NARROW
 from equipoise.stats.bisection_segment import Pair as Places
 from equipoise.stats.history_course import BASELINE, Course, Link, LinkStatus

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import RESAMPLES, FloatArray, circular_block_sums, percentile_interval
 
 LEAST_BLOCKS = 5

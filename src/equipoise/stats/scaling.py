@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import (
     RESAMPLES,
     FloatArray,

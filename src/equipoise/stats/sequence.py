@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from equipoise._native import BettingSequence, VerdictRules, verdict_rules
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
 from equipoise.stats.resolution import TIE_QUANTA, PastValues, Resolution, tie_tolerance
 

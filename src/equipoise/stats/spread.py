@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.why import Kind
 from equipoise.stats.arrays import (
     RESAMPLES,

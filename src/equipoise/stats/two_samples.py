@@ -24,8 +24,8 @@ from msgspec import Struct
 
 from equipoise._native import common_interval, student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.pooled import CommonRatio, PooledEffect
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import finite_ratio

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.result import Findings, FindingTable
 from equipoise.studies.study_data import Ratio, StudyData, findings_of, quantity, times
 
 if TYPE_CHECKING:

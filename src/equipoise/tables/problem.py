@@ -10,23 +10,21 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.categories import (
-    MAX_CATEGORIES,
-    distinct_texts,
-    holds_text,
-    numbers_or_indicators,
-    yes_or_no,
-)
 from equipoise.matching.frames import (
+    MAX_CATEGORIES,
     Covariates,
     covariates_of,
+    distinct_texts,
     formula_columns,
+    holds_text,
+    levels_of,
     missing_in,
     numbers_of,
+    numbers_or_indicators,
     take_rows,
+    yes_or_no,
 )
 from equipoise.matching.options import Estimand
-from equipoise.matching.stratified import levels_of
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
@@ -323,7 +321,7 @@ def _codes(
     """Return 1, 0 or missing for each row, and whether it is treated, a control or missing."""
     is_missing = missing_in(column)
     if values is None:
-        codes = yes_or_no(column) if not is_missing.any() else column.copy()
+        codes = yes_or_no(column)
         if is_missing.any():
             codes = column.astype(object)
             codes[~is_missing] = yes_or_no(column[~is_missing])

@@ -16,12 +16,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.matching.categories import text_of
-from equipoise.matching.frames import columns_of
+from equipoise.matching.frames import columns_of, text_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question
 from equipoise.observation.strata import StratifiedLog
-from equipoise.tables.parquet import is_parquet, no_row, open_parquet, pyarrow_for
+from equipoise.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 
 _TAIL = 8
 """Bytes at the end of a Parquet file: the length of its footer, and the format's mark."""

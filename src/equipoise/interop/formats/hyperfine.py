@@ -37,7 +37,7 @@ from equipoise.interop.reading import (
     seconds_in,
     with_version,
 )
-from equipoise.model.fleet_result import check_one_host
+from equipoise.model.fleet import check_one_host
 from equipoise.model.plan import COMMAND
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.safe_text import as_unicode, csv_text

@@ -16,9 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from equipoise.interop.reading import SourceFile, quoted, read_within_bounds
+from equipoise.interop.reading import Format, SourceFile, quoted, read_within_bounds
 from equipoise.interop.series.reading import (
-    SeriesFormat,
     SeriesReading,
     SeriesValue,
     converted,
@@ -166,6 +165,6 @@ def _with_levels(name: str, names: Sequence[str], levels: Sequence[Any]) -> str:
     return f"{name}({', '.join(f'{one}={level}' if one else str(level) for one, level in named)})"
 
 
-FORMAT = SeriesFormat(
+FORMAT = Format(
     "asv", "the folder `results` that `asv run` writes", _recognises, _read, reads_folders=True
 )

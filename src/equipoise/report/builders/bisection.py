@@ -18,10 +18,9 @@ from equipoise.model.bisection import (
     Culprit,
     ExplainedCulprit,
 )
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
-from equipoise.model.quantities import counted
+from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.claims import failures_of, strip_of
 from equipoise.report.document import (

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from equipoise.figures.quantity import metric_name
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time, verdict_word
+from equipoise.model.quantities import Interval
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,

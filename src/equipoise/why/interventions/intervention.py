@@ -17,8 +17,8 @@ from msgspec.structs import asdict, replace
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
-from equipoise.model.plan import Condition, ExpectedChange, Output, Process
-from equipoise.model.why import Explanation
+from equipoise.model.plan import Condition, Output, Process
+from equipoise.model.why import ExpectedChange, Explanation
 
 Alter = Callable[[Condition], Condition]
 """Returns the same condition with something changed; who plans the campaign renames it."""
