@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from equipoise.campaign.commits import commits_of
-from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
@@ -133,14 +131,6 @@ class CommitsRequest(Struct, frozen=True, kw_only=True):
         for name, value in settings.items():
             if value is not None:
                 yield from (f"--{name.replace('_', '-')}", value)
-
-    def named_benchmarks(self) -> Iterator[str]:
-        """Yield the words that name the benchmarks, at the end of such a command line."""
-        if len(self.benchmarks) == 1:
-            yield from ("--", *self.benchmarks[0].command)
-            return
-        for benchmark in self.benchmarks:
-            yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
 
 
 class CommitBuilds:
@@ -283,7 +273,7 @@ def plan_of_commits(
         ),
         stopping=limits.stopping(Stopping(min_seconds=0.0, budget_s=BUDGET_S)),
         judgement=limits.judgement(metrics, Judgement()),
-        seed=fresh_seed() if limits.seed is None else limits.seed,
+        seed=limits.drawn_seed(),
         ranking=False,
     )
     return plan, _several(commands, metrics), (*unlisted, *unreported)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
@@ -177,7 +176,7 @@ def gate_plan(
         ),
         stopping=limits.stopping(Stopping(leave_out_decided=True)),
         judgement=limits.judgement(metrics, Judgement(min_effect=GATE_MIN_EFFECT)),
-        seed=fresh_seed() if limits.seed is None else limits.seed,
+        seed=limits.drawn_seed(),
         chosen_contrasts=contrasts,
         gated=GatePlan(
             request.baseline,
