@@ -13,7 +13,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.analysis.layouts import layout_spread
+from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
