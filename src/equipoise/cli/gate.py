@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
@@ -179,25 +178,11 @@ def _command_line(request: GateRequest) -> Iterator[str]:
     yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
     if not request.candidate.uncommitted:
         yield from ("--candidate", request.candidate.commit)
-    numbers = asdict(request.limits)
-    seed = numbers.pop("seed")
-    settings = {
-        "build": request.build,
-        "kind": None if request.tool is None else request.tool.name,
-        "metrics": None if request.metrics is None else ",".join(request.metrics),
-        **{name: None if number is None else f"{number:.12g}" for name, number in numbers.items()},
-    }
-    for name, value in settings.items():
-        if value is not None:
-            yield from (f"--{name.replace('_', '-')}", value)
+    yield from replace(request, limits=replace(request.limits, seed=None)).options()
     if request.fail_undecided:
         yield "--fail-undecided"
-    yield from ("--seed", str(seed))
-    if len(request.benchmarks) == 1:
-        yield from ("--", *request.benchmarks[0].command)
-        return
-    for benchmark in request.benchmarks:
-        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
+    yield from ("--seed", str(request.limits.seed))
+    yield from request.named_benchmarks()
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:
