@@ -17,9 +17,8 @@ from equipoise.cli import options
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
+from equipoise.cli.revisions import revision_of, suite_of, suite_options
 from equipoise.cli.streams import say
-from equipoise.cli.suites import suite_of, suite_options
-from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
@@ -28,13 +27,12 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import TOOLS
+from equipoise.revisions.benchmarks import TOOLS, words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
     fork_point,
     repository_at,
     revision_named,
-    revision_of_working_tree,
     warnings_of_working_tree,
 )
 from equipoise.revisions.git import Repository
@@ -55,9 +53,8 @@ MARK = "<!-- equipoise gate -->"
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
 )
-@click.option(
+@options.flag(
     "--merge-base",
-    is_flag=True,
     help="Compare with where the candidate left --baseline, without what came there since.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
@@ -68,7 +65,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="wall_s, or the times that --kind reports",
     help="What is compared; each counts.",
 )
-@click.option("--fail-undecided", is_flag=True, help="Fail what is not known at the end, too.")
+@options.flag("--fail-undecided", help="Fail what is not known at the end, too.")
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
@@ -152,10 +149,7 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
     example = f"equipoise gate --baseline main {own}--build make -- ./bench"
     suite = suite_of(arguments, "a gate", example)
     baseline = revision_named(repository, arguments["baseline"], "--baseline")
-    if arguments["candidate"] is None:
-        candidate = revision_of_working_tree(repository)
-    else:
-        candidate = revision_named(repository, arguments["candidate"], "--candidate")
+    candidate = revision_of(repository, arguments["candidate"], "--candidate")
     if arguments["merge_base"]:
         baseline = fork_point(repository, baseline, candidate)
     limits = options.limits_of(arguments)
@@ -167,7 +161,7 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
         build=suite.build,
         tool=tool,
         metrics=None if arguments["metrics"] is None else metric_names(arguments["metrics"]),
-        limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
+        limits=replace(limits, seed=limits.drawn_seed()),
         fail_undecided=arguments["fail_undecided"],
     )
     return replace(request, command_line=shell_line(_command_line(request)))
@@ -182,7 +176,7 @@ def _command_line(request: GateRequest) -> Iterator[str]:
     if request.fail_undecided:
         yield "--fail-undecided"
     yield from ("--seed", str(request.limits.seed))
-    yield from request.named_benchmarks()
+    yield from words_naming(request.benchmarks)
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:

@@ -27,8 +27,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Arms
-from equipoise.observation.strata import JudgeStrata, StratifiedLog
-from equipoise.observation.stratum import StratumOutcome, judge_rows
+from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
 from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 if TYPE_CHECKING:

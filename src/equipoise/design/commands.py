@@ -184,11 +184,8 @@ def _others(levels: Mapping[str, str], factor: str) -> dict[str, str]:
 
 
 def _chosen_pair(pair: str, conditions: int) -> Contrast:
-    positions = pair.split(":")
-    if len(positions) == 2 and all(
-        position.isascii() and position.isdigit() for position in positions
-    ):
-        baseline, candidate = (int(position) - 1 for position in positions)
+    if re.fullmatch("[0-9]+:[0-9]+", pair):
+        baseline, candidate = (int(position) - 1 for position in pair.split(":"))
         if baseline != candidate and {baseline, candidate} <= set(range(conditions)):
             return Contrast(baseline, candidate)
     raise UnusableInput(
@@ -228,19 +225,18 @@ class _FilledCommand(Struct, frozen=True):
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
     """Yield each command with each combination of the values that make a difference to it."""
-    around = [_around(options, place) for place in range(len(options.commands))]
+    texts_of_each = [
+        (*_parts(command), *_around(options, place))
+        for place, command in enumerate(options.commands)
+    ]
     for key in options.parameters:
-        if not any(
-            _mentions((*_parts(command), *lines), key)
-            for command, lines in zip(options.commands, around, strict=True)
-        ):
+        if not any(_mentions(texts, key) for texts in texts_of_each):
             raise UnusableInput(
                 f"no command mentions the parameter {{{key}}}",
                 hint=f"write {{{key}}} where its value belongs, or leave the parameter out",
             )
     labels, factor = _labels(options), _command_factor(options)
-    for place, (command, lines) in enumerate(zip(options.commands, around, strict=True)):
-        texts = (*_parts(command), *lines)
+    for place, (command, texts) in enumerate(zip(options.commands, texts_of_each, strict=True)):
         named = {factor: labels[place]} if options.parameters and len(labels) > 1 else {}
         seen: set[tuple[str, ...]] = set()
         for values in itertools.product(*options.parameters.values()):
@@ -350,10 +346,9 @@ def _environments(
             f"--env {for_each[0]!r} sets nothing",
             hint="leave it out; an empty one stands for a command without, beside one with",
         )
-    templates = _one_for_each(for_each, "--env", options, commands)
     environments = [
-        {} if text is None else _assignments(_fill(text, command.setting))
-        for text, command in zip(templates, commands, strict=True)
+        {} if text is None else _assignments(text)
+        for text in _filled_for_each(for_each, "--env", options, commands)
     ]
     positions = {str(index + 1): index for index in range(len(names))}
     positions |= {name: index for index, name in enumerate(names)}
@@ -397,15 +392,10 @@ _HOOKS = ("setup", "prepare", "conclude", "cleanup")
 
 
 def _hooks(options: CompareOptions, commands: Sequence[_FilledCommand]) -> list[Hooks]:
-    columns: list[Sequence[str | None]] = []
-    for option in _HOOKS:
-        templates = _one_for_each(getattr(options, option), f"--{option}", options, commands)
-        columns.append(
-            [
-                None if text is None else _fill(text, command.setting)
-                for text, command in zip(templates, commands, strict=True)
-            ]
-        )
+    columns = (
+        _filled_for_each(getattr(options, option), f"--{option}", options, commands)
+        for option in _HOOKS
+    )
     hooks = [Hooks(*lines) for lines in zip(*columns, strict=True)]
     return [_with_setup_repeated(hook) for hook in hooks] if repeated_setup(options) else hooks
 
@@ -434,6 +424,19 @@ def _with_setup_repeated(hooks: Hooks) -> Hooks:
         return hooks
     then = "" if hooks.prepare is None else f" && ({hooks.prepare}\n)"
     return replace(hooks, setup=None, prepare=f"({hooks.setup}\n){then}" if then else hooks.setup)
+
+
+def _filled_for_each(
+    lines: Sequence[str],
+    option: str,
+    options: CompareOptions,
+    commands: Sequence[_FilledCommand],
+) -> list[str | None]:
+    templates = _one_for_each(lines, option, options, commands)
+    return [
+        None if text is None else _fill(text, command.setting)
+        for text, command in zip(templates, commands, strict=True)
+    ]
 
 
 def _one_for_each(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.design.coin import LARGEST_SEED
+from equipoise.design.coin import LARGEST_SEED, fresh_seed
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Stopping
 
@@ -130,6 +130,10 @@ class CampaignLimits(Struct, frozen=True):
     def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
         """Return these numbers, with those that are not given taken from ``defaults``."""
         return _with_known(defaults, {name: getattr(self, name) for name in self.__struct_fields__})
+
+    def drawn_seed(self) -> int:
+        """Return the seed; a fresh one if none is given."""
+        return fresh_seed() if self.seed is None else self.seed
 
     def stopping(self, default: Stopping | None = None) -> Stopping:
         """Return when the campaign stops; ``default`` fills what is not given.

@@ -338,15 +338,9 @@ NAMES_SHOWN = 5
 def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
     """Compare the levels of one factor where everything else is equal.
 
-    Parameters
-    ----------
-    compared
-        The factor; with `BENCHMARK` every condition is compared with the first one, with ``None``
-        nothing is: benchmarks of one file are different things.
-
-    Returns
-    -------
-    The first of the conditions that share all other levels is the baseline of the rest.
+    The first of the conditions that share all other levels is the baseline of the rest. With
+    `BENCHMARK` every condition is compared with the first one, with ``None`` nothing is: benchmarks
+    of one file are different things.
     """
     if compared is None:
         return ()

@@ -98,13 +98,10 @@ def match_balance(
     treated = np.flatnonzero(covariates.treated)
     control = np.flatnonzero(~covariates.treated)
     row_weights = _row_weights(weights, covariates)
-    before = Groups(
-        treated,
-        control,
-        None if row_weights is None else row_weights[treated],
-        None if row_weights is None else row_weights[control],
-        matched=False,
+    weights_treated, weights_control = (
+        None if row_weights is None else row_weights[rows] for rows in (treated, control)
     )
+    before = Groups(treated, control, weights_treated, weights_control, matched=False)
     after = None if match is None else _pairs(match, covariates)
     reference: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:

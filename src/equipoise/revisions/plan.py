@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import bisect_line
 from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_MIN_EFFECT, CampaignLimits
@@ -89,14 +87,6 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
             if value is not None:
                 yield from (f"--{name.replace('_', '-')}", value)
 
-    def named_benchmarks(self) -> Iterator[str]:
-        """Yield the words that name the benchmarks, at the end of such a command line."""
-        if len(self.benchmarks) == 1:
-            yield from ("--", *self.benchmarks[0].command)
-            return
-        for benchmark in self.benchmarks:
-            yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
-
     def plan(
         self,
         study: str,
@@ -121,7 +111,7 @@ class RevisionsRequest(Struct, frozen=True, kw_only=True):
             ),
             stopping=limits.stopping(stopping),
             judgement=limits.judgement(metrics, judgement),
-            seed=fresh_seed() if limits.seed is None else limits.seed,
+            seed=limits.drawn_seed(),
         )
 
 

@@ -64,9 +64,9 @@ class Activity(Struct, frozen=True):
 
     first: Moment
     last: Moment
-    own_process: int
+    own_process: int = field(default_factory=os.getpid)
     """Our own process, which disturbs nothing: it ends before anything is measured."""
-    ticks_per_s: int
+    ticks_per_s: int = os.sysconf("SC_CLK_TCK")
 
     @property
     def seconds(self) -> float:
@@ -129,7 +129,7 @@ def watch(
     """Watch a host for a while."""
     first = read_moment(host)
     sleep(seconds)
-    return Activity(first, read_moment(host), os.getpid(), os.sysconf("SC_CLK_TCK"))
+    return Activity(first, read_moment(host))
 
 
 def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Moment:

@@ -106,11 +106,9 @@ class CovariateReader(AbstractContextManager["CovariateReader"]):
             values |= read
             self._explain([name for name, value in read.items() if value is None], _TOO_SHORT)
         reported = {RUN_DELAY: run_delay_s, CPU: cpu}
-        for name, value in reported.items():
-            if value is None:
-                self.reasons[name] = "the launcher did not report it"
-        values |= reported
-        return values
+        unreported = [name for name, value in reported.items() if value is None]
+        self._explain(unreported, "the launcher did not report it")
+        return values | reported
 
     def close(self) -> None:
         """Close every file."""
