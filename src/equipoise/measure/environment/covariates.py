@@ -280,7 +280,8 @@ _PER_SECOND = 1e6
 _USER, _NICE, _SYSTEM, _IDLE, _IOWAIT, _IRQ, _SOFTIRQ, _STEAL = range(1, 9)
 
 
-def _stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
+def stolen_busy_and_all(text: bytes) -> tuple[int, int, int]:
+    """Return the ticks in the first line of /proc/stat; raise `ValueError` or `IndexError`."""
     fields = text.partition(b"\n")[0].split()
     busy = sum(int(fields[field]) for field in (_USER, _NICE, _SYSTEM, _IRQ, _SOFTIRQ))
     stolen = int(fields[_STEAL])
@@ -407,7 +408,7 @@ SOURCES: tuple[tuple[tuple[str, ...], Callable[[Host], Source]], ...] = (
         _one_file(
             "difference",
             "/proc/stat",
-            _stolen_busy_and_all,
+            stolen_busy_and_all,
             256,
             os.sysconf("SC_CLK_TCK"),
             differences=2,
