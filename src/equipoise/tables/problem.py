@@ -225,12 +225,11 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
                 hint=f"give one, or one each for {', '.join(matched_on)}",
             )
-        same = ("estimand", "m", "replace", "r_compatible", "threads", "seed")
+        same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
         return {
             **{name: getattr(self, name) for name in same},
             "exact": self.exact_in(names, owners) if self.exact else None,
             "caliper": caliper,
-            "ties": self.ties and self.replace,
         }
 
     def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
