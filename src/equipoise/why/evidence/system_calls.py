@@ -89,10 +89,6 @@ class SystemCalls(Struct, frozen=True):
     unseen: tuple[str, ...]
     """Sentences about what could not be seen."""
 
-    def by_name(self) -> dict[str, Calls]:
-        """Return the calls by their name."""
-        return {calls.name: calls for calls in self.calls}
-
 
 def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
     """Return the process under the observer, which writes into the folder.

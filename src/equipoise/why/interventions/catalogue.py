@@ -79,8 +79,6 @@ def user_variable(text: str) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=lambda condition: with_variables(condition, {key: value}),
-        verified="the variable reaches the process; libraries, tunables and core types are checked "
-        "as for any condition",
         advice=f"{key}={shlex.quote(value)} {COMMAND}",
         asked_by=("--try", text),
     )
@@ -127,7 +125,6 @@ def user_command(text: str, site: Site) -> Intervention:
         summary=name.strip(),
         causes=frozenset(),
         alter=alter,
-        verified="not seen: the command is run as it is given",
         advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
         asked_by=("--try-command", text),
     )
