@@ -91,12 +91,8 @@ def explained_culprit(
 ) -> ExplainedCulprit:
     """Return what is known of a culprit that was observed.
 
-    Parameters
-    ----------
-    causes
-        Causes of its gap, the largest first.
-    experiment
-        The campaign that tested them, if there is one.
+    ``causes`` are those of its gap, the largest first; ``experiment`` is the campaign that tested
+    them, if there is one.
     """
     terms = record.plan.bisected
     assert terms is not None, "only a bisection has culprits"

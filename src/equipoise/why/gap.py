@@ -54,16 +54,9 @@ class Gap(Struct, frozen=True):
 def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
     """Return the named gap, or the largest gap that was called.
 
-    Parameters
-    ----------
-    baseline, candidate
-        Names of conditions; ``None`` for any.
-
-    Raises
-    ------
-    UnusableInput
-        The campaign was imported, is a fleet's, a gate or of a history, compares nothing, has no
-        complete block, or does not compare the named conditions.
+    ``baseline`` and ``candidate`` are names of conditions, or ``None`` for any. Raise
+    `UnusableInput` if the campaign was imported, is a fleet's, a gate or of a history, compares
+    nothing, has no complete block, or does not compare the named conditions.
     """
     plan = record.plan
     if plan.fleet is not None:

@@ -91,12 +91,8 @@ class _Document(StacksDocument, frozen=True):
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
     """Return the process under the observer, which writes into the folder.
 
-    CPython publishes where its functions lie, if its version can.
-
-    Raises
-    ------
-    UnusableInput
-        The observer is missing.
+    CPython publishes where its functions lie, if its version can. Raise `UnusableInput` if the
+    observer is missing.
     """
     telling = Process(process.command, {"PYTHONPERFSUPPORT": "1", **process.environment})
     options = (_COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
@@ -106,10 +102,7 @@ def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Proce
 def read_sampled(source: SampledSource, folder: Path) -> Sampled:
     """Read what the observer wrote into the folder.
 
-    Raises
-    ------
-    UnusableInput
-        The observer wrote nothing.
+    Raise `UnusableInput` if the observer wrote nothing.
     """
     document = read_document(folder / f"{source}.json", _Document)
     return Sampled(
