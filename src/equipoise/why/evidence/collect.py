@@ -129,8 +129,8 @@ def observe(
 ) -> None:
     """Make these runs; each observation is committed before the next run starts.
 
-    ``on_progress`` is called after each run with the number of runs so far. Raise `UnusableInput` if
-    a condition does not take effect any more; `ConditionFailed` if a hook failed: what was observed
+    ``on_progress`` gets the number of runs so far after each run. Raise `UnusableInput` if a
+    condition does not take effect any more; `ConditionFailed` if a hook failed: what was observed
     before is kept; `EquipoiseError` if the launcher cannot be started or has died.
     """
     # What was installed before the first block may be gone now.
@@ -157,7 +157,7 @@ def collect(
     """Make these runs, one each time that the caller takes an observation.
 
     The caller keeps each observation before it takes the next. A source that cannot be used here
-    gives an observation with its failure as a sentence. ``longest_s`` are the seconds of the longest
+    gives an observation with its failure as a sentence. ``longest_s`` is the length of the longest
     trial of these conditions. Raise `ConditionFailed` if a hook of a condition without a server
     failed; `EquipoiseError` if the launcher cannot be started or has died.
     """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from equipoise.why.evidence.process import End, Process, read_document, under_observer
 
@@ -104,13 +105,5 @@ def read_sampled(source: SampledSource, folder: Path) -> Sampled:
 
     Raise `UnusableInput` if the observer wrote nothing.
     """
-    document = read_document(folder / f"{source}.json", _Document)
-    return Sampled(
-        source=source,
-        wall_s=document.wall_s,
-        end=document.end,
-        samples=document.samples,
-        total=document.total,
-        stacks=Stacks(document.frames, document.stacks),
-        unseen=document.unseen,
-    )
+    fields = asdict(read_document(folder / f"{source}.json", _Document))
+    return Sampled(source, stacks=Stacks(fields.pop("frames"), fields.pop("stacks")), **fields)
