@@ -1,7 +1,6 @@
 """Campaigns: plan, block, interim analysis, stop. Nothing of analysis, wording, gate or why.
 
 plans          from options to the plan of `compare`, `run` and `os`
-chance         the plan of `compare --what-varies`
 conduct        start and resume a campaign
 verification   whether each condition is what its name says, before anything is measured
 segment        an uninterrupted stretch of a campaign: blocks until there is a reason to stop

@@ -23,7 +23,7 @@ _FILE = click.Path(path_type=Path)
 @click.command("merge", epilog="Example: equipoise merge all.db host1.db host2.db")
 @click.argument("into", type=_FILE)
 @click.argument("sources", nargs=-1, required=True, type=_FILE, metavar="FROM …")
-@click.option("--quiet", is_flag=True, help="Print no line for each ledger.")
+@options.flag("--quiet", help="Print no line for each ledger.")
 @options.durable_option
 @options.color_option
 def command(**arguments: Any) -> int:

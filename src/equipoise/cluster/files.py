@@ -36,13 +36,7 @@ _DIGEST = re.compile("[0-9a-f]{32}")
 
 
 def file_here(file: File, folder: str) -> File:
-    """Return a file as this host has it; without a digest if there is none.
-
-    Parameters
-    ----------
-    folder
-        Working folder for relative paths.
-    """
+    """Return a file of a working folder as this host has it; without a digest if there is none."""
     path = os.path.join(folder, Places(folder).local(file.path))
     if file.is_program and not os.path.isfile(path):
         # A program of the system may lie elsewhere here.

@@ -129,12 +129,8 @@ async def start(
 ) -> FleetOutcome:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
-    Parameters
-    ----------
-    plan
-        The plan of every host, but for its coin and its folder.
-    warnings
-        Warnings that are known before the first trial.
+    The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
+    known before the first trial.
 
     Raises
     ------
@@ -218,13 +214,7 @@ async def _roster_of(transport: Transport) -> AsyncIterator[Roster]:
 async def _introductions(
     roster: Roster, transport: Transport, cluster: str
 ) -> tuple[Introduction, ...]:
-    """Wait until every worker has introduced itself; return what they said.
-
-    Raises
-    ------
-    UnusableInput
-        The scheduler does not answer, or no worker does.
-    """
+    """Wait until every worker has introduced itself; return what they said, or raise."""
     try:
         await transport.workers()
     except Unreachable as error:

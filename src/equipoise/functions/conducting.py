@@ -15,7 +15,6 @@ from msgspec import Struct
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.coin import fresh_seed
 from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side, code_sides, function_sides
 from equipoise.functions.runner import function_runner
@@ -147,7 +146,7 @@ def functions_plan(
     limits = request.limits
     fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
     calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
-    seed = fresh_seed() if limits.seed is None else limits.seed
+    seed = limits.drawn_seed()
     return Plan(
         study=FUNCTIONS_STUDY,
         conditions=tuple(

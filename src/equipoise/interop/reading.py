@@ -255,16 +255,9 @@ def _plain(name: str, content: bytes) -> bytes:
 def read_source(
     file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Read what a file says.
+    """Return the name of a file's format, and what it says.
 
-    Parameters
-    ----------
-    chosen
-        The name of its format; told by its content if ``None``.
-
-    Returns
-    -------
-    The name of its format, and what it says.
+    The format is the one ``chosen`` by its name, or told by the content.
 
     Raises
     ------
@@ -272,31 +265,34 @@ def read_source(
         It is of no known format, or not what its format asks for.
     """
     unknown = "it is of no format that is known here, or it is cut off"
-    form = format_of(file, chosen, formats, unknown)
-    hint = f"give what this writes: {form.written_by}"
-    reading = read_by(form, file, hint)
+    hint = "give what this writes: {}"
+    form, reading = read_by_format(file, chosen, formats, unknown, hint)
     if not reading.processes:
-        raise file.unusable(f"no measurement is in this file of {form.name}", hint)
+        what = f"no measurement is in this file of {form.name}"
+        raise file.unusable(what, hint.format(form.written_by))
     return form.name, reading
 
 
-def format_of(
-    file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Content]], unknown: str
-) -> Format[Content]:
-    """Return the chosen format, or the first that recognises a file; refuse an ``unknown`` one."""
-    if chosen is not None:
-        return formats[chosen]
-    form = next((one for one in formats.values() if one.recognises(file)), None)
+def read_by_format(
+    file: SourceFile,
+    chosen: str | None,
+    formats: Mapping[str, Format[Content]],
+    unknown: str,
+    hint: str,
+) -> tuple[Format[Content], Content]:
+    """Read a file by the chosen format, or by the first that recognises it.
+
+    ``unknown`` says what is wrong with a file of no format, and ``hint`` what to give instead of a
+    folder, or of a file: ``{}`` in it is what writes the format.
+    """
+    recognising = (one for one in formats.values() if one.recognises(file))
+    form = next(recognising, None) if chosen is None else formats[chosen]
     if form is None:
         raise file.unusable(unknown, f"say which with --format: {', '.join(formats)}")
-    return form
-
-
-def read_by(form: Format[Content], file: SourceFile, hint: str) -> Content:
-    """Read a file by a format, which is one of files or one of folders."""
     if file.is_folder != form.reads_folders:
-        raise file.unusable(f"it is a {'folder' if file.is_folder else 'file'}", hint)
-    return form.read(file)
+        what = f"it is a {'folder' if file.is_folder else 'file'}"
+        raise file.unusable(what, hint.format(form.written_by))
+    return form, form.read(file)
 
 
 def csv_header(file: SourceFile) -> list[str]:

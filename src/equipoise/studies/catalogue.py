@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-PAGE = "page.md"
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
@@ -55,12 +54,6 @@ class BuiltInStudy(Struct, frozen=True):
     def file(self) -> Path:
         """File of the study."""
         return self.folder / FILE
-
-    @property
-    def page(self) -> Path | None:
-        """Page of text about the study."""
-        page = self.folder / PAGE
-        return page if page.is_file() else None
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""

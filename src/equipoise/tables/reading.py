@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from equipoise.files.writing import write_whole
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line, require
-from equipoise.tables.csv_file import Columns, read_csv, to_csv
+from equipoise.tables.csv_file import Columns, read_csv, refuse_repeated, to_csv
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
@@ -122,11 +121,7 @@ def read_parquet(path: Path) -> Columns:
             table = open_parquet(path).to_table()
         else:
             table = parquet.read_table(path)
-    repeated = [name for name, number in Counter(table.column_names).items() if number > 1]
-    if repeated:
-        raise UnusableInput(
-            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
-        )
+    refuse_repeated(path, table.column_names)
     return columns_of(table) or {}
 
 

@@ -54,6 +54,12 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
         return with_causes(document, record, experiment)
 
 
+def with_experiment(record: RunRecord, ledger: Reader) -> tuple[RunRecord, ...]:
+    """Return a campaign, and the latest one that tested a gap of it, if there is one."""
+    experiment = latest_experiment(record, ledger)
+    return (record,) if experiment is None else (record, experiment)
+
+
 def latest_experiment(
     record: RunRecord, ledger: Reader, contrast: Contrast | None = None
 ) -> RunRecord | None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import Format, SourceFile, format_of, quoted, read_by
+from equipoise.interop.reading import Format, SourceFile, quoted, read_by_format
 from equipoise.model.errors import UnusableInput
 from equipoise.model.history import ImportedSeries, SeriesPoint
 from equipoise.model.quantities import counted
@@ -136,11 +136,10 @@ def _read(
     file: SourceFile, chosen: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> SeriesReading:
     unknown = "it holds no values over commits in a format that is known here"
-    form = format_of(file, chosen, formats, unknown)
-    hint = f"give {form.written_by}"
-    reading = read_by(form, file, hint)
+    form, reading = read_by_format(file, chosen, formats, unknown, "give {}")
     if not reading.values:
-        raise file.unusable(f"no value of a commit is in it ({form.name})", hint)
+        what = f"no value of a commit is in it ({form.name})"
+        raise file.unusable(what, f"give {form.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
             raise file.unusable(

@@ -17,6 +17,7 @@ from msgspec.structs import asdict, replace
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
+from equipoise.measure.installation import REINSTALL
 from equipoise.model.plan import Condition, Output, Process
 from equipoise.model.why import ExpectedChange, Explanation
 
@@ -118,10 +119,7 @@ def preload(
         causes=causes,
         alter=lambda condition: also(with_word(condition, name)),
         sham=lambda condition: with_word(condition, NOTHING),
-        impossible_because=impossible_because
-        or cannot_preload(
-            library, OWN_LIBRARY, "run `make build` in a checkout, or install the package again"
-        ),
+        impossible_because=impossible_because or cannot_preload(library, OWN_LIBRARY, REINSTALL),
     )
 
 
