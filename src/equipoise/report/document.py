@@ -8,8 +8,8 @@ the ``forms`` of a part, never by a renderer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ ALIKE_SHOWN = 3
 
 Number = str | float | None
 """Value of a cell in the table of numbers (CSV)."""
+NumberRow = dict[str, Number]
 
 
 class Styled(Struct, frozen=True):
@@ -84,12 +85,32 @@ def text_of(cell: Cell) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
+Kind = Literal["name", "number", "label", "words"]
+"""``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+
+
 class Column(Struct, frozen=True):
     """Heading of a column and how its cells are set."""
 
     heading: str
-    kind: Literal["name", "number", "label", "words"] = "label"
-    """``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+    kind: Kind = "label"
+
+
+def headed(rows: Iterable[Mapping[str, Cell]]) -> tuple[tuple[Column, ...], tuple[Row, ...]]:
+    """Return the columns and the rows of a table from rows that name the heading of each cell.
+
+    A heading ends in ``:name``, ``:number`` or ``:words`` where its cells are no labels. The
+    longest row has all headings: a row of one cell is a heading for the rows below it.
+    """
+    cells = list(rows)
+    columns = (heading.rpartition(":") for heading in max(cells, key=len, default={}))
+    return (
+        tuple(Column(name, _KINDS[kind]) if at else Column(kind) for name, at, kind in columns),
+        tuple(tuple(row.values()) for row in cells),
+    )
+
+
+_KINDS: Mapping[str, Kind] = {"name": "name", "number": "number", "words": "words"}
 
 
 class Table(Struct, frozen=True):
@@ -319,7 +340,7 @@ class Document(Struct, frozen=True):
     title: str
     """The answer, or what was asked, in a few words."""
     parts: tuple[Part, ...]
-    numbers: tuple[dict[str, Number], ...] = field(default=())
+    numbers: tuple[NumberRow, ...] = field(default=())
     """The same for other programs, a row each; a key that a row lacks is unknown there."""
     origin: Origin | None = None
 
@@ -344,6 +365,18 @@ def figures_of(document: Document) -> Iterator[Figure]:
 def answer_of(document: Document) -> Answer:
     """Return the answer of a document."""
     return next(part for part in document.parts if isinstance(part, Answer))
+
+
+def fields_of(part: object, *names: str) -> NumberRow:
+    """Return fields of a part of a result as numbers; what it does not have is unknown."""
+    return {name: getattr(part, name, None) for name in names}
+
+
+def ratio_numbers(part: Any) -> NumberRow:
+    """Return a ratio with its interval and its level as numbers; all unknown without a part."""
+    low, high = getattr(part, "ratio_ci", (None, None))
+    ratio, level = fields_of(part, "ratio"), fields_of(part, "level")
+    return {**ratio, "ratio_low": low, "ratio_high": high, **level}
 
 
 def finite(value: float | None) -> float | None:

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from equipoise.figures.quantity import metric_name
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time, verdict_word
@@ -74,21 +76,28 @@ def campaign_answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first."""
     primary = primary_comparisons(document)
     claims = claims_of(document)
-    title, lines = _title(document, primary, claims)
+    # Of one that failed, a verdict of the blocks before stands below the reason, as a claim.
+    title, lines = ("", ()) if failures_of(document) else _title(document, primary, claims)
     has_room = len(claims) <= MOST_CLAIMS and not no_difference(document, primary)
-    failures = failures_of(document)
-    if failures:
-        # A verdict of the blocks before stands below it, as a claim.
-        lines = tuple(f"hint: {one.hint}" for one in failures if one.hint)
-        title = f"The campaign ended early: {failures[-1].summary}"
     of_primitives = is_of_primitives(document) and document.against is None
-    return Answer(
+    answer = Answer(
         title=title,
         lines=lines,
         claims=claims if has_room else (),
         tiles=tuple(primitives_tiles(document)) if of_primitives else (),
-        warnings=len(document.warnings) - len(failures),
     )
+    return with_failures(document, answer, "The campaign")
+
+
+def with_failures(document: ResultDocument, answer: Answer, what: str) -> Answer:
+    """Put before an answer why its campaign failed, and count the other warnings."""
+    failures = failures_of(document)
+    answer = replace(answer, warnings=len(document.warnings) - len(failures))
+    if not failures:
+        return answer
+    hints = (f"hint: {one.hint}" for one in failures if one.hint)
+    lines = (*hints, *filter(None, (answer.title, *answer.lines)))
+    return replace(answer, title=f"{what} ended early: {failures[-1].summary}", lines=lines)
 
 
 def no_difference(document: ResultDocument, primary: Sequence[Comparison]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ from equipoise.report.builders.bisection import (
     bisection_parts,
     explained_parts,
 )
-from equipoise.report.builders.bisection_suite import suite_answer, suite_parts
 from equipoise.report.builders.claims import (
     campaign_answer,
     claims_of,
@@ -90,12 +89,15 @@ from equipoise.report.document import (
     Document,
     Facts,
     Figures,
-    Number,
+    NumberRow,
     Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    fields_of,
+    headed,
+    ratio_numbers,
 )
 from equipoise.report.units import (
     byte_count,
@@ -112,7 +114,6 @@ FOLDED_FROM = 8
 """A part of the environment with this many lines is folded."""
 _NAMES_SHOWN = 3
 _IMPORTED_ROWS = 60
-_STATISTICS = ("mean", "sd", "min", "p05", "p25", "p75", "p95", "max")
 _FIRST_FIGURES = frozenset(
     {
         "distributions",
@@ -181,12 +182,11 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
     first, others = _figures(report, every_trial)
     of_primitives = is_of_primitives(document)
     primary = primary_comparisons(document)
-    claims = claims_of(document)
-    failures = failures_of(document)
     tables = tuple(_screen_tables(document, primary))
     # Why there is no verdict comes first.
-    head: tuple[Part, ...] = (answer, *tables) if failures else (*tables, answer)
-    parts: list[Part] = [
+    head: tuple[Part, ...] = (answer, *tables) if failures_of(document) else (*tables, answer)
+    measured = tuple(_measured(document, primary))
+    parts: tuple[Part, ...] = (
         *head,
         first,
         *how_to_compare(document),
@@ -194,63 +194,35 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         *_growth(document),
         *ranking_parts(document),
         *_findings(document),
-        *_claims_below(document, answer, claims),
+        *_claims_below(document, answer, claims_of(document)),
         *why_parts(document, report.flame_graph),
-    ]
-    if document.against is not None:
-        parts.append(reference_section(document.against))
-    measured = tuple(_measured(document, primary))
-    parts += (others, *measured) if of_primitives else (*measured, others)
-    parts += (*_control(document), *_how_it_ran(report))
-    if not of_primitives:
+        *([] if document.against is None else [reference_section(document.against)]),
+        *((others, *measured) if of_primitives else (*measured, others)),
+        *_control(document),
+        *_how_it_ran(report),
         # How long the process of a probe takes says nothing of what it measures.
-        parts += shape_lines_of_screen(document)
-    parts.append(_warnings(document))
-    parts += _engine_note(document)
-    parts += _repetition(report)
-    parts.append(environment_section(document.environment))
-    parts += earlier_parts(report.earlier)
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=tuple(parts),
-        numbers=tuple(_numbers(document)),
-        origin=origin_of(document, _command(report)),
+        *(() if of_primitives else shape_lines_of_screen(document)),
     )
+    return _document(report, answer, parts, _numbers(document))
 
 
 def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Document:
     """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
     first, others = _figures(report, EVERY_TRIAL)
-    if document.bisect is not None:
-        answer, parts = (
-            bisection_answer(document, document.bisect),
-            bisection_parts(document, document.bisect),
-        )
-    else:
-        answer, parts = suite_answer(document), suite_parts(document)
+    answer = bisection_answer(document)
     only_first = len(searches) == 1 and not searches[0].branches
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=(
-            answer,
-            first,
-            *(() if only_first else (others,)),
-            *(part for search in searches for part in explained_parts(search)),
-            *why_parts(document, report.flame_graph),
-            *parts,
-            *_how_it_ran(report),
-            _warnings(document),
-            *_engine_note(document),
-            *_repetition(report),
-            environment_section(document.environment),
-            *earlier_parts(report.earlier),
-        ),
-        numbers=tuple(row for search in searches for row in bisection_numbers(document, search)),
-        origin=origin_of(document, _command(report)),
+    parts: tuple[Part, ...] = (
+        answer,
+        first,
+        *([] if only_first else [others]),
+        *(part for search in searches for part in explained_parts(search)),
+        *why_parts(document, report.flame_graph),
+        *bisection_parts(document),
+        *_how_it_ran(report),
     )
+    numbers = (row for search in searches for row in bisection_numbers(document, search))
+    return _document(report, answer, parts, numbers)
 
 
 def _history(report: CampaignReport, history: HistoryResult) -> Document:
@@ -262,19 +234,12 @@ def _history(report: CampaignReport, history: HistoryResult) -> Document:
         answer,
         replace(curve, forms=WITH_PICTURES),
         *history_parts(document, history),
-        *(series_parts(history.series) if history.series else ()),
+        *series_parts(history.series),
         *_how_it_ran(report),
-        _warnings(document),
-        *_repetition(report),
-        environment_section(document.environment),
     )
-    return Document(
-        name=document.run.id,
-        title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(history_numbers(document, history)),
-        origin=origin_of(document, _command(report)),
-    )
+    # Its other campaigns stand among the parts.
+    report = replace(report, earlier=())
+    return _document(report, answer, parts, history_numbers(document, history))
 
 
 def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
@@ -289,25 +254,27 @@ def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
         *fleet_parts(document, fleet),
         others,
         *_how_it_ran(report),
-        _warnings(document),
-        *_repetition(report),
-        environment_section(document.environment, "Environment that all hosts share"),
-        *(
-            replace(
-                environment_section(host.environment, f"Environment of {host.host}"),
-                folded=True,
-                on_paper=False,
-            )
-            for host in fleet.hosts
-            if host.environment
-        ),
-        *earlier_parts(report.earlier),
     )
+    return _document(report, answer, parts, fleet_numbers(document, fleet))
+
+
+def _document(
+    report: CampaignReport, answer: Answer, parts: Iterable[Part], numbers: Iterable[NumberRow]
+) -> Document:
+    """Put behind the parts of one kind of campaign what the document of every kind ends with."""
+    document = report.document
     return Document(
         name=document.run.id,
         title=answer.title or answer.claims[0].text,
-        parts=parts,
-        numbers=tuple(fleet_numbers(document, fleet)),
+        parts=(
+            *parts,
+            _warnings(document),
+            *_engine_note(document),
+            *_repetition(report),
+            *_environments(document),
+            *earlier_parts(report.earlier),
+        ),
+        numbers=tuple(numbers),
         origin=origin_of(document, _command(report)),
     )
 
@@ -431,25 +398,21 @@ def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterat
 def _imported(imported: ImportedResult) -> Iterator[Part]:
     """Build the terminal's table of many imported comparisons, and what they are worth."""
     if len(imported.comparisons) > MOST_CLAIMS:
-        columns = (
-            Column("imported", "name"),
-            Column("against"),
-            Column("ratio", "number"),
-            Column("interval"),
-            Column("trials"),
-        )
-        rows = tuple(
-            (
-                one.candidate,
-                one.baseline,
-                *imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}"),
-                f"{one.baseline_trials} : {one.candidate_trials}",
-            )
-            for one in imported.comparisons
-        )
-        yield Table(columns, rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
+        rows = headed(map(_imported_row, imported.comparisons))
+        yield Table(*rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
     if imported.comparisons:
         yield Paragraph(imported.summary, "dim", forms=SCREEN)
+
+
+def _imported_row(one: SampleComparison) -> Mapping[str, str]:
+    ratio, interval = imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
+    return {
+        "imported:name": one.candidate,
+        "against": one.baseline,
+        "ratio:number": ratio,
+        "interval": interval,
+        "trials": f"{one.baseline_trials} : {one.candidate_trials}",
+    }
 
 
 def _control(document: ResultDocument) -> Iterator[Part]:
@@ -560,6 +523,18 @@ def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
     yield "Seed", str(run.seed)
 
 
+def _environments(document: ResultDocument) -> Iterator[Section]:
+    """Build the environment of the campaign, and of a fleet's hosts that of each."""
+    if document.fleet is None:
+        yield environment_section(document.environment)
+        return
+    yield environment_section(document.environment, "Environment that all hosts share")
+    for host in document.fleet.hosts:
+        if host.environment:
+            section = environment_section(host.environment, f"Environment of {host.host}")
+            yield replace(section, folded=True, on_paper=False)
+
+
 def environment_section(environment: Mapping[str, Any], title: str = "Environment") -> Section:
     """Build the page's section on the environment: all that is known, long parts folded."""
     facts: list[tuple[str, str]] = []
@@ -610,7 +585,7 @@ def _joined_names(names: list[str], of: int) -> str:
     return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
 
 
-def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
+def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
     """Yield a row for each condition and metric, with its comparison.
 
     After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
@@ -623,34 +598,23 @@ def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
     for condition in document.conditions:
         for metric, summary in condition.metrics.items():
             comparison = compared.get((condition.name, metric))
+            # Imported trials have no verdict.
+            within = getattr(comparison, "equivalence_ci", (None, None))
             yield {
                 "run": document.run.id,
                 "study": document.run.study,
                 "condition": condition.name,
                 **{f"level_{factor}": level for factor, level in condition.levels.items()},
-                "trials": condition.trials,
-                "failures": condition.failures,
+                **fields_of(condition, "trials", "failures"),
                 "metric": metric,
                 "median": summary.median,
                 "median_low": summary.median_ci[0],
                 "median_high": summary.median_ci[1],
-                **{name: getattr(summary, name) for name in _STATISTICS},
-                **_comparison_numbers(comparison),
+                **fields_of(summary, "mean", "sd", "min", "p05", "p25", "p75", "p95", "max"),
+                **fields_of(comparison, "baseline"),
+                **ratio_numbers(comparison),
+                **fields_of(comparison, "mean_ratio", "e_value", "verdict"),
+                "equivalence_low": within[0],
+                "equivalence_high": within[1],
+                **fields_of(comparison, "equivalence_level"),
             }
-
-
-def _comparison_numbers(comparison: Comparison | SampleComparison | None) -> dict[str, Number]:
-    """Return what a comparison has of these; imported trials have no verdict."""
-    low, high = (None, None) if comparison is None else comparison.ratio_ci
-    within = comparison.equivalence_ci if isinstance(comparison, Comparison) else (None, None)
-    of_any = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
-    of_blocks = ("mean_ratio", "e_value", "verdict")
-    of_equivalence = ("equivalence_low", "equivalence_high", "equivalence_level")
-    names = of_any + of_blocks + of_equivalence
-    return {
-        **{name: getattr(comparison, name, None) for name in names},
-        "ratio_low": low,
-        "ratio_high": high,
-        "equivalence_low": within[0],
-        "equivalence_high": within[1],
-    }
