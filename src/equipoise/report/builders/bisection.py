@@ -70,7 +70,7 @@ _ENDS = re.compile(r"^equipoise bisect --good \S+( --bad \S+)?")
 """Begin of every line that runs a bisection again."""
 
 
-def bisection_answer(document: ResultDocument) -> Answer:
+def answer(document: ResultDocument) -> Answer:
     """Build what a reader sees first: the culprits, or the set of commits that is left."""
     claims = [one for search in document.searches for one in culprit_claims(document, search)]
     if document.bisect is None:
@@ -91,7 +91,7 @@ def bisection_answer(document: ResultDocument) -> Answer:
     return with_failures(document, answer, "The search")
 
 
-def bisection_parts(document: ResultDocument) -> Iterator[Part]:
+def parts(document: ResultDocument) -> Iterator[Part]:
     """Build what stands below the answer: commits, gaps, course and cost of the search."""
     bisect = document.bisect
     if bisect is None:
@@ -231,7 +231,7 @@ def _where_changed(explained: ExplainedCulprit) -> str:
     return f" The diff changes none of them by name{cut}: what it changed elsewhere acts there."
 
 
-def bisection_numbers(document: ResultDocument, bisect: BisectResult) -> Iterator[NumberRow]:
+def numbers(document: ResultDocument, bisect: BisectResult) -> Iterator[NumberRow]:
     """Yield a row for each commit after the good one, then for those of branches."""
     in_branches = (culprit for branch in bisect.branches for culprit in branch.culprits)
     culprits = {one.commit: one for one in (*bisect.culprits, *in_branches)}

@@ -69,7 +69,7 @@ _NAMES = {
 }
 
 
-def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
+def answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     """Build what a reader sees first: the mean over the asked hosts, and what it hides."""
     answer = campaign_answer(document)
     claims = tuple(_claim(document, fleet, one) for one in primary_comparisons(document))
@@ -82,7 +82,7 @@ def fleet_answer(document: ResultDocument, fleet: FleetResult) -> Answer:
     return replace(answer, claims=claims)
 
 
-def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
+def parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     """Build what stands below the answer: hosts, questions, properties, and the hosts' runs."""
     primary = primary_comparisons(document)
     many = len(primary) > MOST_CLAIMS
@@ -109,7 +109,7 @@ def fleet_parts(document: ResultDocument, fleet: FleetResult) -> Iterator[Part]:
     yield from _members(fleet)
 
 
-def fleet_numbers(document: ResultDocument, fleet: FleetResult) -> Iterator[NumberRow]:
+def numbers(document: ResultDocument, fleet: FleetResult) -> Iterator[NumberRow]:
     """Yield a row for each comparison and host, after one for the mean over the asked hosts."""
     runs = {host.place: host for host in fleet.hosts}
     for one in document.comparisons:

@@ -72,7 +72,7 @@ _STATUS = {
 }
 
 
-def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
+def answer(document: ResultDocument, result: HistoryResult) -> Answer:
     """Build what a reader sees first: the changes, and where the latest commit stands."""
     result = _of_values(document, result)
     claims = tuple(_claim(result, one) for one in result.changes)
@@ -87,7 +87,7 @@ def history_answer(document: ResultDocument, result: HistoryResult) -> Answer:
     return with_failures(document, Answer(title=title, lines=lines, claims=claims), "The campaign")
 
 
-def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
+def parts(document: ResultDocument, result: HistoryResult) -> Iterator[Part]:
     """Build what stands below the answer: changes, curve, campaigns, and how to go on."""
     result = _of_values(document, result)
     if result.changes:
@@ -103,7 +103,7 @@ def history_parts(document: ResultDocument, result: HistoryResult) -> Iterator[P
     yield Command(result.again, "To add the commits that are new:", forms=SCREEN)
 
 
-def history_numbers(document: ResultDocument, result: HistoryResult) -> Iterator[NumberRow]:
+def numbers(document: ResultDocument, result: HistoryResult) -> Iterator[NumberRow]:
     """Yield a row for each commit of the curve, and for each that ends a change."""
     changes = {one.until: one for one in result.changes}
     revisions = {one.commit: one for one in result.revisions}

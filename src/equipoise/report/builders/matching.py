@@ -36,6 +36,7 @@ from equipoise.report.document import (
     Section,
     Table,
     Warnings,
+    headed,
 )
 from equipoise.report.units import signed_amount
 
@@ -162,11 +163,8 @@ def search_document(
     """
     facts = [] if result is None else result.facts()
     weights = zip(search.names, search.weights.tolist(), strict=True)
-    weights_table = Table(
-        (Column("covariate", "name"), Column("weight", "number")),
-        tuple((name, f"{weight:.6g}") for name, weight in weights),
-        title="Weights of the standardised covariates",
-    )
+    rows = ({"covariate:name": name, "weight:number": f"{weight:.6g}"} for name, weight in weights)
+    weights_table = Table(*headed(rows), title="Weights of the standardised covariates")
     return _document(
         "genetic search",
         question,
@@ -589,20 +587,19 @@ def _strata_table(result: MatchResult) -> Iterator[Table]:
         return
     largest = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
     more = len(result.strata) - len(largest)
-    headings = ("rows", "treated", "matched", "dropped", "estimate")
+    rows = (
+        {
+            f"{', '.join(result.by)}:name": "/".join(str(value) for value in stratum.values),
+            "rows:number": f"{stratum.n:,}",
+            "treated:number": f"{stratum.n_treated:,}",
+            "matched:number": "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
+            "dropped:number": f"{stratum.n_dropped:,}",
+            "estimate:number": UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
+        }
+        for stratum in largest
+    )
     yield Table(
-        (Column(", ".join(result.by), "name"), *(Column(one, "number") for one in headings)),
-        tuple(
-            (
-                "/".join(str(value) for value in stratum.values),
-                f"{stratum.n:,}",
-                f"{stratum.n_treated:,}",
-                "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
-                f"{stratum.n_dropped:,}",
-                UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
-            )
-            for stratum in largest
-        ),
+        *headed(rows),
         title="Strata",
         notes=(f"The largest of them; --json has the {more:,} others too.",) if more else (),
         forms=WRITTEN,

@@ -12,7 +12,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.model.functions import CALL_METRIC
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
 from equipoise.model.result import ResultDocument
-from equipoise.report.builders.primitives import is_of_primitives
+from equipoise.report.builders.conditions import is_of_primitives
 from equipoise.report.document import Origin
 
 _LONGEST_NAME = 32

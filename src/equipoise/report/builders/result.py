@@ -24,52 +24,19 @@ from equipoise.model.result import (
     ResultDocument,
     SampleComparison,
 )
-from equipoise.report.builders.bisection import (
-    bisection_answer,
-    bisection_numbers,
-    bisection_parts,
-    explained_parts,
+from equipoise.report.builders import (
+    bisection,
+    claims,
+    conditions,
+    fleet,
+    history,
+    origin,
+    reference,
+    runs,
+    series,
+    shape,
+    why,
 )
-from equipoise.report.builders.claims import (
-    campaign_answer,
-    claims_of,
-    failures_of,
-    imported_effect,
-    no_difference,
-    primary_comparisons,
-)
-from equipoise.report.builders.conditions import (
-    compared_factor,
-    further_tables,
-    grouped_table,
-    others_table,
-    page_table,
-    scaling_tables,
-    screen_table,
-    shown_comparison,
-    written_table,
-)
-from equipoise.report.builders.fleet import fleet_answer, fleet_numbers, fleet_parts
-from equipoise.report.builders.history import (
-    history_answer,
-    history_numbers,
-    history_parts,
-)
-from equipoise.report.builders.origin import origin_of
-from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
-from equipoise.report.builders.ranking import ranking_parts
-from equipoise.report.builders.reference import reference_section
-from equipoise.report.builders.runs import earlier_parts
-from equipoise.report.builders.series import series_parts
-from equipoise.report.builders.shape import (
-    level_parts,
-    levels_of,
-    shape_lines_of_screen,
-    shape_section,
-    steady_sentence,
-)
-from equipoise.report.builders.typical import how_to_compare
-from equipoise.report.builders.why import why_parts
 from equipoise.report.document import (
     ALIKE_SHOWN,
     EVERYWHERE,
@@ -178,30 +145,31 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         return _history(report, document.history)
     if document.fleet is not None:
         return _fleet(report, document.fleet)
-    answer = campaign_answer(document)
+    answer = claims.campaign_answer(document)
     first, others = _figures(report, every_trial)
-    of_primitives = is_of_primitives(document)
-    primary = primary_comparisons(document)
+    of_primitives = conditions.is_of_primitives(document)
+    primary = claims.primary_comparisons(document)
     tables = tuple(_screen_tables(document, primary))
     # Why there is no verdict comes first.
-    head: tuple[Part, ...] = (answer, *tables) if failures_of(document) else (*tables, answer)
+    failed = claims.failures_of(document)
+    head: tuple[Part, ...] = (answer, *tables) if failed else (*tables, answer)
     measured = tuple(_measured(document, primary))
     parts: tuple[Part, ...] = (
         *head,
         first,
-        *how_to_compare(document),
+        *claims.how_to_compare(document),
         *_written_tables(document, primary),
         *_growth(document),
-        *ranking_parts(document),
+        *claims.ranking_parts(document),
         *_findings(document),
-        *_claims_below(document, answer, claims_of(document)),
-        *why_parts(document, report.flame_graph),
-        *([] if document.against is None else [reference_section(document.against)]),
+        *_claims_below(document, answer, claims.claims_of(document)),
+        *why.why_parts(document, report.flame_graph),
+        *([] if document.against is None else [reference.reference_section(document.against)]),
         *((others, *measured) if of_primitives else (*measured, others)),
         *_control(document),
         *_how_it_ran(report),
         # How long the process of a probe takes says nothing of what it measures.
-        *(() if of_primitives else shape_lines_of_screen(document)),
+        *(() if of_primitives else shape.shape_lines_of_screen(document)),
     )
     return _document(report, answer, parts, _numbers(document))
 
@@ -210,52 +178,52 @@ def _bisection(report: CampaignReport, searches: Sequence[BisectResult]) -> Docu
     """Build the document of a bisection, of one benchmark or of several."""
     document = report.document
     first, others = _figures(report, EVERY_TRIAL)
-    answer = bisection_answer(document)
+    answer = bisection.answer(document)
     only_first = len(searches) == 1 and not searches[0].branches
     parts: tuple[Part, ...] = (
         answer,
         first,
         *([] if only_first else [others]),
-        *(part for search in searches for part in explained_parts(search)),
-        *why_parts(document, report.flame_graph),
-        *bisection_parts(document),
+        *(part for search in searches for part in bisection.explained_parts(search)),
+        *why.why_parts(document, report.flame_graph),
+        *bisection.parts(document),
         *_how_it_ran(report),
     )
-    numbers = (row for search in searches for row in bisection_numbers(document, search))
+    numbers = (row for search in searches for row in bisection.numbers(document, search))
     return _document(report, answer, parts, numbers)
 
 
-def _history(report: CampaignReport, history: HistoryResult) -> Document:
+def _history(report: CampaignReport, result: HistoryResult) -> Document:
     """Build the document of a history."""
     document = report.document
-    answer = history_answer(document, history)
+    answer = history.answer(document, result)
     curve, _ = _figures(report, EVERY_TRIAL)
     parts: tuple[Part, ...] = (
         answer,
         replace(curve, forms=WITH_PICTURES),
-        *history_parts(document, history),
-        *series_parts(history.series),
+        *history.parts(document, result),
+        *series.series_parts(result.series),
         *_how_it_ran(report),
     )
     # Its other campaigns stand among the parts.
     report = replace(report, earlier=())
-    return _document(report, answer, parts, history_numbers(document, history))
+    return _document(report, answer, parts, history.numbers(document, result))
 
 
-def _fleet(report: CampaignReport, fleet: FleetResult) -> Document:
+def _fleet(report: CampaignReport, result: FleetResult) -> Document:
     """Build the document of a fleet."""
     document = report.document
-    answer = fleet_answer(document, fleet)
+    answer = fleet.answer(document, result)
     first, others = _figures(report, EVERY_TRIAL)
     parts: tuple[Part, ...] = (
         answer,
         replace(first, forms=WITH_PICTURES),
         *_claims_below(document, answer, answer.claims),
-        *fleet_parts(document, fleet),
+        *fleet.parts(document, result),
         others,
         *_how_it_ran(report),
     )
-    return _document(report, answer, parts, fleet_numbers(document, fleet))
+    return _document(report, answer, parts, fleet.numbers(document, result))
 
 
 def _document(
@@ -272,25 +240,25 @@ def _document(
             *_engine_note(document),
             *_repetition(report),
             *_environments(document),
-            *earlier_parts(report.earlier),
+            *runs.earlier_parts(report.earlier),
         ),
         numbers=tuple(numbers),
-        origin=origin_of(document, _command(report)),
+        origin=origin.origin_of(document, _command(report)),
     )
 
 
 def _claims_below(
-    document: ResultDocument, answer: Answer, claims: Sequence[Claim]
+    document: ResultDocument, answer: Answer, all_claims: Sequence[Claim]
 ) -> Iterator[Section]:
     """Build the claims that are not in the answer; folded where each says that nothing is known."""
     if not answer.claims:
-        alike = bool(no_difference(document, primary_comparisons(document)))
-        yield Section("Comparisons", (Claims(tuple(claims)),), folded=alike, forms=PAGE)
+        alike = bool(claims.no_difference(document, claims.primary_comparisons(document)))
+        yield Section("Comparisons", (Claims(tuple(all_claims)),), folded=alike, forms=PAGE)
 
 
 def _warnings(document: ResultDocument) -> Warnings:
     """Build the warnings that the answer does not hold; only the page says that there is none."""
-    failures = failures_of(document)
+    failures = claims.failures_of(document)
     warnings = tuple(one for one in document.warnings if one not in failures)
     return Warnings(warnings, forms=EVERYWHERE if warnings else PAGE)
 
@@ -308,7 +276,7 @@ def _engine_note(document: ResultDocument) -> Iterator[Part]:
 
 def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
     """Return the figures below the answer, and the others; all are drawn at most once."""
-    many = len(primary_comparisons(report.document)) > MOST_CLAIMS
+    many = len(claims.primary_comparisons(report.document)) > MOST_CLAIMS
     first_names = _FIRST_OF_MANY if many else _FIRST_FIGURES
 
     @functools.cache
@@ -331,32 +299,32 @@ def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures
 def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what the terminal shows above the answer."""
     several = len(primary) > MOST_CLAIMS or any(one.stratum for one in primary)
-    if several or no_difference(document, primary):
-        yield grouped_table(document, primary)
+    if several or claims.no_difference(document, primary):
+        yield conditions.grouped_table(document, primary)
         if document.run.study != COMPARE_STUDY:
-            factor = compared_factor(document, primary[0])
-            yield from scaling_tables(document, document.primary_metric, factor)
-    elif is_of_primitives(document):
-        yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
+            factor = conditions.compared_factor(document, primary[0])
+            yield from conditions.scaling_tables(document, document.primary_metric, factor)
+    elif conditions.is_of_primitives(document):
+        yield from (replace(one, forms=SCREEN) for one in conditions.primitives_tables(document))
     else:
-        yield replace(screen_table(document), forms=SCREEN)
-    if not is_of_primitives(document):
-        yield from (replace(one, forms=SCREEN) for one in further_tables(document))
+        yield replace(conditions.screen_table(document), forms=SCREEN)
+    if not conditions.is_of_primitives(document):
+        yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
 
 
 def _growth(document: ResultDocument) -> Iterator[Part]:
     """Build the scaling laws of the parameters of `compare` that are sizes."""
     if document.run.study == COMPARE_STUDY:
-        tables = scaling_tables(document, document.primary_metric, None)
+        tables = conditions.scaling_tables(document, document.primary_metric, None)
         yield from (replace(table, forms=EVERYWHERE) for table in tables)
 
 
 def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
-    if is_of_primitives(document):
-        yield from (replace(one, forms=TEXT) for one in primitives_tables(document))
+    if conditions.is_of_primitives(document):
+        yield from (replace(one, forms=TEXT) for one in conditions.primitives_tables(document))
     else:
-        yield written_table(document, primary)
-        yield from (replace(one, forms=TEXT) for one in further_tables(document))
+        yield conditions.written_table(document, primary)
+        yield from (replace(one, forms=TEXT) for one in conditions.further_tables(document))
 
 
 def _findings(document: ResultDocument) -> Iterator[Part]:
@@ -378,21 +346,21 @@ def _findings(document: ResultDocument) -> Iterator[Part]:
 def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
     """Build what was measured of each condition, beyond the answer."""
     others = [one for one in document.comparisons if one.metric != document.primary_metric]
-    tables: list[Part] = [others_table(document, others)] if others else []
+    tables: list[Part] = [conditions.others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
-    if is_of_primitives(document):
-        yield Section("Every row", tuple(primitives_tables(document)), forms=PAGE)
+    if conditions.is_of_primitives(document):
+        yield Section("Every row", tuple(conditions.primitives_tables(document)), forms=PAGE)
     else:
-        yield Section(
-            "Conditions", (page_table(document), *further_tables(document), *tables), forms=PAGE
-        )
+        further = conditions.further_tables(document)
+        parts = (conditions.page_table(document), *further, *tables)
+        yield Section("Conditions", parts, forms=PAGE)
         yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
-    steady = tuple(map(steady_sentence, document.steady_state))
+    steady = tuple(map(shape.steady_sentence, document.steady_state))
     if steady:
         yield Bullets(steady, most_items=ALIKE_SHOWN, forms=SCREEN)
-    yield from level_parts(tuple(levels_of(document)))
-    yield shape_section(document, primary)
+    yield from shape.level_parts(tuple(shape.levels_of(document)))
+    yield shape.shape_section(document, primary)
 
 
 def _imported(imported: ImportedResult) -> Iterator[Part]:
@@ -405,7 +373,7 @@ def _imported(imported: ImportedResult) -> Iterator[Part]:
 
 
 def _imported_row(one: SampleComparison) -> Mapping[str, str]:
-    ratio, interval = imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
+    ratio, interval = claims.imported_effect(one, UNKNOWN, f"none: {one.unknown or ''}")
     return {
         "imported:name": one.candidate,
         "against": one.baseline,
@@ -419,7 +387,8 @@ def _control(document: ResultDocument) -> Iterator[Part]:
     control = document.control
     if control is None:
         return
-    comparison, floor = shown_comparison(document, control.comparison), control.noise_floor
+    comparison = conditions.shown_comparison(document, control.comparison)
+    floor = control.noise_floor
     estimate, interval = estimate_and_interval(comparison.ratio, comparison.ratio_ci)
     noise = "unknown: the interval is still unlimited"
     if floor is not None:
@@ -462,7 +431,7 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = "commits side by side, on this host"
     elif not run.blocks:
         scope = "nothing: no block is complete"
-    elif is_of_primitives(document):
+    elif conditions.is_of_primitives(document):
         scope = "across processes, in this campaign on this host"
     lines = [
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "

@@ -25,7 +25,7 @@ from equipoise.model.result import (
     SteadyComparison,
     VarianceByLevel,
 )
-from equipoise.report.builders.primitives import is_of_primitives, probe_metric
+from equipoise.report.builders.conditions import is_of_primitives, probe_metric
 from equipoise.report.document import (
     ALIKE_SHOWN,
     MOST_CLAIMS,
