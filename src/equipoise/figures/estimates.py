@@ -101,16 +101,9 @@ def estimates(
     notes: Sequence[str],
     description: str,
 ) -> alt.LayerChart:
-    """Draw each estimate as a mark on its interval.
+    """Draw each finite estimate as a mark on its interval, from top to bottom.
 
-    Parameters
-    ----------
-    rows
-        From top to bottom; those that are not finite are not drawn.
-    kinds
-        Every possible kind: its position fixes its colour and its shape.
-    unit
-        Unit of the estimates: the title of their axis.
+    The position of a kind among ``kinds`` fixes its colour and its shape.
     """
     drawn: Rows = []
     for row in rows:

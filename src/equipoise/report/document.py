@@ -345,6 +345,13 @@ class Document(Struct, frozen=True):
     origin: Origin | None = None
 
 
+def computation_parts(method: Iterable[str], command: str) -> Iterator[Part]:
+    """Build how a result was computed, and the command that computes it again if there is one."""
+    yield Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN)
+    if command:
+        yield Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN)
+
+
 def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
     """Return the parts that a form shows, in order; a section without any is left out."""
     in_form = (

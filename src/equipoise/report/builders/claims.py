@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
+from equipoise.figures.values import is_of_primitives
 from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
@@ -29,7 +30,6 @@ from equipoise.model.result import (
 )
 from equipoise.report.builders.conditions import (
     equivalence_text,
-    is_of_primitives,
     primitives_sentence,
     primitives_tiles,
     shown_comparison,
@@ -402,13 +402,7 @@ def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> C
 
 
 def imported_effect(comparison: SampleComparison, unknown: str, missing: str) -> tuple[str, str]:
-    """Return the estimate of imported trials, and its interval with its method.
-
-    Parameters
-    ----------
-    unknown, missing
-        What stands for an estimate that is not known, and for an interval.
-    """
+    """Return the estimate of imported trials or ``unknown``, and its interval or ``missing``."""
     estimate, ends = estimate_and_interval(
         comparison.ratio, comparison.ratio_ci, unknown=unknown, unlimited=""
     )

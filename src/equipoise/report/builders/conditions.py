@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from equipoise.figures.quantity import metric_name
-from equipoise.figures.size_values import (
+from equipoise.figures.theme import color_of
+from equipoise.figures.values import (
     MIN_SIZES,
+    analysed_values,
     exponent_text,
     numeric_factors,
+    probe_metric,
     scaling_laws,
 )
-from equipoise.figures.theme import color_of
-from equipoise.figures.trial_values import analysed_values
 from equipoise.model.metrics import as_values, is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC
 from equipoise.model.primitives import CLASS, PRIMITIVE_METRICS
@@ -415,21 +416,6 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
             }
         rows.append(row)
     return Table(*headed(rows), forms=SCREEN)
-
-
-def is_of_primitives(document: ResultDocument) -> bool:
-    """Return whether nothing is compared and every condition is a probe's."""
-    conditions = document.conditions
-    probes = [probe_metric(one) is not None for one in conditions]
-    return bool(conditions) and not document.comparisons and all(probes)
-
-
-def probe_metric(condition: ConditionResult) -> str | None:
-    """Return what the condition's probe reports; ``None`` if the condition is no probe's."""
-    return next(
-        (one for one in PRIMITIVE_METRICS if one in condition.metrics or one in condition.unknown),
-        None,
-    )
 
 
 def primitives_tables(document: ResultDocument) -> Iterator[Table]:

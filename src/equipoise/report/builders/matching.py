@@ -26,16 +26,15 @@ from equipoise.report.document import (
     Answer,
     Claim,
     Column,
-    Command,
     Document,
     Facts,
     Figures,
     Number,
-    Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    computation_parts,
     headed,
 )
 from equipoise.report.units import signed_amount
@@ -156,10 +155,7 @@ def search_document(
 ) -> Document:
     """Build the document of a search for weights, with the effect by them if there is an outcome.
 
-    Parameters
-    ----------
-    result
-        The match by the weights, with an outcome; ``None`` without one.
+    ``result`` is the match by the weights; ``None`` without an outcome.
     """
     facts = [] if result is None else result.facts()
     weights = zip(search.names, search.weights.tolist(), strict=True)
@@ -192,10 +188,7 @@ def _document(
 ) -> Document:
     """Put the parts of every document on matching in their order.
 
-    Parameters
-    ----------
-    sentences
-        On the balance; without an effect the first of them is the answer.
+    ``sentences`` are on the balance; without an effect the first of them is the answer.
     """
     effect = None if matches is None else matched_difference(matches)
     text, *remarks = sentences
@@ -234,21 +227,19 @@ def _document(
     )
     warnings = tuple(match_warnings(matches, balance))
     rests_on = Facts((("Table", question.source), *facts))
-    parts: list[Part] = [
+    parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(warnings)),
         Figures(figures, forms=PAGE),
         replace(rests_on, forms=SCREEN),
         *tables,
         *([Warnings(warnings)] if warnings else []),
         Section("What it rests on", (rests_on,), forms=WRITTEN),
-        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-    ]
-    if question.command:
-        parts.append(Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN))
+        *computation_parts(method, question.command),
+    )
     return Document(
         name=badge,
         title=f"{question.treatment} in {question.source}",
-        parts=tuple(parts),
+        parts=parts,
         numbers=(
             *_effect_numbers(effect, naive, question),
             *_balance_numbers(balance),

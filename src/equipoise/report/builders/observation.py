@@ -18,21 +18,19 @@ from equipoise.model.observation_result import (
 )
 from equipoise.report.document import (
     UNKNOWN,
-    WRITTEN,
     Answer,
     Claim,
     Column,
-    Command,
     Document,
     Facts,
     Figures,
     Number,
     Origin,
-    Paragraph,
     Part,
     Section,
     Table,
     Warnings,
+    computation_parts,
 )
 from equipoise.report.units import (
     change_text,
@@ -66,15 +64,7 @@ _ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
 def observation_document(
     result: ObservationResult, command: str, draw: Callable[[], Iterable[Figure]] = tuple
 ) -> Document:
-    """Build the document of an observation.
-
-    Parameters
-    ----------
-    command
-        Command that observes it again; empty without one.
-    draw
-        Draws the figures.
-    """
+    """Build the document of an observation; ``command``, if there is one, observes it again."""
     question, refusal = result.question, result.refusal
     estimate, interval = "", ""
     if result.matched is not None:
@@ -89,20 +79,18 @@ def observation_document(
         remarks=(refusal.hint,) if refusal else (),
     )
     method = (*_METHOD, _ROWS if result.clustering is None else _CLUSTERS)
-    parts: list[Part] = [
+    parts: tuple[Part, ...] = (
         Answer("", claims=(claim,), warnings=len(result.warnings)),
         Figures(draw),
         *_tables(result),
         Section("What it rests on", (Facts(tuple(_facts(result))),)),
         *([Warnings(result.warnings)] if result.warnings else []),
-        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
-    ]
-    if command:
-        parts.append(Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN))
+        *computation_parts(method, command),
+    )
     return Document(
         name="observed",
         title=f"{question.candidate} against {question.baseline}",
-        parts=tuple(parts),
+        parts=parts,
         numbers=(*_effect_numbers(result), *_balance_numbers(result)),
         origin=Origin(
             f"What does {question.candidate} change of {question.outcome}, against "

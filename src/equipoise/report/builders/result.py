@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.design.command_line import command_of_document, shell_line
-from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
 from equipoise.model.bisection import BisectResult
 from equipoise.model.fleet_result import FleetResult
 from equipoise.model.history import HistoryResult
@@ -131,13 +131,7 @@ def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
 
 
 def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL) -> Document:
-    """Build the document of a campaign.
-
-    Parameters
-    ----------
-    every_trial
-        Number of trials beyond which a figure bins them and says so.
-    """
+    """Build the document of a campaign; a figure bins more trials than ``every_trial``."""
     document = report.document
     if document.searches:
         return _bisection(report, document.searches)
@@ -147,7 +141,7 @@ def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL)
         return _fleet(report, document.fleet)
     answer = claims.campaign_answer(document)
     first, others = _figures(report, every_trial)
-    of_primitives = conditions.is_of_primitives(document)
+    of_primitives = is_of_primitives(document)
     primary = claims.primary_comparisons(document)
     tables = tuple(_screen_tables(document, primary))
     # Why there is no verdict comes first.
@@ -304,11 +298,11 @@ def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> I
         if document.run.study != COMPARE_STUDY:
             factor = conditions.compared_factor(document, primary[0])
             yield from conditions.scaling_tables(document, document.primary_metric, factor)
-    elif conditions.is_of_primitives(document):
+    elif is_of_primitives(document):
         yield from (replace(one, forms=SCREEN) for one in conditions.primitives_tables(document))
     else:
         yield replace(conditions.screen_table(document), forms=SCREEN)
-    if not conditions.is_of_primitives(document):
+    if not is_of_primitives(document):
         yield from (replace(one, forms=SCREEN) for one in conditions.further_tables(document))
 
 
@@ -320,7 +314,7 @@ def _growth(document: ResultDocument) -> Iterator[Part]:
 
 
 def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
-    if conditions.is_of_primitives(document):
+    if is_of_primitives(document):
         yield from (replace(one, forms=TEXT) for one in conditions.primitives_tables(document))
     else:
         yield conditions.written_table(document, primary)
@@ -349,7 +343,7 @@ def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterat
     tables: list[Part] = [conditions.others_table(document, others)] if others else []
     if document.imported is not None:
         yield from _imported(document.imported)
-    if conditions.is_of_primitives(document):
+    if is_of_primitives(document):
         yield Section("Every row", tuple(conditions.primitives_tables(document)), forms=PAGE)
     else:
         further = conditions.further_tables(document)
@@ -431,7 +425,7 @@ def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
         scope = "commits side by side, on this host"
     elif not run.blocks:
         scope = "nothing: no block is complete"
-    elif conditions.is_of_primitives(document):
+    elif is_of_primitives(document):
         scope = "across processes, in this campaign on this host"
     lines = [
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
