@@ -235,9 +235,9 @@ def _notes(result: HistoryResult, axis: RatioAxis, marks: Rows, suspicions: Rows
 def lanes_of(places: Sequence[float], length: float) -> list[int]:
     """Return the row of each name above the curve, 0 for the topmost.
 
-    Places ascend. A name stands to the right of its mark, and a line goes down from the mark. So a name that
+    A name stands to the right of its mark, and a line goes down from the mark. So a name that
     another one reaches stands one row below it, where its own line begins. Beyond the last row
-    there is room for the mark alone, without its name.
+    there is room for the mark alone, without its name. Places are in ascending order.
     """
     width = _ROOM_FOR_A_NAME * length / (1.0 - _ROOM_FOR_A_NAME)
     rows: list[int] = []

@@ -49,7 +49,8 @@ def estimate_and_interval(
 ) -> tuple[str, str]:
     """Return an estimate and its interval in one unit.
 
-    ``unknown`` stands for an estimate that is not known, ``unlimited`` for an endless interval.
+    ``unknown`` stands for an estimate that is not known, ``unlimited`` for an interval that has
+    no end.
     """
     estimate, *ends = in_one_unit(ratio, *interval)
     known = interval != (None, None)
