@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.model.host import Disturbance
+from equipoise.model.interval import Interval
 from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
@@ -379,11 +380,16 @@ def fields_of(part: object, *names: str) -> NumberRow:
     return {name: getattr(part, name, None) for name in names}
 
 
+def with_interval(name: str, value: float | None, interval: Interval | None) -> NumberRow:
+    """Return a value and the ends of its interval under a name, ``_low`` and ``_high``."""
+    low, high = interval or (None, None)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
 def ratio_numbers(part: Any) -> NumberRow:
     """Return a ratio with its interval and its level as numbers; all unknown without a part."""
-    low, high = getattr(part, "ratio_ci", (None, None))
-    ratio, level = fields_of(part, "ratio"), fields_of(part, "level")
-    return {**ratio, "ratio_low": low, "ratio_high": high, **level}
+    ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
+    return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
 
 
 def finite(value: float | None) -> float | None:

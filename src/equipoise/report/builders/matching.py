@@ -29,7 +29,7 @@ from equipoise.report.document import (
     Document,
     Facts,
     Figures,
-    Number,
+    NumberRow,
     Part,
     Section,
     Table,
@@ -653,27 +653,21 @@ def _balance_figures(balance: Balance) -> Iterator[Figure]:
 
 def _effect_numbers(
     effect: Difference | None, naive: Difference | None, question: MatchQuestion
-) -> Iterator[dict[str, Number]]:
+) -> Iterator[NumberRow]:
     for when, difference in (("before", naive), ("after", effect)):
         if difference is not None:
             low, high = difference.interval or (None, None)
-            yield {
-                "kind": "effect",
-                "name": question.outcome,
-                "when": when,
-                "estimate": difference.value,
-                "low": low,
-                "high": high,
-            }
+            row: NumberRow = {"kind": "effect", "name": question.outcome, "when": when}
+            yield {**row, "estimate": difference.value, "low": low, "high": high}
 
 
-def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
+def _balance_numbers(balance: Balance) -> Iterator[NumberRow]:
     for row in balance.rows():
         name, when, *values = row.items()
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
 
 
-def _weight_numbers(search: GenMatchResult | None) -> Iterator[dict[str, Number]]:
+def _weight_numbers(search: GenMatchResult | None) -> Iterator[NumberRow]:
     if search is not None:
         for name, weight in zip(search.names, search.weights.tolist(), strict=True):
             yield {"kind": "weight", "name": name, "weight": weight}

@@ -24,13 +24,14 @@ from equipoise.report.document import (
     Document,
     Facts,
     Figures,
-    Number,
+    NumberRow,
     Origin,
     Part,
     Section,
     Table,
     Warnings,
     computation_parts,
+    with_interval,
 )
 from equipoise.report.units import (
     change_text,
@@ -223,7 +224,7 @@ def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
 
 
 def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
-    for name, effect in _effects(result):
+    for name, _, effect in result.effects:
         if effect.difference is not None:
             yield (name, *_effect_cells(effect))
         if name != "comparable" or result.matched is None:
@@ -237,28 +238,17 @@ def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
             yield (f"  in {result.question.outcome}", *_effect_cells(difference))
 
 
-def _effects(result: ObservationResult) -> Iterator[tuple[str, Effect | Period | Placebo]]:
-    """Yield every effect with its name."""
-    yield "naive", result.naive
-    if result.matched is not None:
-        yield "comparable", result.matched.effect
-    yield from ((f"from {period.begins}", period) for period in result.periods)
-    yield from ((f"placebo {one.kind} {one.name}", one) for one in result.placebos)
+def _effect_numbers(result: ObservationResult) -> Iterator[NumberRow]:
+    for name, _, effect in result.effects:
+        yield {
+            "kind": "effect",
+            "name": name,
+            **with_interval("ratio", effect.ratio, effect.ratio_ci),
+            **with_interval("difference", effect.difference, effect.difference_ci),
+        }
 
 
-def _effect_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
-    for name, effect in _effects(result):
-        row: dict[str, Number] = {"kind": "effect", "name": name}
-        for key, value, interval in (
-            ("ratio", effect.ratio, effect.ratio_ci),
-            ("difference", effect.difference, effect.difference_ci),
-        ):
-            low, high = interval or (None, None)
-            row |= {key: value, f"{key}_low": low, f"{key}_high": high}
-        yield row
-
-
-def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
+def _balance_numbers(result: ObservationResult) -> Iterator[NumberRow]:
     for one in result.balance:
         yield {
             "kind": "covariate",

@@ -65,6 +65,7 @@ from equipoise.report.document import (
     fields_of,
     headed,
     ratio_numbers,
+    with_interval,
 )
 from equipoise.report.units import (
     byte_count,
@@ -570,9 +571,7 @@ def _numbers(document: ResultDocument) -> Iterator[NumberRow]:
                 **{f"level_{factor}": level for factor, level in condition.levels.items()},
                 **fields_of(condition, "trials", "failures"),
                 "metric": metric,
-                "median": summary.median,
-                "median_low": summary.median_ci[0],
-                "median_high": summary.median_ci[1],
+                **with_interval("median", summary.median, summary.median_ci),
                 **fields_of(summary, "mean", "sd", "min", "p05", "p25", "p75", "p95", "max"),
                 **fields_of(comparison, "baseline"),
                 **ratio_numbers(comparison),
