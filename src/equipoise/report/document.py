@@ -7,7 +7,6 @@ the ``forms`` of a part, never by a renderer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -390,11 +389,6 @@ def ratio_numbers(part: Any) -> NumberRow:
     """Return a ratio with its interval and its level as numbers; all unknown without a part."""
     ratio, interval = getattr(part, "ratio", None), getattr(part, "ratio_ci", None)
     return {**with_interval("ratio", ratio, interval), **fields_of(part, "level")}
-
-
-def finite(value: float | None) -> float | None:
-    """Return a number for a table of numbers; ``None`` for what is not a number."""
-    return None if value is None or math.isnan(value) else value
 
 
 def _flat(parts: Iterable[Part]) -> Iterator[Part]:
