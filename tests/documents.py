@@ -8,8 +8,8 @@ import statistics
 import numpy as np
 from msgspec.structs import replace
 
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE, Layout
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     SCHEMA,

@@ -6,7 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from equipoise.analysis.history_wording import change_sentence, history_sentence
+from equipoise.analysis.history import change_sentence, history_sentence
 from equipoise.model.history import (
     HistoryCampaign,
     HistoryChange,
@@ -14,11 +14,13 @@ from equipoise.model.history import (
     HistoryPair,
     HistoryResult,
     HistoryRevision,
+    ImportedSeries,
     PairStatus,
+    SeriesPoint,
+    Suspicion,
 )
 from equipoise.model.plan import HISTORY_STUDY, Revision
 from equipoise.model.result import ResultDocument
-from equipoise.model.series import ImportedSeries, SeriesPoint, Suspicion
 from tests.documents import document_of
 
 BASELINE = Revision("v1.0", "0" * 40)

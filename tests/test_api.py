@@ -14,7 +14,7 @@ from msgspec.structs import fields
 import equipoise as eq
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from tests.schema import validated
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from benchmarks.scale.growth import Growth
 from equipoise.cluster import tasks
-from equipoise.cluster.coordinator import Coordinator, FleetListener, Place
+from equipoise.cluster.coordinator import Coordinator, FleetListener, HostCampaign
 from equipoise.cluster.messages import (
     Follow,
     Followed,
@@ -79,7 +79,7 @@ class _Hosts:
         now = asyncio.get_running_loop().time()
         if task is tasks.introduce:
             host = HostReference(worker, worker)
-            return to_bytes(Introduction(host, "0", "/", {}))
+            return to_bytes(Introduction(host, "0", "/"))
         if task is tasks.begin:
             order = from_bytes(request, Order)
             self._begun.setdefault(order.place, now)
@@ -100,7 +100,7 @@ class _Store:
     def cursor(self, identity: str) -> bytes:
         return b""
 
-    def absorb(self, slice: bytes) -> None:
+    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
         self.absorbed += 1
 
 
@@ -124,7 +124,7 @@ def follow(hosts: int, budget_s: float) -> Course:
         while not roster.is_complete:
             await roster.news(1.0)
         places = [
-            Place(_order(place), HostReference(name, name), name)
+            HostCampaign(_order(place), HostReference(name, name), name)
             for place, name in enumerate(await transport.workers())
         ]
         await Coordinator(places, transport, roster, _Store(), FleetListener()).run()

@@ -24,13 +24,13 @@ from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import Library, frame_of
-from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.quantities import Interval
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
 from equipoise.studies.catalogue import with_findings
 from equipoise.studies.preparation import StudyOptions, prepare_study
-from equipoise.why.campaigns import latest_experiment, result_of
+from equipoise.why.campaigns import result_of, with_experiment
 
 if TYPE_CHECKING:
     import altair
@@ -470,8 +470,7 @@ def show(
         record = store.read_run(run)
         if engine is not None:
             record = judged_by(record, engine)
-        experiment = latest_experiment(record, store)
-    records = (record,) if experiment is None else (record, experiment)
+        records = with_experiment(record, store)
     return _result_of(*records, show_env=show_env)
 
 

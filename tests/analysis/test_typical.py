@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.describing import DescribingAnalysis
+from equipoise.campaign.interim import DescribingAnalysis
 from equipoise.model.plan import Judgement, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Segment, Trial
 from equipoise.model.result import ResultDocument

@@ -13,9 +13,14 @@ from equipoise.analysis.wording import (
     ranking_sentence,
     verdict_sentence,
 )
-from equipoise.model.adjustment import Adjustment
-from equipoise.model.interval import Interval
-from equipoise.model.result import RankedCondition, RatioSegment, StatisticAnswer, Verdict
+from equipoise.model.quantities import Interval
+from equipoise.model.result import (
+    Adjustment,
+    RankedCondition,
+    RatioSegment,
+    StatisticAnswer,
+    Verdict,
+)
 from tests.documents import comparison_of
 
 

@@ -16,9 +16,16 @@ from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.plans import compare_plan
 from equipoise.design.commands import CompareOptions
 from equipoise.ledger.rows import plan_from_text, to_text
-from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import BENCHMARK, GatePlan, Hooks, Judgement, Plan, Revision
+from equipoise.model.plan import (
+    BENCHMARK,
+    COVARIATES_BEFORE_TRIAL,
+    GatePlan,
+    Hooks,
+    Judgement,
+    Plan,
+    Revision,
+)
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.report.builders.claims import _certainty, _facts
 from equipoise.stats.sequence import PairedBlocks

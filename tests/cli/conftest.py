@@ -19,6 +19,7 @@ import pytest
 
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare
+from equipoise.cli.hyperfine import in_our_names
 from equipoise.cli.main import run
 from equipoise.model.plan import Plan
 from tests.repositories import MadeRepository
@@ -57,7 +58,7 @@ def compared(equipoise: Equipoise, *arguments: str) -> Any:
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
     parameters = compare.command.make_context("compare", line).params
-    return compare_plan(compare.compare_options(parameters))[0]
+    return compare_plan(compare.compare_options(in_our_names(parameters)[0]))[0]
 
 
 Equipoise = Callable[..., Answer]

@@ -12,7 +12,8 @@ from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import os, why
 from equipoise.cli.options import limits_of
 from equipoise.design.command_line import command_of_plan
-from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedIntervention, Stopping
+from equipoise.model.plan import WHY_STUDY, Plan, Stopping
+from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from tests.cli.conftest import plan_from
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from equipoise.cli.fleet_progress import TroubleLines, fleet_table
+from equipoise.cli.fleet import TroubleLines, fleet_table
 from equipoise.cluster.coordinator import FleetProgress, HostLine, HostState
 from equipoise.cluster.folders import CampaignFolder
 from equipoise.ledger import open_for_reading

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.imported_series import read_imported, show_imported
+from equipoise.cli.history import read_imported, show_imported
 from equipoise.cli.output_options import OutputOptions
 from tests.analysis.test_series import STEP
 from tests.cli.conftest import Equipoise

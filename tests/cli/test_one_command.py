@@ -66,6 +66,14 @@ def test_a_precision_stops_it_once_the_interval_is_that_narrow(equipoise: Equipo
     assert document["run"]["blocks"] >= 7
 
 
+def test_a_precision_that_is_asked_of_a_resumed_one_stops_it_too(equipoise: Equipoise) -> None:
+    compared(equipoise, "sleep 0.02", "--blocks", "12", "--warmup", "0")
+    answer = equipoise("resume", "last", "--precision", "30", "--blocks", "400", "--json", "-")
+    document = json.loads(answer.out)
+    assert document["run"]["stopped_because"] == "precision", answer.err
+    assert document["run"]["blocks"] < 400
+
+
 def test_another_metric_is_told_in_its_own_words_and_unit(equipoise: Equipoise) -> None:
     document = compared(equipoise, "true", *FEW, "--metrics", "max_rss_bytes")
     assert document["typical"]["metric"] == "max_rss_bytes"

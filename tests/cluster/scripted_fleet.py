@@ -18,12 +18,11 @@ import pytest
 from equipoise.cluster.coordinator import FleetListener, FleetProgress
 from equipoise.cluster.fleet import FleetOptions, FleetOutcome, resume, start
 from equipoise.cluster.messages import (
-    Examination,
-    Examined,
     Follow,
     Followed,
     Halt,
     Introduction,
+    Inventory,
     Order,
     Status,
     Task,
@@ -237,7 +236,7 @@ class ScriptedCluster:
             case "introduce":
                 return Introduction(host.reference, host.version, str(host.folder))
             case "examine":
-                return Examined(from_bytes(request, Examination).files)
+                return from_bytes(request, Inventory)
             case "begin":
                 return host.order(from_bytes(request, Order), now)
             case "follow":

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from equipoise.cluster.stratum import judge_request
+from equipoise.cluster.strata import judge_request
 
 
 def dies_once(marker: str, request: bytes) -> bytes:

@@ -12,9 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from equipoise.campaign.conduct import Interrupted
-from equipoise.cluster.fleet import FleetOptions
+from equipoise.cluster.fleet import FleetOptions, host_seed, member_identity
 from equipoise.cluster.messages import Follow, Followed
-from equipoise.cluster.terms import host_seed, member_identity
 from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from equipoise.campaign.plans import compare_plan
 from equipoise.cluster.equality import compare_hosts, files_of, shipment_of
 from equipoise.cluster.files import digest_of, digest_of_file
-from equipoise.cluster.messages import Examined, File, Introduction
+from equipoise.cluster.messages import File, Introduction, Inventory
 from equipoise.cluster.places import portable_builds
 from equipoise.design.commands import CompareOptions
 from equipoise.model.errors import UnusableInput
@@ -25,24 +25,23 @@ SYSTEM = File("/usr/bin/gzip", digest_of(b"gzip"), 0o755, is_program=True)
 FILES = (TOOL, WORDS, SYSTEM)
 
 
-def introduction(name: str, **facts: str | None) -> Introduction:
+def introduction(name: str) -> Introduction:
     """A host of our version."""
     host = HostReference(f"{len(name):032x}", name)
-    return Introduction(host, version("equipoise"), f"/srv/{name}", facts)
+    return Introduction(host, version("equipoise"), f"/srv/{name}")
 
 
 def test_equal_hosts_are_compared_and_ship_nothing() -> None:
     hosts = [introduction("ash"), introduction("birch")]
-    found = compare_hosts(FILES, hosts, [Examined(FILES)] * 2, ship=True)
+    found = compare_hosts(FILES, hosts, [Inventory(FILES)] * 2, ship=True)
     assert [host.introduction for host in found.comparable] == hosts
     assert all(host.shipped == () for host in found.comparable)
     assert found.refused == ()
-    assert found.differences == ()
 
 
 def test_another_version_is_refused_by_name() -> None:
     old = replace(introduction("ash"), equipoise="1.0")
-    found = compare_hosts(FILES, [old, introduction("birch")], [None, Examined(FILES)], ship=True)
+    found = compare_hosts(FILES, [old, introduction("birch")], [None, Inventory(FILES)], ship=True)
     (refused,) = found.refused
     own = version("equipoise")
     assert refused.host.name == "ash"
@@ -59,7 +58,7 @@ def test_another_version_is_refused_by_name() -> None:
     ],
 )
 def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) -> None:
-    answer = Examined((TOOL, there, SYSTEM))
+    answer = Inventory((TOOL, there, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert found.comparable == ()
     assert found.refused[0].what == f"ash: {complaint}"
@@ -70,7 +69,7 @@ def test_a_file_that_differs_is_named_or_shipped(there: File, complaint: str) ->
 
 
 def test_a_program_of_the_system_is_never_shipped() -> None:
-    answer = Examined((TOOL, WORDS, replace(SYSTEM, digest="0" * 32)))
+    answer = Inventory((TOOL, WORDS, replace(SYSTEM, digest="0" * 32)))
     for ship in (True, False):
         found = compare_hosts(FILES, [introduction("ash")], [answer], ship=ship)
         assert found.comparable == ()
@@ -79,35 +78,22 @@ def test_a_program_of_the_system_is_never_shipped() -> None:
 
 
 def test_a_program_that_cannot_be_executed_is_named() -> None:
-    answer = Examined((replace(TOOL, mode=0o644), WORDS, SYSTEM))
+    answer = Inventory((replace(TOOL, mode=0o644), WORDS, SYSTEM))
     found = compare_hosts(FILES, [introduction("ash")], [answer], ship=False)
     assert found.refused[0].what == "ash: tool cannot be executed"
 
 
 def test_of_many_differences_the_first_are_named() -> None:
     many = tuple(File(f"f{number}", "1" * 32) for number in range(9))
-    missing = Examined(tuple(replace(file, digest=None) for file in many))
+    missing = Inventory(tuple(replace(file, digest=None) for file in many))
     found = compare_hosts(many, [introduction("ash")], [missing], ship=False)
     expected = "ash: f0 is missing; f1 is missing; f2 is missing; and 6 more"
     assert found.refused[0].what == expected
 
 
 def test_an_answer_about_other_files_is_refused() -> None:
-    found = compare_hosts(FILES, [introduction("ash")], [Examined((TOOL,))], ship=True)
+    found = compare_hosts(FILES, [introduction("ash")], [Inventory((TOOL,))], ship=True)
     assert "did not say which files it has" in found.refused[0].what
-
-
-def test_facts_that_differ_are_properties_of_the_hosts() -> None:
-    hosts = [
-        introduction("ash", kernel="6.1", machine="x86_64", governor=None),
-        introduction("birch", kernel="6.8", machine="x86_64", governor="performance"),
-    ]
-    found = compare_hosts((), hosts, [Examined(())] * 2, ship=False)
-    assert len(found.comparable) == 2
-    assert {row.name: row.values for row in found.differences} == {
-        "kernel": ("6.1", "6.8"),
-        "governor": (None, "performance"),
-    }
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from equipoise.cluster import files, tasks
 from equipoise.cluster.equality import files_of, shipment_of
 from equipoise.cluster.folders import CampaignFolder, state_folder
 from equipoise.cluster.messages import (
-    Examination,
-    Examined,
     File,
+    Inventory,
     Received,
     Shipment,
     from_bytes,
@@ -39,7 +38,7 @@ def test_a_host_says_which_files_it_has(host: Path) -> None:
         PROGRAM,
         File("a\0b", None),
     )
-    answer = from_bytes(tasks.examine(to_bytes(Examination(wanted))), Examined)
+    answer = from_bytes(tasks.examine(to_bytes(Inventory(wanted))), Inventory)
     digests = [file.digest for file in answer.files]
     assert digests == [files.digest_of(b"one"), None, None, None, None]
     assert [file.path for file in answer.files] == [file.path for file in wanted]

@@ -67,7 +67,6 @@ def recorded(folder: Path, reference: str = "last") -> RunRecord:
 def test_a_host_introduces_itself(host: Path) -> None:
     answer = from_bytes(tasks.introduce(b""), Introduction)
     assert answer.folder == str(host)
-    assert answer.environment["kernel"] == os.uname().release
     assert from_bytes(tasks.introduce(b""), Introduction).host == answer.host
 
 
@@ -434,6 +433,8 @@ def test_what_dask_sets_for_a_worker_reaches_no_trial(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PYTHONHASHSEED", "6640")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MKL_NUM_THREADS", "2")
+    # A cluster of an earlier test may have left it.
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     alone = laboratory.undisturbed_environment()
     assert alone == {key: each for key, each in os.environ.items() if not key.startswith("DASK_")}
     # Below a nanny, which was started with one of them.

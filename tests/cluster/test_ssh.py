@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cluster.ssh import SshHost, read_hosts, ssh_cluster
+from equipoise.cluster.own_clusters import SshHost, read_hosts, ssh_cluster
 from equipoise.model.errors import UnusableInput
 from tests.clusters import litter_collected
 

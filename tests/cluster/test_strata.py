@@ -13,8 +13,14 @@ import pytest
 
 from equipoise.cluster.connection import connect
 from equipoise.cluster.messages import from_bytes, to_bytes
-from equipoise.cluster.strata import DaskWorkers, Lost, judge_on
-from equipoise.cluster.stratum import StratumRequest, judge_request, read_reply
+from equipoise.cluster.strata import (
+    DaskWorkers,
+    Lost,
+    StratumRequest,
+    judge_on,
+    judge_request,
+    read_reply,
+)
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.strata import observe_strata
@@ -247,7 +253,7 @@ def test_clusters_of_any_kind_are_the_same_in_every_stratum(file: Path, tmp_path
 
 
 def test_an_answer_is_bounded(strata: ParquetStrata, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.cluster.stratum.LONGEST_ANSWER", 1000)
+    monkeypatch.setattr("equipoise.cluster.strata.LONGEST_ANSWER", 1000)
     with pytest.raises(UnusableInput, match="the answer of a stratum has") as caught:
         on(Scripted(), strata)
     assert "without --cluster ADDRESS" in (caught.value.hint or "")

@@ -9,10 +9,9 @@ import pytest
 from equipoise.cluster import tasks
 from equipoise.cluster.folders import CampaignFolder, Progress
 from equipoise.cluster.messages import (
-    Examination,
-    Examined,
     Follow,
     Introduction,
+    Inventory,
     Status,
     from_bytes,
     to_bytes,
@@ -24,16 +23,16 @@ __all__ = ["host"]
 
 
 class LargeTrials:
-    """A run of fifty trials of so many bytes each; a cursor is a number."""
+    """A run of fifty trials of so many bytes each."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.asked: list[int] = []
 
-    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
-        """So many trials after the cursor."""
+    def slice(self, most_trials: int) -> tuple[bytes, bool]:
+        """The first trials, at most so many."""
         self.asked.append(most_trials)
-        count = min(most_trials, 50 - int(after or b"0"))
+        count = min(most_trials, 50)
         return bytes(self.size * count), count < 50
 
 
@@ -42,7 +41,7 @@ class LargeTrials:
 )
 def test_a_slice_is_bounded_in_bytes(size: int, number_of_reads: int) -> None:
     ledger = LargeTrials(size)
-    content, more = tasks.bounded_slice(ledger, "0" * 32, b"")
+    content, more = tasks.bounded_slice(ledger.slice)
     # A single trial goes out, whatever its size.
     assert 0 < len(content) <= max(tasks.MOST_SLICE_BYTES, size)
     assert more == (len(content) < 50 * size)
@@ -79,9 +78,9 @@ def test_a_wait_that_is_no_number_does_not_last_for_ever(
 
 def test_a_request_of_another_version_is_refused(host: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be read"):
-        from_bytes(tasks.begin(to_bytes(Examination(()))), Status)
+        from_bytes(tasks.begin(to_bytes(Inventory(()))), Status)
     with pytest.raises(UnusableInput, match="cannot be read"):
-        from_bytes(tasks.examine(b"no message"), Examined)
+        from_bytes(tasks.examine(b"no message"), Inventory)
 
 
 def test_an_order_that_another_version_stored_is_named(host: Path) -> None:

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from equipoise.cluster import worker
-from equipoise.files.host import HOST_VARIABLE
+from equipoise.files.state import HOST_VARIABLE
 
 SCHEDULER = "tcp://127.0.0.1:8786"
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]

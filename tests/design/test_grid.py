@@ -20,6 +20,7 @@ from equipoise.design.choice import (
 from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Process
 from equipoise.model.study import (
     ComparedFactor,
     Factor,
@@ -84,7 +85,9 @@ def test_levels_stand_where_their_factor_is_named() -> None:
 
 
 def test_settings_of_several_factors_are_joined() -> None:
-    other = Factor("other", (Level("b", preload=("libb.so",), arguments=("-v",), cpus=(0,)),))
+    other = Factor(
+        "other", (Level("b", preload=("libb.so",), arguments=("-v",), process=Process(cpus=(0,))),)
+    )
     study_grid = grid(study_of(ALLOCATOR, other))
     condition = study_grid.conditions[1]
     assert condition.environment == {"LD_PRELOAD": "/lib/liba.so /lib/libb.so"}
@@ -266,7 +269,7 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
 
 def test_the_only_candidate_that_is_missing_is_named_with_its_hint(tmp_path: Path) -> None:
     away = str(tmp_path / "away")
-    missing = Level("b", working_folder=away, package="elsewhere")
+    missing = Level("b", process=Process(away), package="elsewhere")
     study = study_of(Factor("allocator", (Level("a"), missing)))
     with pytest.raises(UnusableInput) as raised:
         without_missing(study, SITE)

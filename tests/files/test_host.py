@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.files import host
-from equipoise.files.host import this_host
-from equipoise.files.state import StateFolderUnusable
+from equipoise.files import state as state_folder
+from equipoise.files.state import StateFolderUnusable, this_host
 
-ASK = "from equipoise.files.host import this_host; print(this_host().identity)"
+ASK = "from equipoise.files.state import this_host; print(this_host().identity)"
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_machines_that_share_a_home_have_identities_of_their_own(
 ) -> None:
     identities = set()
     for machine in ("one", "two", "one"):
-        monkeypatch.setattr(host, "_MACHINE_ID", tmp_path / machine)
+        monkeypatch.setattr(state_folder, "_MACHINE_ID", tmp_path / machine)
         (tmp_path / machine).write_text(f"{machine}\n")
         known = this_host()
         assert known is not None
@@ -82,5 +81,5 @@ def test_a_state_folder_that_others_can_write_keeps_no_identity(
     state.parent.mkdir(mode=0o777)
     state.parent.chmod(0o777)
     with pytest.raises(StateFolderUnusable, match="other users"):
-        host._identity()
+        state_folder._identity()
     assert this_host() is None

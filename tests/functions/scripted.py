@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from equipoise.design.limits import CampaignLimits
+from equipoise.functions.conducting import FunctionsRequest, functions_plan
 from equipoise.functions.functions import code_sides
-from equipoise.functions.plan import functions_plan
 from equipoise.functions.processes import Answer, Key
 from equipoise.functions.trial_runs import Examined
 from equipoise.measure.launcher import OnWait
@@ -25,7 +25,8 @@ def plan_of_functions(*codes: str, seed: int = 1, **limits: Any) -> Plan:
     """The plan of a comparison of short pieces of code."""
     sides = code_sides(codes or ("f()", "g()"), "", {})
     examined = [Examined(4e-6, 4e-6, changes=False)] * len(sides)
-    return functions_plan(sides, examined, CampaignLimits(seed=seed, **limits), setup=None)
+    request = FunctionsRequest(CampaignLimits(seed=seed, **limits))
+    return functions_plan(sides, examined, None, request)
 
 
 @dataclass

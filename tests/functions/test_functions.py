@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from equipoise.design.limits import CampaignLimits
+from equipoise.functions.conducting import FunctionsRequest, functions_plan
 from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.plan import functions_plan
 from equipoise.functions.trial_runs import Examined
 from equipoise.model.errors import UnusableInput
 
@@ -128,8 +128,8 @@ def test_code_that_awaits_is_awaited() -> None:
 def again(sides: Sequence[Side], *, names: Sequence[str] = (), **limits: Any) -> str:
     """The line that asks again."""
     examined = [Examined(1e-6, 1e-6, changes=False)] * len(sides)
-    given = CampaignLimits(seed=7, **limits)
-    plan = functions_plan(sides, examined, given, setup=None, names=names, ranking=False)
+    request = FunctionsRequest(CampaignLimits(seed=7, **limits), names, ranking=False)
+    plan = functions_plan(sides, examined, None, request)
     assert plan.functions is not None
     return plan.functions.again
 

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.processes import Answer
-from equipoise.functions.runner import examining_processes, prepared_processes
+from equipoise.functions.processes import Answer, prepared_processes
 from equipoise.functions.trial_runs import Examined, examine
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
@@ -22,8 +21,7 @@ SETUP = "x = [3, 1, 2]"
 
 def examined(sides: Sequence[Side]) -> tuple[Examined, ...]:
     """What the trial runs show of functions."""
-    with examining_processes(sides, 600.0) as processes:
-        return examine(sides, processes, timeout_s=600.0)
+    return examine(sides, timeout_s=600.0)
 
 
 def measured(
@@ -164,11 +162,8 @@ def test_a_function_that_cannot_be_compared_is_refused(
 
 def test_a_function_that_takes_too_long_is_ended() -> None:
     sides = code_sides(["time.sleep(60)"], "import time", {})
-    with (
-        examining_processes(sides, 0.5) as processes,
-        pytest.raises(ConditionFailed, match=r"timed out after 0\.5 s"),
-    ):
-        examine(sides, processes, timeout_s=0.5)
+    with pytest.raises(ConditionFailed, match=r"timed out after 0\.5 s"):
+        examine(sides, timeout_s=0.5)
 
 
 @pytest.mark.parametrize("place", [0, 1])

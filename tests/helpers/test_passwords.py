@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.helpers import pgbench, sysbench
-from equipoise.helpers.passwords import read_password
+from equipoise.helpers.load_generator import read_password
 
 PASSWORD = "5ec4e7"
 PROGRAM = """#!{python}

@@ -14,8 +14,8 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.interop.assembly import Imported
-from equipoise.interop.bmf import to_bmf
 from equipoise.interop.formats.hyperfine import to_json
+from equipoise.interop.series.bencher import to_bmf
 from equipoise.interop.trials import to_csv, to_parquet
 from equipoise.interop.trials import to_json as to_rows
 from equipoise.ledger import open_for_writing

@@ -22,8 +22,9 @@ from equipoise.ledger.parts import Cursor, RunPart, add_part, cursor_of, read_pa
 from equipoise.ledger.schema import VERSION, bring_up_to_date, version_of
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
-from equipoise.model.plan import ExperimentPlan, Plan
+from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, Sample
+from equipoise.model.why import ExperimentPlan
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import latest_experiment, result_of
 from tests.ledger.conftest import RunScript

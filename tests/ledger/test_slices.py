@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, slices
+from equipoise.ledger import FIRST_SEGMENT, Fork, Ledger, open_for_writing, parts
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference
 from equipoise.model.plan import Plan
@@ -153,7 +153,7 @@ def test_what_is_no_sound_slice_changes_nothing(
     make_plan: Callable[..., Plan],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(slices, "MOST_SLICE_BYTES", 2**19)
+    monkeypatch.setattr(parts, "MOST_SLICE_BYTES", 2**19)
     run = ledger.begin_run(make_plan(), HERE, 1.0)
     record(ledger, run, range(1, 3))
     sound = _everything(ledger)

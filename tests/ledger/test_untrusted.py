@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.ledger import Ledger, open_for_reading, open_for_writing, rows, untrusted
+from equipoise.ledger import Ledger, file, open_for_reading, open_for_writing, rows
 from equipoise.ledger.schema import VERSION
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
@@ -211,9 +211,9 @@ def test_a_plan_whose_comparisons_name_no_condition_of_it_is_damage(filled: Path
 def test_a_question_that_takes_more_steps_than_its_file_needs_is_ended(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(untrusted, "_STEPS_FOR_ANY_FILE", 0)
-    monkeypatch.setattr(untrusted, "_STEPS_FOR_A_BYTE", 0)
-    monkeypatch.setattr(untrusted, "_STEPS_BETWEEN_CHECKS", 10)
+    monkeypatch.setattr(file, "_STEPS_FOR_ANY_FILE", 0)
+    monkeypatch.setattr(file, "_STEPS_FOR_A_BYTE", 0)
+    monkeypatch.setattr(file, "_STEPS_BETWEEN_CHECKS", 10)
     with pytest.raises(UnusableInput, match="more steps than a file of its size needs"):
         open_for_reading(filled)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from equipoise.matching.ks import ks_boot
+from equipoise.matching.distributions import ks_boot
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int, float]]

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from equipoise.matching.balance import match_balance
-from equipoise.matching.distributions import QQ, qq_stats
-from equipoise.matching.ks import ks_boot
+from equipoise.matching.distributions import QQ, ks_boot, qq_stats
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.options import common_rows
 from equipoise.matching.univariate import UnivariateBalance, balance_uv

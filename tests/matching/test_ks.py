@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import kstwobign
 
 from equipoise import _native
-from equipoise.matching import ks
-from equipoise.matching.ks import ks_boot
+from equipoise.matching import distributions
+from equipoise.matching.distributions import ks_boot
 from equipoise.model.errors import UnusableInput
 
 SMALL = st.lists(st.integers(0, 4), min_size=1, max_size=5)
@@ -96,7 +96,7 @@ def test_one_seed_gives_one_p_value_however_many_draws_are_made_at_once(
     weights = random.uniform(0.2, 1.0, size=31)
     whole = ks_boot(first, second, boot=200, seed=3)
     weighted = ks_boot(first, second, boot=200, seed=3, weights_treated=weights)
-    monkeypatch.setattr(ks, "_DRAWS_AT_ONCE", 150)
+    monkeypatch.setattr(distributions, "_DRAWS_AT_ONCE", 150)
     assert ks_boot(first, second, boot=200, seed=3) == whole
     assert ks_boot(first, second, boot=200, seed=3, weights_treated=weights) == weighted
 

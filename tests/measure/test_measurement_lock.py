@@ -125,7 +125,7 @@ def owner_of(name: str) -> LockOwner:
     owners: list[LockOwner] = []
     while not owners:
         with contextlib.suppress(UnusableInput):
-            lock_host(owners.append, 0, name=name).release()
+            lock_host(owners.append, 0, name=name).close()
     return owners[0]
 
 
@@ -182,7 +182,7 @@ def test_two_threads_of_one_process_take_turns(name: str) -> None:
     thread.start()
     assert called.wait(600)
     assert not had_it.is_set()
-    lock.release()
+    lock.close()
     thread.join(30)
     assert had_it.is_set()
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
-from equipoise.measure.servers import Servers, life, place
+from equipoise.measure.servers import Servers, place, servers
 from equipoise.measure.servers.place import LOOPBACK
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
@@ -216,17 +216,17 @@ def test_a_server_is_asked_only_when_its_process_exists(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent: list[tuple[int, ...]] = [(), ()]
-    processes, accepts = life.Life.processes, place.accepts
+    processes, accepts = servers.Life.processes, place.accepts
 
-    def found(one: life.Life) -> tuple[int, ...]:
+    def found(one: servers.Life) -> tuple[int, ...]:
         return absent.pop() if absent else processes(one)
 
     def asked(address: str | tuple[str, int]) -> bool:
         assert absent == [], "nobody but another program can answer yet"
         return accepts(address)
 
-    monkeypatch.setattr(life.Life, "processes", found)
-    monkeypatch.setattr(life, "accepts", asked)
+    monkeypatch.setattr(servers.Life, "processes", found)
+    monkeypatch.setattr(servers, "accepts", asked)
     assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
 
 

@@ -53,6 +53,12 @@ def test_there_are_no_clusters_without_a_known_column_or_by_request() -> None:
     assert chosen({"day": DAY}, cluster=()) is None
 
 
+def test_a_column_with_a_missing_value_forms_no_clusters_by_itself() -> None:
+    for missing in (None, float("nan")):
+        hosts = np.array([missing, *map(str, DAY[1:])], dtype=object)
+        assert chosen({"host": hosts}) is None
+
+
 def test_the_coarser_of_nested_columns_counts_and_overlapping_columns_are_refused() -> None:
     job = np.arange(400) // 5
     clusters = chosen({"day": DAY, "job": job}, cluster=("job", "day"))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.matching.units import Floats
-from equipoise.observation import robustness
-from equipoise.observation.robustness import Regression, regression, robustness_of
+from equipoise.observation.hidden_factor import Regression, _robustness, regression, robustness_of
 
 models: Any = importlib.import_module("statsmodels.api")
 
@@ -52,7 +51,7 @@ def test_a_factor_as_strong_as_the_robustness_value_leaves_nothing() -> None:
 
 def test_the_published_value_of_the_study_of_darfur_is_met() -> None:
     """Cinelli and Hazlett 2020, table 1: t = 4.18, 783 degrees of freedom, 13.9 %."""
-    assert robustness._robustness(4.18**2 / 783) == pytest.approx(0.139, abs=5e-4)
+    assert _robustness(4.18**2 / 783) == pytest.approx(0.139, abs=5e-4)
 
 
 def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing() -> None:

@@ -9,15 +9,15 @@ import pytest
 from scipy import stats
 
 from equipoise.matching.units import Floats
-from equipoise.observation import rosenbaum
+from equipoise.observation import hidden_factor
 from equipoise.observation.effects import PairSubset
-from equipoise.observation.rosenbaum import cluster_differences, gamma_to_change, interval_at
+from equipoise.observation.hidden_factor import cluster_differences, gamma_to_change, interval_at
 
 DRAW = np.random.default_rng(3)
 
 
 def chance(differences: Floats, gamma: float) -> float:
-    return rosenbaum._chance(differences, gamma)
+    return hidden_factor._chance(differences, gamma)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.7, 3.0])
@@ -38,7 +38,7 @@ def test_the_chance_is_that_of_all_signs_enumerated(
 @pytest.mark.parametrize("count", [20, 59, 400])
 def test_without_a_hidden_factor_it_is_the_test_of_wilcoxon(count: int) -> None:
     differences = DRAW.normal(0.2, 1.0, count)
-    method = "exact" if count < rosenbaum.EXACT_PAIRS else "asymptotic"
+    method = "exact" if count < hidden_factor.EXACT_PAIRS else "asymptotic"
     expected = stats.wilcoxon(
         differences, alternative="greater", method=method, correction=False
     ).pvalue

@@ -13,8 +13,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from equipoise.observation.question import Question
-from equipoise.observation.strata import StratifiedLog, observe_strata
-from equipoise.observation.stratum import stratum_seed
+from equipoise.observation.strata import StratifiedLog, observe_strata, stratum_seed
 from tests.observation.logs import EFFECT, Log, loaded_log, question
 
 DAY = {"cluster": ("day",)}

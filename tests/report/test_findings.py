@@ -8,8 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.report.builders.result import CampaignReport
 from tests.documents import HOSTILE, document_of
 from tests.report.forms import page, print_result, to_latex, to_markdown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from equipoise.model.functions import FunctionsPlan
-from equipoise.model.interval import Interval
+from equipoise.model.plan import FunctionsPlan
+from equipoise.model.quantities import Interval
 from equipoise.model.result import (
     Comparison,
     RankedCondition,

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from equipoise.model.series import SeriesResult
+from equipoise.model.history import SeriesResult
 from equipoise.report.builders.series import CAVEAT, series_document, series_parts
 from equipoise.report.document import PAGE, Section, figures_of
 from equipoise.report.json_document import encode, schema

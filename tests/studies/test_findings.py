@@ -9,8 +9,8 @@ from equipoise.studies.builtin.blas.analysis import findings as blas_findings
 from equipoise.studies.builtin.ridiculousfish2006.analysis import findings as fish_findings
 from equipoise.studies.builtin.ridiculousfish2006.analysis import steps
 from equipoise.studies.builtin.ridiculousfish2006.charts import figures as fish_figures
+from equipoise.studies.builtin.tasks.analysis import figures as tasks_figures
 from equipoise.studies.builtin.tasks.analysis import findings as tasks_findings
-from equipoise.studies.builtin.tasks.charts import figures as tasks_figures
 from equipoise.studies.builtin.threshold.analysis import findings as threshold_findings
 from equipoise.studies.builtin.threshold.analysis import points
 from equipoise.studies.builtin.threshold.charts import figures as threshold_figures

@@ -62,6 +62,13 @@ REFUSED = {
         "study.toml:6: [workload.server] ready: there is no program 'srot' on the PATH",
         NOT_INSTALLED,
     ),
+    "a program of a level's server that is not there": (
+        NAMED
+        + "[workload]\n[factors.n.srot.server]\n"
+        + 'start = ["sort", "{port}"]\nclient = ["{n}"]\n[factors.n.sort]\ncommand = "sort"\n',
+        "study.toml:6: [factors.n.srot.server] client: there is no program 'srot' on the PATH",
+        PIPELINE,
+    ),
     "a single level to compare": (
         SORTS + "[factors.n]\nlevels = [1]\n",
         "study.toml:5: [factors.n]: nothing is left to compare 1 with",

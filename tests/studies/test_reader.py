@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Process
 from equipoise.model.study import ComparedFactor, Level, Study
 from equipoise.studies.reader.study import read_study
 
@@ -418,10 +419,7 @@ summary = "all of it"
             library_path=(f"{tmp_path}/lib",),
             arguments=("-v",),
             command=("sort", "-r", "a b"),
-            working_folder=f"{tmp_path}/sub",
-            cpus=(0, 1, 3),
-            random_addresses=False,
-            huge_pages=True,
+            process=Process(f"{tmp_path}/sub", (0, 1, 3), random_addresses=False, huge_pages=True),
             build="cc -o {build}/x x.c",
             package="libb1",
             summary="all of it",
@@ -467,6 +465,6 @@ def test_a_level_brings_a_server_and_changes_its_client(tmp_path: Path) -> None:
     brings, changes = read(tmp_path, NAMED + text).factors
     assert brings.levels[0].command == ("y",)
     assert brings.levels[0].server is not None
-    assert brings.levels[0].server.keys == ("factors", "n", "a", "server")
+    assert brings.levels[0].server.start == ("x",)
     changed = changes.levels[0]
     assert (changed.client_arguments, changed.client_cpus) == (("--tcp",), (0, 1))

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.strata import observe_strata
-from equipoise.tables.parquet import read_parquet
+from equipoise.tables.reading import read_parquet
 from equipoise.tables.strata import AnotherFile, check_files, find_strata, read_rows
 from tests.observation.logs import loaded_log, question
 

@@ -43,7 +43,8 @@ def test_all_three_find_the_same_matches_by_every_blas(measured: Measured, table
     if not installed:
         pytest.skip("misses libblas.so.3: apt-get install libblas3")
     for blas in installed:
-        facts = measured(*options, "--algorithm", "blas", **blas.environment(threads=1)).facts
+        folder = str(blas.folder)
+        facts = measured(*options, "--algorithm", "blas", LD_LIBRARY_PATH=folder).facts
         assert Path(facts.pop("blas")).is_relative_to(blas.folder.resolve())
         assert facts == expected
 

@@ -14,6 +14,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs, complete_blocks
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import fresh_seed
+from equipoise.ledger import Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.installation import native_programs
 from equipoise.model.host import CERTIFICATE_STUDY, Certificate
@@ -41,7 +42,7 @@ class CertifyOptions(Struct, frozen=True):
 
 def certify(
     certifying: CertifyOptions,
-    ledger: conduct.CampaignStore,
+    ledger: Ledger,
     on_campaign: Callable[[int, int], None],
     *,
     now: Callable[[], float],
@@ -49,10 +50,7 @@ def certify(
 ) -> Certificate:
     """Measure this host's rate of false alarms, and what it can see.
 
-    Parameters
-    ----------
-    on_campaign
-        Function that is called with the number of campaigns that ended, and of all.
+    ``on_campaign`` is called with the number of campaigns that ended, and of all.
 
     Raises
     ------

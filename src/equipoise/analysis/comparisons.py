@@ -21,11 +21,10 @@ from equipoise.analysis.wording import (
 from equipoise.campaign.blocks import CONTROLLED, BlockCosts, block_costs, resolution_of
 from equipoise.design.coin import layout_of_block
 from equipoise.measure.environment.covariates import RUN_DELAY
-from equipoise.model.adjustment import Adjustment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
 from equipoise.model.record import CampaignWarning, Trial
-from equipoise.model.result import CarryOver, Comparison, TheseLayouts
+from equipoise.model.result import Adjustment, CarryOver, Comparison, TheseLayouts
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.changes import ratio_segments
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
@@ -36,9 +35,9 @@ from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import (
     ComparisonVerdict,
     blocks_to_go,
-    fits_constant_ratio,
     judge,
     judge_unadjusted,
+    running_interval,
 )
 from equipoise.stats.waiting import is_mostly_waiting
 
@@ -163,11 +162,8 @@ def judge_pairings(
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.
 
-    Parameters
-    ----------
-    withheld
-        How many more share it that are not shown, whatever they would have said: each counts as one
-        without evidence.
+    ``withheld`` more share it that are not shown, whatever they would have said: each counts as one
+    without evidence.
     """
     if not pairings:
         return ()
@@ -248,7 +244,7 @@ def _comparison(
     slower = probability_slower(pairs, level=judgement.alpha)
     both = pairing.costs.both(contrast)
     baseline_costs = pairing.costs.costs[both, contrast.baseline]
-    is_constant = fits_constant_ratio(pairs, level=share_of_alpha)
+    _, is_constant = running_interval(pairs.engine, share_of_alpha)
     statistics = answers(
         baseline_costs,
         pairs.candidate,
@@ -309,12 +305,7 @@ def _adjustment(
 ) -> Adjustment | None:
     """Return what adjusting by a covariate did; ``None`` where no block was adjusted.
 
-    Parameters
-    ----------
-    judged
-        Verdict on the pairing.
-    compared
-        Number of comparisons that were judged together.
+    ``compared`` counts the comparisons that were judged together.
     """
     pairs, effect = pairing.pairs, plan.judgement.min_effect
     adjusted = pairs.engine.adjustment()

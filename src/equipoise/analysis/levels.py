@@ -11,11 +11,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
+from equipoise.model.quantities import Interval
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
@@ -36,16 +37,7 @@ def cost_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
-    Parameters
-    ----------
-    trials
-        The analysed trials of the condition.
-    draws
-        Draw of each measured block, by its number.
-
-    Returns
-    -------
-    ``None`` where trials are the only level.
+    ``None`` where trials are the only level. Draws are those of the measured blocks, by number.
     """
     if not _has_levels(plan, trials):
         return None
@@ -96,25 +88,14 @@ def pooled_by_level(
 ) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
-    Parameters
-    ----------
-    contrast
-        The same conditions in every campaign.
-    places
-        For each campaign, on which host and in which boot it ran.
-    first_blocks
-        For each campaign, how many of its complete blocks count.
-
-    Returns
-    -------
-    ``None`` where no level is replicated.
+    For each campaign, ``places`` says on which host and in which boot it ran, and ``first_blocks``
+    how many of its complete blocks count. ``None`` where no level is replicated.
     """
     metric = records[0].plan.judgement.primary_metric
     units: list[_Unit] = []
     campaigns = zip(records, places, first_blocks, strict=True)
     for number, (record, (host, boot), first) in enumerate(campaigns):
-        draws = {draw.block: draw for draw in record.draws if draw.phase == "measured"}
-        blocks = complete_blocks(record.draws, record.trials)
+        draws, blocks = record.measured_draws, complete_blocks(record.draws, record.trials)
         some = itertools.islice(blocks.items(), first)
         read = [_read(metric, block, draws[at]) for at, block in some]
         units.extend(
@@ -299,8 +280,6 @@ def sources_of_spread(
 ) -> tuple[Explanation, ...]:
     """Return how much each held source takes from the spread, as entries of ``why``.
 
-    Returns
-    -------
     Nothing for a campaign that did not hold sources, or has too few blocks. ``status`` is
     ``source`` (its share of the variance is at least a tenth, and its p-value, corrected by Holm
     for the number of sources, at most alpha), ``not shown``, or ``remainder`` for what is left
@@ -370,3 +349,26 @@ def _summary(name: str, change: SpreadChange, status: Status) -> str:
                 "variance"
             )
     return f"{name} is not shown to spread the times: with it held, {spreads}"
+
+
+def layout_spread(record: RunRecord) -> float | None:
+    """Return the standard deviation of one program's cost over layouts, in percent.
+
+    It is the largest of the campaign's comparisons: a ratio of two programs has twice the variance
+    of one. ``None`` where the campaign cannot tell it.
+    """
+    blocks = complete_blocks(record.draws, record.trials)
+    if not record.plan.layouts or not blocks:
+        return None
+    primary = primary_comparisons(record.plan, blocks)
+    compared = ratios_by_level(record.plan, primary, blocks, record.measured_draws)
+    variances = [
+        component.variance
+        for comparison in compared
+        if comparison.by_level is not None
+        for component in comparison.by_level.components
+        if component.level == LAYOUT
+    ]
+    if not variances:
+        return None
+    return 100.0 * math.sqrt(0.5 * max(0.0, *variances))

@@ -41,8 +41,14 @@ from equipoise.analysis.iterations import (
 )
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.ranking import rankings
-from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
-from equipoise.analysis.typical import typical_value, warnings_of_typical
+from equipoise.analysis.shape import (
+    is_wide,
+    shape_of,
+    typical_value,
+    warnings_of_typical,
+    why_unknown,
+    why_wide,
+)
 from equipoise.analysis.warnings import warnings_of
 from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
@@ -53,12 +59,10 @@ from equipoise.campaign.blocks import (
     left_out_because,
     resolution_of,
 )
-from equipoise.campaign.describing import DESCRIBED
-from equipoise.model.bulk import paused_garbage_collector
-from equipoise.model.interval import excludes_one
+from equipoise.campaign.interim import DESCRIBED
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.quantities import iso_time
-from equipoise.model.record import Draw, RunRecord, Segment, Trial
+from equipoise.model.quantities import excludes_one, iso_time
+from equipoise.model.record import Draw, RunRecord, Segment, Trial, paused_garbage_collector
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -107,7 +111,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
-        environment=record.segments[0].environment if record.segments else {},
+        environment=record.environment,
         conditions=tuple(
             _condition_result(plan, index, by_condition, typical)
             for index in plan.described
@@ -212,7 +216,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         ended=None if last.ended_at is None else iso_time(last.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
-        stopped_because=last.stopped_because,
+        stopped_because=record.stopped_because,
         layouts=record.plan.layouts,
         engine=record.plan.judgement.engine,
     )
@@ -250,7 +254,7 @@ def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByConditio
     return _TrialsByCondition(
         analysed,
         Counter(trial.condition for trial in record.trials if trial.failure is not None),
-        {draw.block: draw for draw in record.draws if draw.phase == "measured"},
+        record.measured_draws,
         classed_iterations(analysed, () if imported is None else imported.no_series),
     )
 

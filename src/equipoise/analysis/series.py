@@ -8,9 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
+from equipoise.model.history import ImportedSeries, SeriesResult, Suspicion, shown_commit
 from equipoise.model.quantities import MOST_NAMES, counted, significant
-from equipoise.model.series import ImportedSeries, SeriesResult, Suspicion, shown_commit
-from equipoise.stats.suspicions import LEAST_VALUES, LevelChange, level_changes
+from equipoise.stats.changes import LEAST_VALUES, LevelChange, level_changes
 
 COMMAND = "COMMAND"
 """Stands for the command in a line, where nobody named it."""

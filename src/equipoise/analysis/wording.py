@@ -9,13 +9,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from equipoise.model.adjustment import Adjustment
-from equipoise.model.functions import CALL_METRIC
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import WORDS, MetricWords, inverse_interval, is_time
-from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import counted, joined, metric_formatter, names_of
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.quantities import Interval, counted, joined, metric_formatter, names_of
 from equipoise.model.result import (
+    Adjustment,
     Comparison,
     RankedCondition,
     StatisticAnswer,
@@ -60,20 +58,9 @@ def adjustment_sentence(
 ) -> str:
     """Return the sentence on what adjusting by a covariate did, and the numbers without it.
 
-    It is empty where adjusting saved under 1 % of the blocks.
-
-    A verdict needs about as many blocks as the variance of the block differences.
-
-    Parameters
-    ----------
-    adjustment
-        What the adjustment did; its own summary is not read.
-    blocks
-        Blocks of the comparison.
-    ratio
-        Adjusted ratio: where it reads as "13.9 times", so do the numbers without an adjustment.
-    more_is_better
-        Whether the cost that the ratio compares is the inverse of the metric.
+    It is empty where adjusting saved under 1 % of the blocks: a verdict needs about as many as the
+    variance of the block differences. Where the adjusted ratio reads as "13.9 times", so do the
+    numbers without an adjustment.
     """
     saved = 100.0 * (1.0 - adjustment.spread_ratio**2)
     if saved < 1.0:
@@ -99,14 +86,8 @@ def verdict_sentence(
 ) -> str:
     """Return the sentence of one comparison.
 
-    Parameters
-    ----------
-    comparison
-        A comparison with its numbers; its own summary is not read.
-    baseline, candidate
-        The names that the sentence uses, which are levels where a factor is compared.
-    more_is_better
-        Whether the cost that the ratio compares is the inverse of the metric.
+    It names the levels where a factor is compared. If more is better, the cost that the ratio
+    compares is the inverse of the metric.
     """
     metric, verdict = comparison.metric, comparison.verdict
     is_wall_time = metric in _WALL_TIMES
@@ -298,12 +279,7 @@ def ranking_sentence(
 ) -> str:
     """Return which condition is the fastest, by how much, and what cannot be told from it.
 
-    Parameters
-    ----------
-    conditions
-        Conditions in the order of the ranking, under the names that the sentence uses.
-    baseline
-        Name of the baseline among them.
+    The conditions are in the order of the ranking, under the names that the sentence uses.
     """
     verb, best = _superlative(metric, more_is_better=more_is_better)
     of_all = f"{best} of {len(conditions)}"

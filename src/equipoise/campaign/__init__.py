@@ -1,7 +1,6 @@
 """Campaigns: plan, block, interim analysis, stop. Nothing of analysis, wording, gate or why.
 
 plans          from options to the plan of `compare`, `run` and `os`
-chance         the plan of `compare --what-varies`
 conduct        start and resume a campaign
 verification   whether each condition is what its name says, before anything is measured
 segment        an uninterrupted stretch of a campaign: blocks until there is a reason to stop
@@ -9,7 +8,6 @@ interim        the analysis after each block, which says what runs next and when
 commits        what campaigns over commits share: builds, warm-ups, commits that are left out
 bisection      the judge of a bisection, and what is read back of one
 history        the judge of a campaign of a history, and the whole series read back
-describing     the same for a campaign of one condition, which compares nothing
 blocks         from recorded trials to the arrays that statistics take
 progress       what a listener hears of a campaign, and the forecast of a block's time
 """

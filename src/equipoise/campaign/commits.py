@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.campaign.segment import Runner, SegmentInProgress, fails
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import REVISION, CommitBenchmark, CommitsPlan, Plan
 from equipoise.model.quantities import joined
@@ -200,7 +200,7 @@ class CommitSearch(ABC):
         """Return how far the search of each benchmark is."""
 
 
-class CommitsJudge:
+class CommitsJudge(Judge):
     """The judge of a campaign over commits: what its search asks next, until nothing is left."""
 
     def __init__(self, search: CommitSearch, builds: Builds) -> None:
@@ -247,10 +247,6 @@ class CommitsJudge:
     def earliest_block(self) -> int:
         """Return the number of the first block after which a difference can be confirmed."""
         return earliest_block(self._search.plan.judgement.alpha, 1)
-
-    def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Return no forecast: a search is never prolonged."""
-        return ()
 
     def _next_block(self) -> tuple[int, ...]:
         trial_s = statistics.median(self._trial_s) if self._trial_s else 0.0

@@ -6,23 +6,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict, replace
 
 from equipoise.campaign.blocks import complete_blocks, seconds_of_segments
-from equipoise.campaign.describing import judge_for
-from equipoise.campaign.interim import latest_analysed
+from equipoise.campaign.interim import judge_for, latest_analysed
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import (
     Judge,
     Runner,
     SegmentInProgress,
-    TrialStore,
     check_for_failure,
 )
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
+from equipoise.ledger import Ledger
 from equipoise.measure.disturbances.around import begin_watch, busy_host
 from equipoise.measure.environment import CovariateReader, Host, snapshot
 from equipoise.measure.installation import launcher_program
@@ -32,41 +31,11 @@ from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
-from equipoise.model.host import Certificate
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import FAILED, FAILURE, INTERRUPTED, CampaignWarning, Phase, RunRecord
 
 if TYPE_CHECKING:
     from equipoise.measure.servers import Servers
-
-
-class CampaignStore(TrialStore, Protocol):
-    """The part of the ledger that conducting a campaign needs."""
-
-    def begin_run(
-        self,
-        plan: Plan,
-        environment: dict[str, Any],
-        started_at: float,
-        *,
-        identity: bytes | None = None,
-    ) -> str:
-        """Commit a plan and the start of its first segment; return the run id."""
-
-    def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Commit the start of a further segment."""
-
-    def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
-        """Commit that a segment ended, and why."""
-
-    def read_run(self, reference: str) -> RunRecord:
-        """Return all that is known of one campaign."""
-
-    def key_of(self, run_id: str) -> str:
-        """Return a name of the run that no run of another ledger on this host has."""
-
-    def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
-        """Return the latest certificate of a host with this kernel and CPU."""
 
 
 class Interrupted(Exception):
@@ -138,7 +107,7 @@ def _servers_of(plan: Plan, scratch: Path) -> AbstractContextManager[Servers | N
 
 def start(
     plan: Plan,
-    ledger: CampaignStore,
+    ledger: Ledger,
     listener: ProgressListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
@@ -180,7 +149,7 @@ def start(
 def resume(
     reference: str,
     limits: CampaignLimits,
-    ledger: CampaignStore,
+    ledger: Ledger,
     listener: ProgressListener,
     *,
     judge_of: JudgeFactory = judge_for,
@@ -249,7 +218,7 @@ def resume(
     return run_id
 
 
-def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
+def _environment(plan: Plan, ledger: Ledger) -> dict[str, Any]:
     """Return the host of a segment, its certificate, and the libraries of each condition.
 
     Raises
@@ -288,7 +257,7 @@ def _built_before(plan: Plan) -> Plan:
     return replace(plan, conditions=conditions, chosen_contrasts=contrasts)
 
 
-def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+def series_lock(series: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one campaign of a series at a time measure.
 
     Each campaign is a function of all blocks of those before it.
@@ -301,7 +270,7 @@ def series_lock(series: str, ledger: CampaignStore) -> AbstractContextManager[ob
     return _lock("last", ledger.key_of(series))
 
 
-def run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
+def run_lock(run_id: str, ledger: Ledger) -> AbstractContextManager[object]:
     """Return the lock that lets one process at a time go on with a run.
 
     Raises
@@ -324,7 +293,7 @@ def _lock(run_id: str, key: str) -> AbstractContextManager[object]:
 
 def _conduct(
     segment: SegmentInProgress,
-    ledger: CampaignStore,
+    ledger: Ledger,
     runner_factory: RunnerFactory,
     now: Callable[[], float],
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,11 +13,12 @@ from msgspec.structs import replace
 
 from equipoise.campaign.blocks import QUANTA, BlockRead, add_block, block_seconds, read_block
 from equipoise.campaign.progress import ComparisonStatus
+from equipoise.campaign.segment import Judge
 from equipoise.design.coin import layout_of_block
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.model.result import Verdict
-from equipoise.stats.gate import judge_gate
+from equipoise.stats.describe import median_at_any_stop
 from equipoise.stats.layouts import judge_across_layouts, judges_across_layouts
 from equipoise.stats.ranking import (
     Pair,
@@ -27,8 +30,24 @@ from equipoise.stats.ranking import (
 )
 from equipoise.stats.resolution import Resolution
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, blocks_to_go, is_precise, judge
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    blocks_to_go,
+    is_precise,
+    judge,
+    judge_gate,
+)
 from equipoise.stats.verdict import earliest_block as earliest_possible
+
+DESCRIBED = 0
+"""The condition that is described, where nothing is compared."""
+
+
+def judge_for(plan: Plan, stopping: Stopping) -> Judge:
+    """Return the judge of a plan under its own or later limits."""
+    if plan.describes_one:
+        return DescribingAnalysis(plan, stopping)
+    return InterimAnalysis(plan, stopping)
 
 
 class _Interim(Struct, frozen=True):
@@ -57,7 +76,7 @@ def latest_analysed(block: int) -> int:
     return latest
 
 
-class InterimAnalysis:
+class InterimAnalysis(Judge):
     """The judge of a campaign that compares: the same rule as in the result afterwards."""
 
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
@@ -78,7 +97,6 @@ class InterimAnalysis:
         self._blocks = 0
         self._seconds = 0.0
         self._latest: tuple[_Interim, ...] = ()
-        self._known: VerdictCache = {}
         # A gate compares several metrics, and ranks nothing.
         self._race = _Race(plan, stopping, self._pairs)
         self._open_race: tuple[Pair, ...] = ()
@@ -134,12 +152,12 @@ class InterimAnalysis:
         if self._plan.gated is None:
             judged = self._judged_pairs(effect, alpha)
             return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
-        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        gated = judge_gate(self._pairs, min_effect=effect, alpha=alpha)
         return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gated)
 
     def _judged_pairs(self, effect: float, alpha: float) -> tuple[ComparisonVerdict, ...]:
         if not self._across_layouts:
-            return judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+            return judge(self._pairs, min_effect=effect, alpha=alpha)
         count = len(self._plan.layouts)
         return judge_across_layouts(
             self._pairs, self._layouts, count=count, min_effect=effect, alpha=alpha
@@ -184,10 +202,6 @@ class InterimAnalysis:
             needed |= {control} if self._compared[0][0].baseline in needed else set()
         return tuple(i for i in everything if i in needed or i not in compared)
 
-    def tolerates(self, trial: Trial) -> bool:
-        """Return ``False``: without a condition there is no comparison."""
-        return False
-
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
         return earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
@@ -201,7 +215,7 @@ class InterimAnalysis:
         effect, alpha = judgement.min_effect, judgement.alpha
         if self._plan.gated is not None or self._across_layouts:
             return ()
-        judged = judge(self._pairs, min_effect=effect, alpha=alpha, cache=self._known)
+        judged = judge(self._pairs, min_effect=effect, alpha=alpha)
         forecasts = blocks_to_go(
             self._pairs, judged, min_effect=effect, alpha=alpha, seed=self._plan.seed
         )
@@ -244,7 +258,6 @@ class _Race:
             )
             for contrasts in plan.ranked_groups
         )
-        self._known: VerdictCache = {}
 
     def add(self, read: Mapping[str, BlockRead], resolutions: Mapping[str, Resolution]) -> None:
         """Add one complete block to every pair of candidates; metrics may have resolutions."""
@@ -265,7 +278,7 @@ class _Race:
         ]
         if all(len(contenders) < 2 for _, contenders in races):
             return ()
-        judged = judge_candidates(self._groups, effect, alpha, cache=self._known)
+        judged = judge_candidates(self._groups, effect, alpha)
         among = {
             pair: one.verdict for pair, one in judged.items() if one.blocks >= self._min_blocks
         }
@@ -273,3 +286,45 @@ class _Race:
         return tuple(
             pair for group, contenders in races for pair in open_pairs(group, contenders, verdicts)
         )
+
+
+class DescribingAnalysis(Judge):
+    """The judge of a campaign of one condition: nothing is compared, and its budget ends it.
+
+    With ``--precision`` it stops before, when the interval of the median is narrow enough.
+    """
+
+    def __init__(self, plan: Plan, stopping: Stopping) -> None:
+        self._plan = plan
+        self._stopping = stopping
+        self._ordered: list[float] = []
+        self._seconds = 0.0
+
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Add one complete block."""
+        bisect.insort(self._ordered, read_block(block, self._plan).costs[DESCRIBED])
+        self._seconds += block_seconds(block)
+
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        """Return nothing: no two conditions are compared."""
+        return ()
+
+    def stop_reason(self) -> Literal["verdict", "precision"] | None:
+        """Return ``precision`` once the interval is narrow enough, if that is asked for."""
+        stopping = self._stopping
+        if stopping.precision is None or len(self._ordered) < stopping.min_blocks:
+            return None
+        if self._seconds < stopping.min_seconds:
+            return None
+        low, high = median_at_any_stop(self._ordered, self._plan.judgement.alpha)
+        if not low or high is None or not math.isfinite(high):
+            return None
+        return "precision" if 100.0 * (high / low - 1.0) <= stopping.precision else None
+
+    def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """Return every condition: the one, and its control."""
+        return tuple(range(len(self._plan.conditions)))
+
+    def earliest_block(self) -> int:
+        """Return the number of the first block after which the campaign may stop."""
+        return self._stopping.min_blocks

@@ -7,12 +7,12 @@ same error in both.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from equipoise.design.coin import Addresses, fresh_seed
+from equipoise.design.coin import Addresses
 from equipoise.design.commands import (
     CompareOptions,
     conditions_of,
@@ -25,18 +25,21 @@ from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import (
     ONE_COMMAND,
     STUDY_BLOCKS,
+    WHAT_VARIES_BLOCKS,
     CampaignLimits,
     check_number,
     metric_names,
 )
 from equipoise.measure.counters import counters_among
+from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.environment.host import Host
 from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.measure.installation import native_programs
-from equipoise.model.adjustment import COVARIATES_BEFORE_TRIAL
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     COMPARE_STUDY,
+    COVARIATES_BEFORE_TRIAL,
     FEWEST_RANKED,
     MOST_RANKED,
     Judgement,
@@ -49,6 +52,7 @@ from equipoise.model.record import CampaignWarning
 from equipoise.stats.verdict import decisive_block
 
 if TYPE_CHECKING:
+    from equipoise.design.chance import Source
     from equipoise.design.grid import Grid
     from equipoise.model.study import Study
 
@@ -85,7 +89,7 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         judgement=replace(
             limits.judgement(metrics), adjust_by=COVARIATES_BEFORE_TRIAL if options.adjust else ()
         ),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         control=len(conditions) if options.control else None,
         chosen_contrasts=contrasts_of(options, conditions),
         ranking=options.ranking is not False,
@@ -96,24 +100,15 @@ def compare_plan(options: CompareOptions) -> PlanAndWarnings:
         if options.adjust:
             _check_adjustable(plan)
         return plan, (*warnings, *_of_setup(options))
-    if options.adjust:
-        raise UnusableInput(
-            "--what-varies examines one command, --adjust compares two",
-            hint="leave out one of the two",
-        )
-    if options.layouts is not None:
-        raise UnusableInput(
-            "--what-varies holds the parts of a layout one at a time, --layouts draws them",
-            hint="leave out one of the two",
-        )
-    if options.ranking:
-        raise UnusableInput(
-            "--what-varies examines one command, --ranking on asks which of several is the fastest",
-            hint="leave out one of the two",
-        )
-    from equipoise.campaign.chance import hold_sources_of_chance
-
-    return hold_sources_of_chance(plan)
+    conflicts = {
+        "examines one command, --adjust compares two": options.adjust,
+        "holds the parts of a layout one at a time, --layouts draws them": options.layouts,
+        "examines one command, --ranking on asks which of several is the fastest": options.ranking,
+    }
+    for conflict, value in conflicts.items():
+        if value:
+            raise UnusableInput(f"--what-varies {conflict}", hint="leave out one of the two")
+    return _hold_sources_of_chance(plan)
 
 
 def _check_adjustable(plan: Plan) -> None:
@@ -136,6 +131,77 @@ def _of_setup(options: CompareOptions) -> Iterator[CampaignWarning]:
             "the trials of all values alternate",
             "build each value to a place of its own, and name that in the command, to set up once",
         )
+
+
+def _hold_sources_of_chance(plan: Plan) -> PlanAndWarnings:
+    """Return the plan that holds each source of chance of its one condition.
+
+    The warnings name the sources that cannot be held on this host.
+
+    Raises
+    ------
+    UnusableInput
+        There is more than one command, a control, or too few blocks.
+    """
+    from equipoise.design import chance
+    from equipoise.stats.spread import LEAST_BLOCKS
+
+    if len(plan.conditions) != 1:
+        raise UnusableInput(
+            f"--what-varies examines one command, not {len(plan.conditions)}",
+            hint="leave out --control and all commands but one",
+        )
+    blocks = plan.stopping.blocks or WHAT_VARIES_BLOCKS
+    if blocks < LEAST_BLOCKS:
+        raise UnusableInput(
+            f"--what-varies with {blocks} blocks can tell nothing",
+            hint=f"give at least --blocks {LEAST_BLOCKS}",
+        )
+    environment = own_environment()
+    sources, warnings = chance.sources_here(
+        environment,
+        tuple(sorted(os.sched_getaffinity(0))),
+        random_addresses=addresses_are_random(Host()),
+    )
+    order = _file_order(plan, environment)
+    if isinstance(order, CampaignWarning):
+        warnings = (*warnings, order)
+    else:
+        sources = (*sources, order)
+    conditions = chance.holding_one_at_a_time(plan.conditions[0], sources)
+    held = replace(
+        plan,
+        study=chance.STUDY,
+        conditions=conditions,
+        chosen_contrasts=(),
+        # Nothing is compared, so the number of blocks depends on no measured time.
+        stopping=replace(plan.stopping, blocks=blocks),
+    )
+    return held, warnings
+
+
+def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
+    """Return the order of files as a source, or why its library cannot hold it."""
+    from equipoise.design import chance
+
+    condition = plan.conditions[0]
+    library = native_programs() / chance.FILE_ORDER_LIBRARY
+    if not library.is_file():
+        return chance.not_tried(chance.FILE_ORDER, f"{library} is missing", "make build")
+    surroundings = {**environment, **condition.environment}
+    preloaded = f"{library} {surroundings.get(chance.PRELOAD_VARIABLE, '')}".strip()
+    source = chance.Source(chance.FILE_ORDER, {chance.PRELOAD_VARIABLE: preloaded})
+    mapped = mapped_libraries(
+        condition.command, {**surroundings, **source.environment}, plan.measure.working_folder
+    )
+    if os.path.realpath(library) in (mapped.libraries or {}).values():
+        return source
+    reason = mapped.unknown_because or "; ".join(mapped.problems)
+    return chance.not_tried(
+        chance.FILE_ORDER,
+        f"{chance.FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
+        "use a program that is linked dynamically to this host's C library",
+    )
 
 
 def study_plan(
@@ -191,7 +257,7 @@ def study_plan(
         ),
         stopping=stopping,
         judgement=limits.judgement(measure.metrics),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         chosen_contrasts=grid.contrasts,
         sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
         ranking=ranking is not False,
@@ -276,34 +342,26 @@ def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bo
     UnusableInput
         A name is unknown, the limits contradict each other, or the probes are missing.
     """
-    from equipoise.design.probe_rows import (
-        ALPHA,
-        FULL,
-        LEAST_BLOCKS,
-        MIN_EFFECT,
-        QUICK,
-        chosen_rows,
-        conditions_of_rows,
-    )
-    from equipoise.design.probe_rows import TIMEOUT_S as PROBE_TIMEOUT_S
-    from equipoise.measure.probes import probe_program, probe_rows
+    from equipoise.design import probe_rows
+    from equipoise.measure import probes
 
-    program = probe_program()
-    rows = chosen_rows(probe_rows(program), names)
-    form = QUICK if quick else FULL
+    program = probes.probe_program()
+    rows = probe_rows.chosen_rows(probes.probe_rows(program), names)
+    form = probe_rows.QUICK if quick else probe_rows.FULL
     blocks = limits.blocks or form.blocks
-    default = Stopping(blocks, min(LEAST_BLOCKS, blocks), True, form.budget_s)
+    default = Stopping(blocks, min(probe_rows.LEAST_BLOCKS, blocks), True, form.budget_s)
+    alpha, min_effect = probe_rows.ALPHA, probe_rows.MIN_EFFECT
     limits = limits.filled_from(
-        CampaignLimits(alpha=ALPHA, min_effect=MIN_EFFECT, timeout=PROBE_TIMEOUT_S)
+        CampaignLimits(alpha=alpha, min_effect=min_effect, timeout=probe_rows.TIMEOUT_S)
     )
     return Plan(
         study=OS_STUDY,
-        conditions=conditions_of_rows(rows, program, form.batching),
+        conditions=probe_rows.conditions_of_rows(rows, program, form),
         # A row that cannot be measured here is shown as such, and must not end the others.
         measure=replace(_measure(limits), ignore_failure=True),
         stopping=limits.stopping(default),
         judgement=limits.judgement(),
-        seed=_seed(limits),
+        seed=limits.drawn_seed(),
         chosen_contrasts=(),
     )
 
@@ -357,10 +415,6 @@ def _measure(limits: CampaignLimits, metrics: tuple[str, ...] = ()) -> Measure:
         warmup=1 if limits.warmup is None else limits.warmup,
         counters=counters_among(metrics),
     )
-
-
-def _seed(limits: CampaignLimits) -> int:
-    return fresh_seed() if limits.seed is None else limits.seed
 
 
 def _input(path: str | None) -> str | None:

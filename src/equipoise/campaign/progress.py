@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Plan
+from equipoise.model.quantities import Interval
 from equipoise.model.result import Verdict
 from equipoise.model.why import Outcome
 

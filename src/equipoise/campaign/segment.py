@@ -62,12 +62,14 @@ class Judge(Protocol):
 
     def tolerates(self, trial: Trial) -> bool:
         """Return whether the campaign continues, without its intervention, after a failed trial."""
+        return False
 
     def earliest_block(self) -> int:
         """Return the number of the first block after which a verdict is possible."""
 
     def blocks_to_verdict(self) -> tuple[int, ...]:
         """Forecast how many more blocks would decide each open comparison, where one can tell."""
+        return ()
 
 
 class SegmentInProgress(Struct):

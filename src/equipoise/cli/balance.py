@@ -6,19 +6,8 @@ from typing import Any
 
 import click
 
+from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching import (
-    ks_options,
-    match_question,
-    matching_options,
-    matching_output,
-    output_options,
-    pairing_of,
-    read_match_table,
-    run_match,
-    table_options,
-    write_matching,
-)
 
 
 @click.command(
@@ -26,11 +15,11 @@ from equipoise.cli.matching import (
     cls=Remembering,
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
-@table_options
-@click.option("--unmatched", is_flag=True, help="Match nothing: only the balance before.")
-@matching_options
-@ks_options(500)
-@output_options("Draw the standardized differences")
+@matching.table_options
+@options.flag("--unmatched", help="Match nothing: only the balance before.")
+@matching.match_options
+@matching.ks_options(500)
+@matching.output_options("Draw the standardized differences")
 def command(**arguments: Any) -> int:
     """Compare treated and controls of FILE (CSV or Parquet) in every covariate.
 
@@ -38,10 +27,10 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.report.builders.matching import balance_document
 
-    output = matching_output(arguments)
-    table = read_match_table(arguments)
-    pairing = pairing_of(arguments)
-    result = None if arguments["unmatched"] else run_match(table, pairing, arguments)
+    output = matching.output_of(arguments)
+    table = matching.read_match_table(arguments)
+    pairing = matching.pairing_of(arguments)
+    result = None if arguments["unmatched"] else matching.run_match(table, pairing, arguments)
     from equipoise.cli.progress import work_bar
     from equipoise.tables.results import balance_of, table_document
 
@@ -56,7 +45,7 @@ def command(**arguments: Any) -> int:
             seed=arguments["seed"] or 0,
             progress=progress,
         )
-    report = balance_document(balance, result, match_question(arguments, table))
+    report = balance_document(balance, result, matching.match_question(arguments, table))
     document = {"schema": "equipoise.balance/1", **table_document(table, result, balance)}
-    write_matching(arguments, output, report, balance.love_plot, document, balance)
+    matching.write(arguments, output, report, balance.love_plot, document, balance)
     return 0

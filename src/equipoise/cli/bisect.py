@@ -13,16 +13,15 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.analysis.layouts import layout_spread
+from equipoise.analysis.levels import layout_spread
 from equipoise.campaign import conduct
 from equipoise.campaign.bisection import BisectionJudge, read_searches
 from equipoise.campaign.commits import CommitsSegment, commits_of, withdrawals_of
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli import commits, options
+from equipoise.cli import options, revisions
 from equipoise.cli.conducting import measuring, show_result
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.results import read_result
-from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits, check_number
 from equipoise.ledger import Ledger
@@ -30,17 +29,20 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import LAYOUT, LayoutSpread
 from equipoise.model.record import DIFF, INTERRUPTED, CampaignWarning, Observation, RunRecord
-from equipoise.revisions.benchmarks import Benchmark
+from equipoise.revisions.benchmarks import Benchmark, words_naming
 from equipoise.revisions.bisect import BisectRequest, bisect_plan
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import (
     revision_named,
-    revision_of_working_tree,
     warnings_of_working_tree,
 )
 from equipoise.revisions.commit_builds import CommitBuilds, needed_of, repository_of
-from equipoise.revisions.commits import commits_between, merged_commits, weights_by_path
-from equipoise.revisions.diff import diff_between
+from equipoise.revisions.commits import (
+    commits_between,
+    diff_between,
+    merged_commits,
+    weights_by_path,
+)
 from equipoise.revisions.git import Repository
 
 if TYPE_CHECKING:
@@ -58,27 +60,25 @@ EXAMPLE = "equipoise bisect --good v1.4 --bad main --build make -- ./bench"
     show_default="HEAD with what tracked files have changed since",
     help="A later revision, after the change.",
 )
-@commits.build_options
+@revisions.build_options
 @click.option(
     "--likely",
     multiple=True,
     metavar="PATH",
     help="Suspect the commits that touch this file or folder: they are asked first.",
 )
-@commits.measuring_options("What has become slower")
+@revisions.measuring_options("What has become slower")
 @options.host_option
 @options.number_option(
     "--layouts",
     metavar="K",
     help="Draw one of K memory layouts for each block; {layout} in CMD is the number of each.",
 )
-@click.option(
-    "--why",
-    is_flag=True,
-    help="Say why the culprit differs from its parent, and show what it changed.",
+@options.flag(
+    "--why", help="Say why the culprit differs from its parent, and show what it changed."
 )
 @options.no_test_option
-@commits.output_options
+@revisions.output_options
 def command(**arguments: Any) -> int:
     """Which commit made it slower? Between a good revision and a bad one.
 
@@ -131,7 +131,7 @@ def resume_bisection(
     is_searched = not any(one.bisection.is_open for one in read_searches(record))
     if is_searched and (terms.why is None or _is_explained(record, ledger)):
         return record.id
-    with commits.kept_builds(record) as builds:
+    with revisions.kept_builds(record) as builds:
         if not is_searched:
             builds.make_needed(needed_of(commits_of(record.plan)))
             conduct.resume(
@@ -158,7 +158,7 @@ def built_culprit(record: RunRecord, gap: Gap, ledger: Ledger) -> Iterator[None]
     ConditionFailed
         One of the two no longer builds.
     """
-    with commits.kept_builds(record) as builds:
+    with revisions.kept_builds(record) as builds:
         _prepare(record, gap, builds, ledger)
         yield
 
@@ -230,13 +230,10 @@ def _prepare(record: RunRecord, gap: Gap, builds: CommitBuilds, ledger: Ledger) 
 
 
 def _request(arguments: dict[str, Any]) -> BisectRequest:
-    fields = commits.requested(arguments, "bisection", EXAMPLE)
+    fields = revisions.requested(arguments, "bisection", EXAMPLE)
     repository = fields["repository"]
     good = revision_named(repository, arguments["good"], "--good")
-    if arguments["bad"] is None:
-        bad = revision_of_working_tree(repository)
-    else:
-        bad = revision_named(repository, arguments["bad"], "--bad")
+    bad = revisions.revision_of(repository, arguments["bad"], "--bad")
     between = commits_between(repository, good, bad)
     likely = tuple(arguments["likely"])
     limits = fields.pop("limits")
@@ -250,7 +247,7 @@ def _request(arguments: dict[str, Any]) -> BisectRequest:
         why=("test" if arguments["test"] else "observe") if arguments["why"] else None,
         likely=likely,
         prior=weights_by_path(repository, between, likely) if likely else (),
-        limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
+        limits=replace(limits, seed=limits.drawn_seed()),
     )
     return replace(request, command_line=shell_line(_command_line(request)))
 
@@ -298,7 +295,7 @@ def _command_line(request: BisectRequest) -> Iterator[str]:
         yield from ("--layouts", str(request.layouts))
     if request.why is not None:
         yield from ("--why",) if request.why == "test" else ("--why", "--no-test")
-    yield from request.named_benchmarks()
+    yield from words_naming(request.benchmarks)
 
 
 def _warnings(repository: Repository) -> tuple[CampaignWarning, ...]:

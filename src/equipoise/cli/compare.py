@@ -10,7 +10,6 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.hyperfine import HyperfineCommand, hyperfine_options, in_our_names
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
@@ -45,28 +44,25 @@ from equipoise.model.plan import PRIMARY_METRIC
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
 @click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
 @click.option("-c", "--cleanup", multiple=True, metavar="CMD", help="Run after its last trial.")
-@click.option("--input", "input_file", metavar="FILE", help="Give this file on standard input.")
+@click.option("--input", metavar="FILE", help="Give this file on standard input.")
 @click.option(
     "--output",
-    "output_kind",
+    "outputs",
     multiple=True,
     metavar="null|inherit|count|FILE",
     show_default="null",
     help="Where standard output goes: for all commands, or for each once.",
 )
-@click.option(
+@options.flag(
     "-i",
     "--ignore-failure",
-    is_flag=True,
     help="Count trials that exit non-zero; -i=1,2 for these statuses alone.",
 )
 @click.option("--shell", metavar="SHELL", help="Run through this shell; 'default' is /bin/sh.")
 @hyperfine_options
 @options.warmup_option(default=1)
 @options.timeout_option
-@click.option(
-    "--washout", is_flag=True, help="Run each condition twice in a row and count the second."
-)
+@options.flag("--washout", help="Run each condition twice in a row and count the second.")
 @click.option(
     "--metrics",
     metavar="NAME,…",
@@ -74,15 +70,13 @@ from equipoise.model.plan import PRIMARY_METRIC
     show_default=True,
     help="What is compared; the first decides, the others are judged beside it.",
 )
-@click.option("--control", is_flag=True, help="Run the baseline a second time, to check the tool.")
-@click.option(
+@options.flag("--control", help="Run the baseline a second time, to check the tool.")
+@options.flag(
     "--what-varies",
-    is_flag=True,
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
-@click.option(
+@options.flag(
     "--adjust",
-    is_flag=True,
     help="Adjust two conditions by load, pressure or another reading before each trial. Choose it "
     "where both leave the host alike; nothing can check that for sure.",
 )
@@ -116,8 +110,10 @@ def command(**arguments: Any) -> int:
     for note in () if output.quiet else notes:
         say(note)
     plan, warnings = compare_plan(compare_options(arguments))
-    access = fleet_access(arguments)
+    access = options.fleet_access(arguments)
     if access is not None:
+        from equipoise.cli.fleet import measure_fleet
+
         return measure_fleet(plan, access, arguments, output, warnings=warnings)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)
@@ -126,35 +122,24 @@ def command(**arguments: Any) -> int:
 
 
 def compare_options(arguments: dict[str, Any]) -> CompareOptions:
-    """Return the options of a comparison, from those of the command line.
+    """Return the options of a comparison, from those of the command line in our names.
 
     Raises
     ------
     UnusableInput
         Two options exclude each other, or a parameter cannot be read.
     """
-    arguments, _ = in_our_names(arguments)
     if arguments["what_varies"] and arguments["why"]:
         raise UnusableInput(
             "--what-varies examines one command, --why the gap between two",
             hint="leave out one of the two",
         )
-    same = (
-        *("commands", "names", "environments", "pairs", "setup", "prepare", "conclude", "cleanup"),
-        *("metrics", "ignore_failure", "washout", "control", "what_varies", "adjust"),
-        *("layouts", "aslr"),
-    )
     return CompareOptions(
-        **{name: arguments[name] for name in same},
+        **options.fields_of(CompareOptions, arguments),
         parameters=parameters_from(
             arguments["parameter_list"],
             arguments["parameter_scan"],
             arguments["parameter_step_size"],
         ),
-        shell=arguments["shell"],
-        input=arguments["input_file"],
-        outputs=arguments["output_kind"],
-        ignored_exits=arguments["ignored_exits"] or (),
-        ranking=arguments["ranking"],
         limits=options.limits_of(arguments),
     )

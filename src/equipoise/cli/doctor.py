@@ -24,10 +24,9 @@ from equipoise.report.renderers.terminal import print_document, print_parts
 
 
 @click.command("doctor")
-@click.option(
+@options.flag(
     "--certify",
     "certifying",
-    is_flag=True,
     help="Measure this host's own false alarms and what it can see (a minute or two).",
 )
 @options.ledger_option

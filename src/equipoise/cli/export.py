@@ -13,15 +13,16 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output_options import check_folder, rendered, report_of, write_file
-from equipoise.cli.results import reported
-from equipoise.interop import bmf, trials
+from equipoise.cli.results import reported_records
+from equipoise.interop import trials
 from equipoise.interop.formats import hyperfine
+from equipoise.interop.series import bencher
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.merging import merge, needed_by
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.why.campaigns import latest_experiment, result_of
+from equipoise.why.campaigns import result_of, with_experiment
 
 
 def _to_hyperfine(document: ResultDocument) -> bytes:
@@ -38,7 +39,7 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "csv": trials.to_csv,
     "parquet": trials.to_parquet,
     "json": trials.to_json,
-    "bmf": bmf.to_bmf,
+    "bmf": bencher.to_bmf,
 }
 REPORTS = {"markdown": ".md", "latex": ".tex"}
 """Forms of `equipoise report`."""
@@ -67,9 +68,8 @@ BY_ENDING = {
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
 )
-@click.option(
+@options.flag(
     "--ledger-slice",
-    is_flag=True,
     help="Write a ledger that holds RUN alone, with the runs that its result needs: "
     "`equipoise merge` takes it.",
 )
@@ -93,10 +93,9 @@ def command(**arguments: Any) -> int:
         )
     check_folder(output)
     with open_for_reading(arguments["ledger"]) as ledger:
-        record = ledger.read_run(arguments["run"])
-        experiment = latest_experiment(record, ledger)
-    record, experiment = reported(record, experiment, show_env=arguments["show_env"])
-    write_file(output, _content(result_of(record, experiment), record, form))
+        records = with_experiment(ledger.read_run(arguments["run"]), ledger)
+    records = reported_records(records, show_env=arguments["show_env"])
+    write_file(output, _content(result_of(*records), records[0], form))
     return 0
 
 

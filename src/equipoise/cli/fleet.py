@@ -1,73 +1,62 @@
-"""A campaign on the hosts of a cluster, on the command line: ask, follow, analyse, show."""
+"""A campaign on the hosts of a cluster, on the command line: ask, follow, analyse, show.
+
+While the hosts measure, stderr has a live table with a line for each, or what goes wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.cli.conducting import analyse, show_result
-from equipoise.cli.options import access_of
+from equipoise.cli.options import fleet_access
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.progress import SHORTEST_REDRAW_S
 from equipoise.cli.streams import say
+from equipoise.cluster import fleet
+from equipoise.cluster.address import LocalWorkers
+from equipoise.cluster.connection import ClusterAccess, running_scheduler
+from equipoise.cluster.coordinator import (
+    HOST_TIMEOUT_S,
+    FleetListener,
+    FleetProgress,
+    HostLine,
+    HostState,
+)
+from equipoise.cluster.fleet import FleetOptions, FleetOutcome, OpenTransport
+from equipoise.cluster.places import portable_builds
+from equipoise.cluster.transport import DaskTransport
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.safe_text import visible
+from equipoise.report.units import waiting_time
 
-if TYPE_CHECKING:
-    from equipoise.cluster.connection import ClusterAccess
-    from equipoise.cluster.fleet import FleetOptions, FleetOutcome
-
-_ONE_HOST_OPTIONS = {
-    "why": "what explains a gap is observed on one host",
-    "what_varies": "the sources of chance are those of one host",
-    "adjust": "what holds over hosts rests on unadjusted blocks",
-    "layouts": "what holds over hosts rests on blocks, not on layouts",
-    "against": "a reference result is compared with one host",
-    **dict.fromkeys(
-        [f"export_{form}" for form in ("json", "csv", "markdown", "asciidoc", "orgmode")],
-        "hyperfine's formats hold the times of one host",
-    ),
+LINES_BESIDE_THE_TABLE = 4
+TROUBLE: frozenset[HostState] = frozenset({"no answer", "failed", "missing"})
+STYLES: dict[HostState, str] = {
+    "starting": "dim",
+    "waiting": "dim",
+    "no answer": "yellow",
+    "failed": "red",
+    "missing": "red",
 }
-"""Options that do not go with ``--cluster``, each with the reason."""
-_CLUSTER_OPTIONS = ("ship", "host_timeout")
-"""Options that need ``--cluster``."""
-
-
-def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
-    """Return the cluster to measure on; ``None`` for this host alone.
-
-    Raises
-    ------
-    UnusableInput
-        The address is none or unprotected, or an option does not go with ``--cluster``.
-    """
-    access = access_of(arguments)
-    if access is None:
-        for name in _CLUSTER_OPTIONS:
-            if arguments.get(name):
-                raise UnusableInput(
-                    f"{_option(name)} without --cluster", hint="leave it out, or name the cluster"
-                )
-        return None
-    for name, reason in _ONE_HOST_OPTIONS.items():
-        if arguments.get(name):
-            raise UnusableInput(
-                f"{_option(name)} does not go with --cluster: {reason}",
-                hint="leave it out, or measure on one host",
-            )
-    if "inherit" in (arguments.get("output_kind") or ()):
-        raise UnusableInput(
-            "--output inherit does not go with --cluster: the terminal is on another host",
-            hint="leave it out, or name a file, which each host writes",
-        )
-    return access
+_STATES_IN_ORDER: tuple[HostState, ...] = (
+    *("failed", "missing", "no answer", "measuring", "starting", "waiting", "ended"),
+)
+"""Order in which hosts are shown where not every one has room."""
 
 
 def measure_fleet(
@@ -91,30 +80,14 @@ def measure_fleet(
         Line that builds each level of a study, by the level's name, and the folder in which this
         machine built it: every host builds them itself.
     """
-    from equipoise.cluster import fleet
-    from equipoise.cluster.connection import running_scheduler
-    from equipoise.cluster.places import portable_builds
-    from equipoise.cluster.transport import DaskTransport
-
-    with (
-        _coordinating(output, access) as ledger,
-        running_scheduler(access) as address,
-    ):
-        outcome = fleet.run_to_end(
-            fleet.start(
-                plan,
-                replace(
-                    _options(access, arguments, output, again),
-                    builds=portable_builds(build_lines or {}, plan.measure.working_folder),
-                    build_folders=tuple((build_folders or {}).values()),
-                ),
-                DaskTransport(address, access.tls),
-                ledger,
-                _listener(output),
-                warnings=warnings,
-            )
-        )
-        return _show_fleet(outcome, access, ledger, output)
+    options = replace(
+        _options(access, arguments, output, again),
+        builds=portable_builds(build_lines or {}, plan.measure.working_folder),
+        build_folders=tuple((build_folders or {}).values()),
+    )
+    return _follow(
+        lambda *cluster: fleet.start(plan, options, *cluster, warnings=warnings), access, output
+    )
 
 
 def resume_fleet(
@@ -124,75 +97,17 @@ def resume_fleet(
     output: OutputOptions,
 ) -> int:
     """Go on with the campaign of a fleet where its hosts are, and show what holds over them."""
-    from equipoise.cluster import fleet
-    from equipoise.cluster.connection import running_scheduler
-    from equipoise.cluster.transport import DaskTransport
-
     terms = record.plan.fleet
     assert terms is not None, "only a coordinator's run has a cluster"
-    cluster = arguments["cluster"] or terms.cluster
-    access = fleet_access({**arguments, "cluster": cluster})
+    access = fleet_access({**arguments, "cluster": arguments["cluster"] or terms.cluster})
     assert access is not None
-    with (
-        _coordinating(output, access) as ledger,
-        running_scheduler(access) as address,
-    ):
-        outcome = fleet.run_to_end(
-            fleet.resume(
-                record,
-                limits,
-                _options(access, arguments, output, terms.again),
-                DaskTransport(address, access.tls),
-                ledger,
-                _listener(output),
-            )
-        )
-        return _show_fleet(outcome, access, ledger, output)
-
-
-def refuse_member(record: RunRecord) -> None:
-    """Refuse to go on by hand with the campaign of a host: two who do make a fork.
-
-    Raises
-    ------
-    UnusableInput
-        The run belongs to a fleet.
-    """
-    membership = record.plan.membership
-    if membership is not None:
-        raise UnusableInput(
-            f"run {record.id} is the part of one host in the campaign of a fleet",
-            hint=f"where the fleet was asked: equipoise resume {membership.fleet}",
-        )
-
-
-@contextmanager
-def _coordinating(output: OutputOptions, access: ClusterAccess) -> Iterator[Ledger]:
-    """Open the ledger for writing, without the measurement lock: this process measures nothing.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        The user interrupted the campaign; a message has said so.
-    """
-    with open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger:
-        try:
-            yield ledger
-        except Interrupted as interruption:
-            say(
-                "interrupted; hosts that answer were told to stop, and nothing measured is lost",
-                _resume_line(interruption.run_id, access),
-            )
-            raise KeyboardInterrupt from None
+    options = _options(access, arguments, output, terms.again)
+    return _follow(lambda *cluster: fleet.resume(record, limits, options, *cluster), access, output)
 
 
 def _options(
     access: ClusterAccess, arguments: Mapping[str, Any], output: OutputOptions, again: str | None
 ) -> FleetOptions:
-    from equipoise.cluster.address import LocalWorkers
-    from equipoise.cluster.coordinator import HOST_TIMEOUT_S
-    from equipoise.cluster.fleet import FleetOptions
-
     return FleetOptions(
         cluster=access.address.text,
         again=again,
@@ -204,10 +119,35 @@ def _options(
     )
 
 
-def _listener(output: OutputOptions) -> Any:
-    from equipoise.cli.fleet_progress import fleet_progress_for
+def _follow(
+    begin: Callable[[OpenTransport, Ledger, FleetListener], Coroutine[Any, Any, FleetOutcome]],
+    access: ClusterAccess,
+    output: OutputOptions,
+) -> int:
+    """Follow a fleet's campaign to its end, and show it; return the exit status.
 
-    return fleet_progress_for(quiet=output.quiet, color=output.color)
+    It holds no measurement lock: this process measures nothing.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The user interrupted the campaign; a message has said so.
+    """
+    with (
+        open_for_writing(output.ledger, durable=output.durable, host=output.host) as ledger,
+        running_scheduler(access) as address,
+    ):
+        try:
+            listener = _listener(quiet=output.quiet, color=output.color)
+            transport = DaskTransport(address, access.tls)
+            outcome = fleet.run_to_end(begin(transport, ledger, listener))
+            return _show_fleet(outcome, access, ledger, output)
+        except Interrupted as interruption:
+            say(
+                "interrupted; hosts that answer were told to stop, and nothing measured is lost",
+                _resume_line(interruption.run_id, access),
+            )
+            raise KeyboardInterrupt from None
 
 
 def _show_fleet(
@@ -251,5 +191,111 @@ def _resume_line(run_id: str, access: ClusterAccess) -> str:
     return shell_line(words)
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _listener(*, quiet: bool, color: bool) -> FleetListener:
+    """Return a live table if stderr is a terminal, else lines of what goes wrong, or silence."""
+    if quiet:
+        return FleetListener()
+    if not sys.stderr.isatty():
+        return TroubleLines()
+    return FleetTable(Console(stderr=True, no_color=not color))
+
+
+class FleetTable(FleetListener):
+    """A live table: every host with its state, its blocks, its time and what is wrong."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._drawn_at = 0.0
+
+    def fleet_started(self, run_id: str, progress: FleetProgress) -> None:
+        """Say which run it is, and show the table."""
+        hosts = len(progress.lines)
+        line = f"campaign {run_id} on {hosts} host{'s' if hosts != 1 else ''}"
+        self._console.print(line, style="dim", highlight=False, markup=False)
+        self._live.start()
+        self._draw(progress)
+
+    def changed(self, progress: FleetProgress) -> None:
+        """Show what has become of a host."""
+        if time.monotonic() - self._drawn_at >= SHORTEST_REDRAW_S:
+            self._draw(progress)
+
+    def fleet_ended(self) -> None:
+        """Take the table away: the result has a line for each host."""
+        self._live.stop()
+
+    def _draw(self, progress: FleetProgress) -> None:
+        rows = self._console.height - LINES_BESIDE_THE_TABLE
+        self._live.update(fleet_table(progress, rows), refresh=True)
+        self._drawn_at = time.monotonic()
+
+
+def fleet_table(progress: FleetProgress, rows: int) -> Table:
+    """Return the table of a fleet; hosts in trouble first, if there is no room for all.
+
+    Parameters
+    ----------
+    rows
+        Number of rows at most; the last one counts what does not fit.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("host", no_wrap=True, overflow="ellipsis", max_width=32)
+    table.add_column("state", no_wrap=True)
+    for heading in ("blocks", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", overflow="ellipsis", no_wrap=True)
+    if progress.trouble is not None:
+        table.caption = Text(
+            visible(f"the scheduler gives no answer, trying again: {progress.trouble}"), "yellow"
+        )
+        table.caption_justify = "left"
+    lines = list(progress.lines)
+    if len(lines) > rows:
+        lines.sort(key=lambda line: _STATES_IN_ORDER.index(line.state))
+    fitting = lines if len(lines) <= rows else lines[: max(rows - 1, 0)]
+    for line in fitting:
+        table.add_row(
+            Text(visible(line.host)),
+            Text(line.state, style=STYLES.get(line.state, "")),
+            Text(str(line.blocks)),
+            Text(waiting_time(line.running_s)),
+            Text(visible(_remark(line)), style="dim"),
+        )
+    hidden = lines[len(fitting) :]
+    if hidden:
+        ended = sum(line.state == "ended" for line in hidden)
+        table.add_row(Text(f"and {len(hidden)} more, {ended} of them ended", style="dim"))
+    return table
+
+
+def _remark(line: HostLine) -> str:
+    if line.state == "ended":
+        return line.stopped_because or ""
+    return line.problem or ""
+
+
+class TroubleLines(FleetListener):
+    """Lines that say once what goes wrong with a host, and that it is well again."""
+
+    def __init__(self) -> None:
+        self._states: dict[int, HostState] = {}
+        self._trouble = False
+
+    def changed(self, progress: FleetProgress) -> None:
+        """Say what is new."""
+        if (progress.trouble is not None) != self._trouble:
+            self._trouble = not self._trouble
+            say(
+                f"the scheduler gives no answer, trying again: {progress.trouble}"
+                if self._trouble
+                else "the scheduler answers again"
+            )
+        for place, line in enumerate(progress.lines):
+            before, self._states[place] = self._states.get(place), line.state
+            if before == line.state:
+                continue
+            if line.state in TROUBLE:
+                say(f"{line.host}: {line.state}: {line.problem}", line.hint)
+            elif before == "no answer":
+                say(f"{line.host} answers again")

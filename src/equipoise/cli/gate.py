@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -11,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, exit_status, measuring
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
 from equipoise.cli.results import CampaignResult, write_files
+from equipoise.cli.revisions import revision_of, suite_of, suite_options
 from equipoise.cli.streams import say
-from equipoise.cli.suites import suite_of, suite_options
-from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import GATE_MIN_EFFECT, metric_names
 from equipoise.measure.scratch import scratch_folder
@@ -29,13 +27,12 @@ from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.gate import gate_document
 from equipoise.report.renderers.markdown import to_markdown
-from equipoise.revisions.benchmarks import TOOLS
+from equipoise.revisions.benchmarks import TOOLS, words_naming
 from equipoise.revisions.build_cache import BuildCache, open_cache
 from equipoise.revisions.checkout import (
     fork_point,
     repository_at,
     revision_named,
-    revision_of_working_tree,
     warnings_of_working_tree,
 )
 from equipoise.revisions.git import Repository
@@ -56,9 +53,8 @@ MARK = "<!-- equipoise gate -->"
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
 )
-@click.option(
+@options.flag(
     "--merge-base",
-    is_flag=True,
     help="Compare with where the candidate left --baseline, without what came there since.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
@@ -69,7 +65,7 @@ MARK = "<!-- equipoise gate -->"
     show_default="wall_s, or the times that --kind reports",
     help="What is compared; each counts.",
 )
-@click.option("--fail-undecided", is_flag=True, help="Fail what is not known at the end, too.")
+@options.flag("--fail-undecided", help="Fail what is not known at the end, too.")
 @options.file_option("--markdown", help="Write the summary to a file, too.")
 @options.warmup_option(
     "Trials of each revision before the first block, never analysed.",
@@ -153,10 +149,7 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
     example = f"equipoise gate --baseline main {own}--build make -- ./bench"
     suite = suite_of(arguments, "a gate", example)
     baseline = revision_named(repository, arguments["baseline"], "--baseline")
-    if arguments["candidate"] is None:
-        candidate = revision_of_working_tree(repository)
-    else:
-        candidate = revision_named(repository, arguments["candidate"], "--candidate")
+    candidate = revision_of(repository, arguments["candidate"], "--candidate")
     if arguments["merge_base"]:
         baseline = fork_point(repository, baseline, candidate)
     limits = options.limits_of(arguments)
@@ -168,7 +161,7 @@ def _request(repository: Repository, arguments: dict[str, Any]) -> GateRequest:
         build=suite.build,
         tool=tool,
         metrics=None if arguments["metrics"] is None else metric_names(arguments["metrics"]),
-        limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
+        limits=replace(limits, seed=limits.drawn_seed()),
         fail_undecided=arguments["fail_undecided"],
     )
     return replace(request, command_line=shell_line(_command_line(request)))
@@ -179,25 +172,11 @@ def _command_line(request: GateRequest) -> Iterator[str]:
     yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
     if not request.candidate.uncommitted:
         yield from ("--candidate", request.candidate.commit)
-    numbers = asdict(request.limits)
-    seed = numbers.pop("seed")
-    settings = {
-        "build": request.build,
-        "kind": None if request.tool is None else request.tool.name,
-        "metrics": None if request.metrics is None else ",".join(request.metrics),
-        **{name: None if number is None else f"{number:.12g}" for name, number in numbers.items()},
-    }
-    for name, value in settings.items():
-        if value is not None:
-            yield from (f"--{name.replace('_', '-')}", value)
+    yield from replace(request, limits=replace(request.limits, seed=None)).options()
     if request.fail_undecided:
         yield "--fail-undecided"
-    yield from ("--seed", str(seed))
-    if len(request.benchmarks) == 1:
-        yield from ("--", *request.benchmarks[0].command)
-        return
-    for benchmark in request.benchmarks:
-        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
+    yield from ("--seed", str(request.limits.seed))
+    yield from words_naming(request.benchmarks)
 
 
 def _warnings(request: GateRequest, *, of_working_tree: bool) -> Iterator[CampaignWarning]:

@@ -8,25 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching import (
-    count_option,
-    ks_options,
-    match_question,
-    matched_option,
-    matching_output,
-    numbers_of,
-    outcome_option,
-    output_options,
-    pairing_of,
-    pairing_options,
-    pairs_document,
-    read_match_table,
-    table_options,
-    variance_neighbors_option,
-    write_matched,
-    write_matching,
-)
 from equipoise.cli.options import access_of, cluster_option
 
 if TYPE_CHECKING:
@@ -71,19 +54,19 @@ _EFFECT = (
     epilog="Example: equipoise genmatch people.csv --treatment treat --outcome re78 "
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
-@table_options
-@outcome_option
+@matching.table_options
+@matching.outcome_option
 @click.option(
     "--balance",
     metavar="TERMS",
     help="What to balance, as the right side of a formula; by default the covariates.",
 )
-@pairing_options
-@variance_neighbors_option
-@count_option("--population", 100, "Candidates in a generation.", low=2)
-@count_option("--generations", 100, "At most, unless the search still improves.", low=1)
-@click.option("--hard-limit", is_flag=True, help="End after --generations in any case.")
-@count_option("--wait", 4, "Generations without improvement before it ends.")
+@matching.pairing_options
+@matching.variance_neighbors_option
+@matching.count_option("--population", 100, "Candidates in a generation.", low=2)
+@matching.count_option("--generations", 100, "At most, unless the search still improves.", low=1)
+@options.flag("--hard-limit", help="End after --generations in any case.")
+@matching.count_option("--wait", 4, "Generations without improvement before it ends.")
 @click.option(
     "--fitness",
     type=click.Choice(_FITNESS),
@@ -98,10 +81,10 @@ _EFFECT = (
     show_default=True,
     help="All p-values, the smallest first; or the smallest only.",
 )
-@ks_options(0)
+@matching.ks_options(0)
 @cluster_option("Evaluate on the workers", "--scheduler")
-@matched_option
-@output_options("Draw the balance before, along the search and after")
+@matching.matched_option
+@matching.output_options("Draw the balance before, along the search and after")
 def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
 
@@ -109,10 +92,10 @@ def command(**arguments: Any) -> int:
     effect by the best weights too.
     """
     from equipoise.tables.matching import match_by_weights, run_search
-    from equipoise.tables.results import table_match
+    from equipoise.tables.results import TableMatch
 
-    output = matching_output(arguments)
-    table, pairing = read_match_table(arguments), pairing_of(arguments)
+    output = matching.output_of(arguments)
+    table, pairing = matching.read_match_table(arguments), matching.pairing_of(arguments)
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
     from equipoise.cli.progress import search_bar
 
@@ -137,10 +120,10 @@ def command(**arguments: Any) -> int:
         neighbors = arguments["variance_neighbors"]
         among = match_by_weights(table, pairing, search, variance_neighbors=neighbors)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
-    question = match_question(arguments, table, search.seed)
-    result = table_match(table, among, balance, pairing, question, search=search)
-    write_matched(result, arguments["matched"])
-    write_matching(
+    question = matching.match_question(arguments, table, search.seed)
+    result = TableMatch(table, among, balance, pairing, question, search)
+    matching.write_rows(result, arguments["matched"])
+    matching.write(
         arguments, output, result.document(), search.plot, _document(result, search), balance
     )
     return 0
@@ -159,7 +142,9 @@ def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
 
 
 def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
-    effect = None if result.estimate is None else numbers_of(result.among, _EFFECT)
+    effect = None
+    if result.estimate is not None:
+        effect = {name: getattr(result.among, name) for name in _EFFECT}
     return {
         "schema": "equipoise.genmatch/1",
         "estimand": search.matches.estimand,
@@ -177,5 +162,5 @@ def _document(result: TableMatch, search: GenMatchResult) -> dict[str, Any]:
             for generation in search.history
         ],
         "effect": effect,
-        **pairs_document(result),
+        **matching.pairs_document(result),
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +22,25 @@ from equipoise.campaign.history import (
     series_of,
 )
 from equipoise.campaign.progress import ProgressListener
-from equipoise.cli import commits, options
+from equipoise.cli import options, revisions
 from equipoise.cli.command_line import Remembering, typed_arguments
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.imported_series import beside, read_imported, show_imported
-from equipoise.cli.output_options import OutputOptions, numbered
+from equipoise.cli.output_options import OutputOptions, numbered, write_output
 from equipoise.cli.results import CampaignResult
 from equipoise.cli.streams import say
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import CampaignLimits
-from equipoise.files.host import HOST_VARIABLE, host_name
+from equipoise.files.state import HOST_VARIABLE, host_name
 from equipoise.interop.series import SERIES_FORMATS
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
+from equipoise.model.history import SeriesResult
 from equipoise.model.plan import HISTORY_STUDY, Commit, HistoryPlan, Revision
 from equipoise.model.record import RunRecord
-from equipoise.model.series import SeriesResult
 from equipoise.report.document import Paragraph
 from equipoise.report.renderers.terminal import print_parts
+from equipoise.revisions.benchmarks import words_naming
 from equipoise.revisions.build_cache import open_cache
 from equipoise.revisions.checkout import revision_named
 from equipoise.revisions.commit_builds import BUDGET_S, CommitBuilds, baseline_of, needed_of
@@ -87,16 +89,13 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     show_default="1",
     help="Measure every N-th commit, and those between only where something changes.",
 )
-@click.option("--tags", is_flag=True, help="Measure the tagged commits in the same way.")
+@options.flag("--tags", help="Measure the tagged commits in the same way.")
 @click.option("--since", metavar="DATE", help="Measure the commits since then in the same way.")
-@click.option(
-    "--new",
-    "only_new",
-    is_flag=True,
-    help="Ask only about commits after those that earlier campaigns measured.",
+@options.flag(
+    "--new", "only_new", help="Ask only about commits after those that earlier campaigns measured."
 )
-@commits.build_options
-@commits.measuring_options("What is compared")
+@revisions.build_options
+@revisions.measuring_options("What is compared")
 @click.option(
     "--import",
     "imported",
@@ -118,7 +117,7 @@ EXAMPLE = "equipoise history --from v1.4 --build make -- ./bench"
     show_default=f"${HOST_VARIABLE}, or the name of this machine",
     help="Hosts of one name share a history: give alike runners of a pool the same one.",
 )
-@commits.output_options
+@revisions.output_options
 def command(**arguments: Any) -> int:
     """Measure revisions side by side, and name the commits that changed something.
 
@@ -131,7 +130,15 @@ def command(**arguments: Any) -> int:
         # A shell puts the files of a pattern behind the first one.
         arguments["imported"] += arguments["words"]
         arguments["words"] = ()
-    imported = _imported(arguments) if arguments["imported"] else None
+    imported = None
+    if arguments["imported"]:
+        imported = read_imported(
+            arguments["imported"],
+            arguments["form"],
+            min_effect=arguments["min_effect"],
+            command=arguments["words"],
+            build=arguments["build"],
+        )
     if imported is not None and not any(map(arguments.get, _ASKS_TO_MEASURE)):
         return show_imported(imported, output)
     requests = tuple(_of_each_benchmark(_request(arguments, output), arguments, output))
@@ -145,7 +152,7 @@ def command(**arguments: Any) -> int:
             for request in requests:
                 run_id = _measure(request, builds, scratch, ledger, listener)
                 result = analyse(run_id, ledger, output)
-                results.append(result if imported is None else beside(result, imported))
+                results.append(result if imported is None else _beside(result, imported))
     if len(requests) == 1:
         return show_result(results[0], output)
     return max(
@@ -219,7 +226,7 @@ def resume_history(
         series = series_of(record)
         if not read_history(series).next_block((), 0.0):
             return record.id
-        with commits.kept_builds(record) as builds:
+        with revisions.kept_builds(record) as builds:
             builds.make_needed(needed_of(terms))
             return conduct.resume(
                 record.id,
@@ -236,19 +243,8 @@ def resume_history(
             )
 
 
-def _imported(arguments: dict[str, Any]) -> SeriesResult:
-    """Read the series of other tools that are named."""
-    return read_imported(
-        arguments["imported"],
-        arguments["form"],
-        min_effect=arguments["min_effect"],
-        command=arguments["words"],
-        build=arguments["build"],
-    )
-
-
 def _request(arguments: dict[str, Any], output: OutputOptions) -> HistoryRequest:
-    fields = commits.requested(arguments, "history", EXAMPLE)
+    fields = revisions.requested(arguments, "history", EXAMPLE)
     repository = fields["repository"]
     check_judgement(fields["limits"])
     latest = revision_named(repository, arguments["last"], "--to")
@@ -346,4 +342,79 @@ def _command_line(request: HistoryRequest, arguments: dict[str, Any]) -> Iterato
     if request.host != os.uname().nodename:
         yield from ("--host", request.host)
     yield from request.options()
-    yield from request.named_benchmarks()
+    yield from words_naming(request.benchmarks)
+
+
+def read_imported(
+    files: Sequence[str],
+    form: str | None,
+    *,
+    min_effect: float,
+    command: Sequence[str] = (),
+    build: str | None = None,
+) -> SeriesResult:
+    """Read series of other tools, and say where their level may have changed.
+
+    Parameters
+    ----------
+    files
+        Names of files and folders, or patterns such as ``results/*.json``.
+    form
+        Name of the format; the content of each file tells if ``None``.
+    min_effect
+        Percent by which two levels differ at least, for a suspicion.
+    command, build
+        Command and build line of the lines that confirm; empty: a placeholder.
+
+    Raises
+    ------
+    UnusableInput
+        A file cannot be read, or holds no values over commits.
+    """
+    from equipoise.analysis.series import series_result
+    from equipoise.interop.reading import read_within_bounds
+    from equipoise.interop.series import SERIES_FORMATS
+    from equipoise.interop.series.reading import read_series
+
+    names = [name for file in files for name in _named(file)]
+    sources = [read_within_bounds(name, Path(name)) for name in names]
+    series = read_series(sources, form, SERIES_FORMATS)
+    again = ["equipoise", "history", "--import", *files]
+    if form is not None:
+        again += ["--format", form]
+    again += ["--min-effect", f"{min_effect:.12g}"]
+    if build is not None:
+        again += ["--build", build]
+    if command:
+        again += ["--", *command]
+    return series_result(
+        series, min_effect=min_effect, again=shell_line(again), command=command, build=build
+    )
+
+
+def show_imported(result: SeriesResult, output: OutputOptions) -> int:
+    """Write imported series to each place, and print them."""
+    from equipoise.report.builders.series import series_document
+    from equipoise.report.json_document import encode
+
+    write_output(series_document(result), lambda: encode(result) + b"\n", output)
+    return 0
+
+
+def _beside(result: CampaignResult, imported: SeriesResult) -> CampaignResult:
+    """Return the result of a history with series of other tools beside its curve."""
+    history = result.document.history
+    assert history is not None, "only a history has series of other tools beside it"
+    document = replace(result.document, history=replace(history, series=imported.series))
+    return replace(result, document=document)
+
+
+def _named(pattern: str) -> list[str]:
+    """Return the files that a pattern names, 9 before 10; the name itself of one that is there."""
+    if Path(pattern).exists():
+        return [pattern]
+
+    def by_numbers(name: str) -> list[str | int]:
+        return [int(part) if part.isdigit() else part for part in re.split("([0-9]+)", name)]
+
+    return sorted(glob(pattern), key=by_numbers) or [pattern]

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from equipoise.cli.options import Option, number_option, options_of
+from equipoise.cli.options import Option, flag, number_option, option_named, options_of
 from equipoise.design.commands import NO_SHELL
 from equipoise.model.errors import UnusableInput
 
@@ -47,21 +47,6 @@ PRESETS = {
 }
 _SHELLS = frozenset({"sh", "bash", "dash", "fish", "ksh", "zsh", "default", "none"})
 _IGNORED_EXITS = "--ignored-exits"
-_UNSET: Mapping[str, Any] = {
-    "runs": None,
-    "min_runs": None,
-    "max_runs": None,
-    "min_benchmarking_time": None,
-    "default_shell": False,
-    "no_shell": False,
-    "show_output": False,
-    "reference": None,
-    "reference_name": None,
-    "style": None,
-    "time_unit_name": None,
-    "sort": None,
-}
-"""The parameters of `hyperfine_options` where none is given."""
 
 
 class HyperfineCommand(click.Command):
@@ -80,11 +65,9 @@ def _ignoring(argument: str) -> str:
     return "--ignore-failure" if value == "all-non-zero" else f"{_IGNORED_EXITS}={value}"
 
 
-def _exits(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
+def _exits(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
     if value is None:
-        return None
+        return ()
     codes = [code.strip() for code in value.split(",")]
     if not all(code.isascii() and code.isdigit() and int(code) < 256 for code in codes):
         raise UnusableInput(
@@ -108,14 +91,9 @@ hyperfine_options: Option = options_of(
     number_option(
         *("-M", "--max-runs"), number="blocks", metavar="N", help="The same as --blocks."
     ),
-    click.option("-S", "default_shell", is_flag=True, help="The same as --shell default."),
-    click.option(
-        "-N",
-        "no_shell",
-        is_flag=True,
-        help="Use no shell, as usual: its operators are plain arguments.",
-    ),
-    click.option("--show-output", is_flag=True, help="The same as --output inherit."),
+    flag("-S", "default_shell", help="The same as --shell default."),
+    flag("-N", "no_shell", help="Use no shell, as usual: its operators are plain arguments."),
+    flag("--show-output", help="The same as --output inherit."),
     click.option("--reference", metavar="CMD", help="The baseline, as if it were the first CMD."),
     click.option("--reference-name", metavar="NAME", help="Name the command of --reference."),
     click.option(
@@ -148,10 +126,9 @@ def in_our_names(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[st
     notes = tuple(_notes(arguments))
     ours = {
         **arguments,
-        **_UNSET,
         **_stopping(arguments),
         "shell": _shell(arguments),
-        "output_kind": _outputs(arguments),
+        "outputs": _outputs(arguments),
         "metrics": _metrics(arguments["metrics"]),
     }
     if arguments["ignored_exits"]:
@@ -188,7 +165,7 @@ def _stopping(arguments: Mapping[str, Any]) -> dict[str, Any]:
     )
     for one, other in pairs:
         if arguments[one] is not None and arguments[other] is not None:
-            first, second = (f"--{name.replace('_', '-')}" for name in (one, other))
+            first, second = map(option_named, (one, other))
             raise UnusableInput(f"{first} and {second} exclude each other", hint="leave one out")
     exactly = arguments["runs"]
     limits = {
@@ -216,7 +193,7 @@ def _shell(arguments: Mapping[str, Any]) -> str | None:
 
 
 def _outputs(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    outputs: tuple[str, ...] = arguments["output_kind"]
+    outputs: tuple[str, ...] = arguments["outputs"]
     if not arguments["show_output"]:
         return tuple("count" if kind == "pipe" else kind for kind in outputs)
     if outputs:
@@ -245,7 +222,7 @@ def _notes(arguments: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note on each option that means something else here."""
     if arguments["default_shell"]:
         yield "-S: the start of the shell counts, in every command alike; it is not subtracted"
-    if "pipe" in arguments["output_kind"]:
+    if "pipe" in arguments["outputs"]:
         yield (
             "--output pipe: the output goes to a file that is counted, as with --output count: who "
             "reads a pipe would be in the measurement"

@@ -57,10 +57,9 @@ TABLES: dict[str, tuple[Row, Callable[[], Iterator[Row]]]] = {
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["runs", *TABLES]), default="runs")
-@click.option(
+@options.flag(
     "--all",
     "every",
-    is_flag=True,
     help="Also the campaigns of certificates, and each campaign of a fleet's hosts.",
 )
 @options.ledger_option

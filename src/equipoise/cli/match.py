@@ -7,24 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.cli import matching, options
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching import (
-    match_question,
-    matched_option,
-    matching_options,
-    matching_output,
-    numbers_of,
-    outcome_option,
-    output_options,
-    pairing_of,
-    pairs_document,
-    read_match_table,
-    run_match,
-    table_options,
-    variance_neighbors_option,
-    write_matched,
-    write_matching,
-)
 
 if TYPE_CHECKING:
     from equipoise.matching.match import MatchResult
@@ -53,31 +37,31 @@ _NUMBERS = (
     epilog="Example: equipoise match people.csv --treatment treat --outcome re78 "
     "--covariates age,educ",
 )
-@table_options
-@outcome_option
-@matching_options
-@click.option("--bias-adjust", is_flag=True, help="Adjust for what matching left, by regression.")
-@variance_neighbors_option
+@matching.table_options
+@matching.outcome_option
+@matching.match_options
+@options.flag("--bias-adjust", help="Adjust for what matching left, by regression.")
+@matching.variance_neighbors_option
 @click.option(
     "--variance",
     type=click.Choice(["population", "sample"]),
     default="population",
     show_default=True,
 )
-@matched_option
-@output_options("Draw the standardized differences before and after")
+@matching.matched_option
+@matching.output_options("Draw the standardized differences before and after")
 def command(**arguments: Any) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.tables.results import balance_of, table_match
+    from equipoise.tables.results import TableMatch, balance_of
 
-    output = matching_output(arguments)
-    table = read_match_table(arguments)
-    pairing = pairing_of(arguments)
-    among = run_match(
+    output = matching.output_of(arguments)
+    table = matching.read_match_table(arguments)
+    pairing = matching.pairing_of(arguments)
+    among = matching.run_match(
         table,
         pairing,
         arguments,
@@ -86,16 +70,17 @@ def command(**arguments: Any) -> int:
         variance=arguments["variance"],
     )
     balance = balance_of(table, among, pairing, boot=0)
-    result = table_match(table, among, balance, pairing, match_question(arguments, table))
-    write_matched(result, arguments["matched"])
+    question = matching.match_question(arguments, table)
+    result = TableMatch(table, among, balance, pairing, question)
+    matching.write_rows(result, arguments["matched"])
     document = {
         "schema": "equipoise.match/1",
         "estimand": arguments["estimand"],
-        **numbers_of(among, _NUMBERS),
-        **pairs_document(result),
+        **{name: getattr(among, name) for name in _NUMBERS},
+        **matching.pairs_document(result),
         **_strata_document(among),
     }
-    write_matching(arguments, output, result.document(), balance.love_plot, document, balance)
+    matching.write(arguments, output, result.document(), balance.love_plot, document, balance)
     return 0
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
@@ -67,7 +69,7 @@ def ks_options(default_boot: int) -> options.Option:
     """Return the options of the Kolmogorov-Smirnov tests."""
     return options.options_of(
         count_option("--boot", default_boot, "Bootstrap samples of the KS tests; 0 for none."),
-        click.option("--no-ks", is_flag=True, help="Test no distribution, only means."),
+        options.flag("--no-ks", help="Test no distribution, only means."),
     )
 
 
@@ -130,20 +132,18 @@ pairing_options = options.options_of(
         callback=_calipers,
         help="The widest distance, in standard deviations: one, or one a covariate.",
     ),
-    click.option("--no-replace", is_flag=True, help="Use each control once."),
-    click.option("--no-ties", is_flag=True, help="Break ties at random."),
-    click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
+    options.flag("--no-replace", help="Use each control once."),
+    options.flag("--no-ties", help="Break ties at random."),
+    options.flag("--common-support", help="Drop rows outside the overlap."),
     click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"),
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
-    click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
+    options.flag("--r-compatible", help="R's quirks (docs/matching.md)."),
 )
 """The options that say who may be matched with whom."""
-matching_options = options.options_of(
+match_options = options.options_of(
     pairing_options,
-    click.option(
-        "--propensity",
-        is_flag=True,
-        help="Match on a propensity score of the covariates instead of themselves.",
+    options.flag(
+        "--propensity", help="Match on a propensity score of the covariates instead of themselves."
     ),
     click.option(
         "--metric",
@@ -156,7 +156,7 @@ matching_options = options.options_of(
 """The options of a match by fixed weights."""
 
 
-def matching_output(arguments: dict[str, Any]) -> OutputOptions:
+def output_of(arguments: dict[str, Any]) -> OutputOptions:
     """Return where the outputs go; check first that the files can be written."""
     output = OutputOptions.from_options(arguments, source=arguments["file"])
     matched = arguments.get("matched")
@@ -226,7 +226,7 @@ def match_question(
     )
 
 
-def write_matched(result: TableMatch, file: Path | None) -> None:
+def write_rows(result: TableMatch, file: Path | None) -> None:
     """Write the matched data set, if a file for it is named."""
     if file is not None:
         from equipoise.tables.reading import write_columns
@@ -234,7 +234,7 @@ def write_matched(result: TableMatch, file: Path | None) -> None:
         write_columns(file, result.matched_columns())
 
 
-def write_matching(
+def write(
     arguments: Mapping[str, Any],
     output: OutputOptions,
     report: Document,
@@ -258,10 +258,21 @@ def write_matching(
 
         save(plot(), arguments["plot_file"])
 
+    def smallest(smallest: SmallestP) -> dict[str, Any]:
+        where = [{"variable": name, "test": test} for name, test in smallest.where]
+        return {"value": smallest.value, "where": where}
+
     def to_json() -> bytes:
-        whole = {**document, **_balance_document(balance)}
-        text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False)
-        return f"{text}\n".encode()
+        after = balance.smallest_after
+        whole = {
+            **document,
+            "balance": balance.rows(),
+            "smallest_p_before": smallest(balance.smallest_before),
+            "smallest_p_after": None if after is None else smallest(after),
+        }
+        # With null for what is unknown or infinite.
+        plain = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=methodcaller("tolist")))
+        return f"{json.dumps(plain, indent=2, ensure_ascii=False)}\n".encode()
 
     write_output(report, to_json, output)
 
@@ -280,29 +291,5 @@ def pairs_document(result: TableMatch) -> dict[str, Any]:
             {"treated": treated, "control": control, "weight": weight}
             for treated, control, weight in zip(*(each.tolist() for each in columns), strict=True)
         ],
-        "dropped": pairs.dropped_index.tolist(),
+        "dropped": pairs.dropped_index,
     }
-
-
-def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, Any]:
-    """Return fields of a match as JSON has them: what is unknown or infinite is null."""
-    return {name: _json(getattr(result, name)) for name in names}
-
-
-def _balance_document(balance: Balance) -> dict[str, Any]:
-    def smallest(smallest: SmallestP) -> dict[str, Any]:
-        where = [{"variable": name, "test": test} for name, test in smallest.where]
-        return {"value": _json(smallest.value), "where": where}
-
-    after = balance.smallest_after
-    return {
-        "balance": [{name: _json(value) for name, value in row.items()} for row in balance.rows()],
-        "smallest_p_before": smallest(balance.smallest_before),
-        "smallest_p_after": None if after is None else smallest(after),
-    }
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_json(end) for end in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

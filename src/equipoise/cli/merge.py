@@ -12,8 +12,8 @@ from equipoise.cli import options
 from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.ledger.merging import MergeReport, merge
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import EXIT_DONE, EXIT_UNUSABLE_INPUT, UnusableInput
+from equipoise.model.record import paused_garbage_collector
 from equipoise.report.document import Paragraph
 from equipoise.report.renderers.terminal import print_parts
 
@@ -23,7 +23,7 @@ _FILE = click.Path(path_type=Path)
 @click.command("merge", epilog="Example: equipoise merge all.db host1.db host2.db")
 @click.argument("into", type=_FILE)
 @click.argument("sources", nargs=-1, required=True, type=_FILE, metavar="FROM …")
-@click.option("--quiet", is_flag=True, help="Print no line for each ledger.")
+@options.flag("--quiet", help="Print no line for each ledger.")
 @options.durable_option
 @options.color_option
 def command(**arguments: Any) -> int:

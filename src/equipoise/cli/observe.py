@@ -108,7 +108,7 @@ def _clusters(
     default="genetic",
     show_default=True,
 )
-@click.option("--difference", is_flag=True, help="Report no ratio: the outcome may be 0 or less.")
+@options.flag("--difference", help="Report no ratio: the outcome may be 0 or less.")
 @options.names_option(
     "--placebo-outcome",
     help="Columns that the candidate cannot have changed.",
@@ -127,7 +127,7 @@ def _clusters(
     "--allow",
     help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
-@click.option("--leave-others-out", is_flag=True, help="Leave out the rows of other versions.")
+@options.flag("--leave-others-out", help="Leave out the rows of other versions.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "drop", "indicator"]),
@@ -141,7 +141,7 @@ def _clusters(
     show_default="rows; runs of a ledger",
     help="What a row is, in the plural, for the sentences: people, builds.",
 )
-@click.option("--one-unit", is_flag=True, help="Do not check that all outcomes have one unit.")
+@options.flag("--one-unit", help="Do not check that all outcomes have one unit.")
 @click.option(
     "--strata",
     metavar="COLUMN",

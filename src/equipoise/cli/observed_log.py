@@ -14,13 +14,11 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
-from equipoise.cli.environment_difference import Differing, check_allowed, difference_warning
-from equipoise.cli.results import reported_records
+from equipoise.cli.results import Differing, check_allowed, difference_warning, reported_records
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial
-from equipoise.tables.parquet import is_parquet
-from equipoise.tables.reading import ENDINGS, read_file
+from equipoise.tables.reading import ENDINGS, is_parquet, read_file
 
 ACCOUNTED = (
     "wall_s",
@@ -156,7 +154,7 @@ def _differing_environments(records: Sequence[RunRecord]) -> Differing:
 
 
 def _environment(record: RunRecord) -> Mapping[str, Any]:
-    return record.segments[0].environment if record.segments else {}
+    return record.environment
 
 
 def _value(environment: Mapping[str, Any], name: str) -> str:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
 from equipoise.design.limits import limits_of as limits_of
-from equipoise.files.host import HOST_VARIABLE
+from equipoise.files.state import HOST_VARIABLE
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import MOST_RANKED, Judgement
@@ -33,6 +34,16 @@ def options_of(*options: Option) -> Option:
         return function
 
     return decorate
+
+
+def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a class among the arguments of a command."""
+    return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
+
+
+def option_named(name: str) -> str:
+    """Return the option that gives an argument of this name."""
+    return f"--{name.replace('_', '-')}"
 
 
 class _Number(click.FloatRange):
@@ -64,6 +75,11 @@ def number_option(*names: str, number: str | None = None, **settings: Any) -> Op
     name = number or names[-1].removeprefix("--").replace("-", "_")
     settings = {"show_default": True, **settings}
     return click.option(*names, type=_Number(RANGES[name]), **settings)
+
+
+def flag(*names: str, help: str, **settings: Any) -> Option:
+    """Return an option without a value."""
+    return click.option(*names, is_flag=True, help=help, **settings)
 
 
 def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Option:
@@ -102,13 +118,8 @@ ledger_option = file_option(
     show_default=f"{DEFAULT_LEDGER}, or ${LEDGER_VARIABLE}",
     help="Where campaigns are kept.",
 )
-color_option = click.option(
-    "--no-color",
-    "color",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Print without colour.",
+color_option = flag(
+    "--no-color", "color", flag_value=False, default=True, help="Print without colour."
 )
 
 
@@ -124,7 +135,7 @@ def json_option(what: str = "the result document") -> Option:
 
 output_options = options_of(
     json_option(),
-    click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
+    flag("--quiet", help="Print no progress and no screen."),
     color_option,
 )
 report_option = file_option(
@@ -132,17 +143,14 @@ report_option = file_option(
     "report_file",
     help="Write a report: .html is one page that can be sent; .md, .tex or .csv.",
 )
-show_env_option = click.option(
+show_env_option = flag(
     "--show-env",
-    is_flag=True,
     help="Show the values of all environment variables: they are hidden but for tuning variables.",
 )
 figures_option = file_option(
     "--figures", metavar="FOLDER", help="Write each figure there, as .html, .svg and .png."
 )
-durable_option = click.option(
-    "--durable", is_flag=True, help="Let each trial survive a loss of power, too."
-)
+durable_option = flag("--durable", help="Let each trial survive a loss of power, too.")
 timeout_option = number_option(
     "--timeout",
     default=600.0,
@@ -165,32 +173,25 @@ against_option = options_of(
         help="What alone may differ between the two environments: anything else is refused.",
     ),
 )
-no_test_option = click.option(
+no_test_option = flag(
     "--no-test",
     "test",
-    is_flag=True,
     flag_value=False,
     default=True,
     help="Of why, gather evidence only: change nothing to test it.",
 )
 why_option = options_of(
-    click.option(
-        "--why",
-        is_flag=True,
-        help="Observe the largest gap that is called: where the extra time is, and why.",
-    ),
+    flag("--why", help="Observe the largest gap that is called: where the extra time is, and why."),
     no_test_option,
 )
-concurrent_option = click.option(
+concurrent_option = flag(
     "--allow-concurrent",
-    is_flag=True,
     envvar="EQUIPOISE_ALLOW_CONCURRENT",
     help="Measure though another campaign runs on this host.",
 )
 cluster_access_options = options_of(
-    click.option(
+    flag(
         "--insecure",
-        is_flag=True,
         help="Speak in the clear with a cluster outside of a private network: whoever is on the "
         "way can then run code as you.",
     ),
@@ -240,11 +241,7 @@ host_timeout_option = number_option(
 )
 fleet_options = options_of(
     cluster_option("Measure on every host"),
-    click.option(
-        "--ship",
-        is_flag=True,
-        help="With --cluster: send the programs and inputs to hosts that have others.",
-    ),
+    flag("--ship", help="With --cluster: send the programs and inputs to hosts that have others."),
     host_timeout_option,
 )
 
@@ -257,8 +254,7 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     UnusableInput
         The address is none, is unprotected, or options do not fit together.
     """
-    names = ("tls_ca", "tls_cert", "tls_key")
-    files = {f"--{name.replace('_', '-')}": arguments[name] for name in names}
+    files = {option_named(name): arguments[name] for name in ("tls_ca", "tls_cert", "tls_key")}
     missing = [name for name, file in files.items() if file is None]
     if arguments["cluster"] is None:
         if len(missing) < len(files):
@@ -277,6 +273,55 @@ def access_of(arguments: Mapping[str, Any]) -> ClusterAccess | None:
     return ClusterAccess(read_address(arguments["cluster"]), tls, arguments["insecure"])
 
 
+EXPORT_FORMS = ("json", "csv", "markdown", "asciidoc", "orgmode")
+"""Hyperfine's formats of ``--export-…``."""
+_ONE_HOST_OPTIONS = {
+    "why": "what explains a gap is observed on one host",
+    "what_varies": "the sources of chance are those of one host",
+    "adjust": "what holds over hosts rests on unadjusted blocks",
+    "layouts": "what holds over hosts rests on blocks, not on layouts",
+    "against": "a reference result is compared with one host",
+    **dict.fromkeys(
+        [f"export_{form}" for form in EXPORT_FORMS],
+        "hyperfine's formats hold the times of one host",
+    ),
+}
+"""Options that do not go with ``--cluster``, each with the reason."""
+_CLUSTER_OPTIONS = ("ship", "host_timeout")
+"""Options that need ``--cluster``."""
+
+
+def fleet_access(arguments: Mapping[str, Any]) -> ClusterAccess | None:
+    """Return the cluster to measure on; ``None`` for this host alone.
+
+    Raises
+    ------
+    UnusableInput
+        The address is none or unprotected, or an option does not go with ``--cluster``.
+    """
+    access = access_of(arguments)
+    if access is None:
+        for name in _CLUSTER_OPTIONS:
+            if arguments.get(name):
+                raise UnusableInput(
+                    f"{option_named(name)} without --cluster",
+                    hint="leave it out, or name the cluster",
+                )
+        return None
+    for name, reason in _ONE_HOST_OPTIONS.items():
+        if arguments.get(name):
+            raise UnusableInput(
+                f"{option_named(name)} does not go with --cluster: {reason}",
+                hint="leave it out, or measure on one host",
+            )
+    if "inherit" in (arguments.get("outputs") or ()):
+        raise UnusableInput(
+            "--output inherit does not go with --cluster: the terminal is on another host",
+            hint="leave it out, or name a file, which each host writes",
+        )
+    return access
+
+
 host_option = click.option(
     "--host",
     metavar="NAME",
@@ -289,7 +334,7 @@ hyperfine_exports = options_of(
         file_option(
             f"--export-{form}", help=f"Write the times as hyperfine's --export-{form} does."
         )
-        for form in ("json", "csv", "markdown", "asciidoc", "orgmode")
+        for form in EXPORT_FORMS
     )
 )
 ranking_option = click.option(
@@ -321,9 +366,8 @@ def warmup_option(
     return number_option("-w", "--warmup", metavar="N", help=explanation, **settings)
 
 
-patient_option = click.option(
+patient_option = flag(
     "--patient",
-    is_flag=True,
     default=None,
     help="Exceed the budget, by less than half, where a forecast says that a verdict is near.",
 )

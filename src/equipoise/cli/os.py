@@ -11,11 +11,10 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.environment_difference import allowed_only
-from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.output_options import OutputOptions
+from equipoise.cli.results import allowed_only
 from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.measure.environment.snapshot import snapshot
+from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 
@@ -26,7 +25,7 @@ from equipoise.model.errors import UnusableInput
     metavar="NAME,…",
     help="These rows, probes or tables of `equipoise list probes` only.",
 )
-@click.option("--quick", is_flag=True, help="Fewer and shorter batches: within a minute.")
+@options.flag("--quick", help="Fewer and shorter batches: within a minute.")
 @options.against_option
 @options.number_option(
     "--blocks",
@@ -78,7 +77,7 @@ def command(**arguments: Any) -> int:
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
     of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
-    output, access = OutputOptions.from_options(arguments), fleet_access(arguments)
+    output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
     if output.against is not None and output.allowed is not None:
         # Refuse a difference now rather than when all is measured.
         host = snapshot(environment=own_environment())
@@ -86,6 +85,8 @@ def command(**arguments: Any) -> int:
     names = probe_names(arguments["only"])
     plan = primitives_plan(names, options.limits_of(arguments), quick=arguments["quick"])
     if access is not None:
+        from equipoise.cli.fleet import measure_fleet
+
         return measure_fleet(plan, access, arguments, output)
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener)

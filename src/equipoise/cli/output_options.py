@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.redaction.documents import document_without_hidden_values
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
+from equipoise.cli.options import EXPORT_FORMS, fields_of
 from equipoise.cli.streams import say
 from equipoise.design.command_line import command_of_plan
 from equipoise.figures.save import require_figures
@@ -57,11 +58,8 @@ class OutputOptions(Struct, frozen=True):
     allow_concurrent: bool = False
     host: str | None = None
     """Name of this host; by default what ``EQUIPOISE_HOST`` says, else that of the machine."""
-    export_json: Path | None = None
-    export_csv: Path | None = None
-    export_markdown: Path | None = None
-    export_asciidoc: Path | None = None
-    export_orgmode: Path | None = None
+    hyperfine_exports: dict[str, Path] = {}
+    """File in each of hyperfine's formats."""
     time_unit: str | None = None
     """Unit of the tables among these; by default one that fits the first mean."""
     against: ResultDocument | None = None
@@ -91,7 +89,9 @@ class OutputOptions(Struct, frozen=True):
         UnusableInput
             A file cannot be written or read: refused before the work, not after an hour of it.
         """
-        settings = {name: arguments[name] for name in cls.__struct_fields__ if name in arguments}
+        settings = fields_of(cls, arguments)
+        named = {form: arguments.get(f"export_{form}") for form in EXPORT_FORMS}
+        settings["hyperfine_exports"] = {form: file for form, file in named.items() if file}
         if settings.get("against") is not None:
             settings["against"] = read_reported(settings["against"], show_env=settings["show_env"])
         output = cls(**settings)
@@ -125,9 +125,8 @@ class OutputOptions(Struct, frozen=True):
 
     def exports(self) -> list[Path]:
         """Return the report and the files in other tools' formats."""
-        tables = (self.export_markdown, self.export_asciidoc, self.export_orgmode)
-        named = (self.export_json, self.export_csv, *tables, self.report_file)
-        return [path for path in named if path is not None]
+        report = [] if self.report_file is None else [self.report_file]
+        return [*self.hyperfine_exports.values(), *report]
 
 
 def read_reported(file: Path, *, show_env: bool) -> ResultDocument:

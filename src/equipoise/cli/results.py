@@ -5,8 +5,8 @@ Hidden values stay hidden, a study adds its findings, and a reference result its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,10 +15,18 @@ from equipoise.analysis.engine import judged_by
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.cli.output_options import OutputOptions, write_file, write_json, write_report
 from equipoise.ledger import Ledger
-from equipoise.model.record import RunRecord, RunSummary
-from equipoise.model.result import ResultDocument
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
+from equipoise.model.result import EnvironmentDifference, ResultDocument
+from equipoise.model.safe_text import visible
 from equipoise.report.json_document import encode
 from equipoise.studies.catalogue import with_findings
+
+_MOST_NAMED = 4
+_MOST_LETTERS = 40
+
+Differing = dict[str, tuple[str, ...]]
+"""What differs, by name: the value of each campaign."""
 
 
 class CampaignResult(Struct, frozen=True):
@@ -41,15 +49,14 @@ def read_result(
         There is no such campaign, or it cannot be compared with the reference result.
     """
     # `equipoise compare` starts before it knows that this is needed.
-    from equipoise.why.campaigns import latest_experiment
+    from equipoise.why.campaigns import with_experiment
 
     record = ledger.read_run(run)
     if engine is not None:
         record = judged_by(record, engine)
-    experiment = latest_experiment(record, ledger)
     earlier = earlier_campaigns(record, ledger)
-    record, experiment = reported(record, experiment, show_env=output.show_env)
-    return CampaignResult(load_result(record, output, experiment), record, earlier)
+    records = reported_records(with_experiment(record, ledger), show_env=output.show_env)
+    return CampaignResult(load_result(records, output), records[0], earlier)
 
 
 def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
@@ -61,17 +68,13 @@ def earlier_campaigns(record: RunRecord, ledger: Ledger) -> list[RunSummary]:
     return [other for other in others if other.id not in own and other.fleet is None]
 
 
-def load_result(
-    record: RunRecord, output: OutputOptions, experiment: RunRecord | None = None
-) -> ResultDocument:
+def load_result(records: Sequence[RunRecord], output: OutputOptions) -> ResultDocument:
     """Return the result of a campaign, compared with the reference result if there is one.
 
     Parameters
     ----------
-    record
-        The campaign, as it is reported.
-    experiment
-        The campaign that tested the causes of a gap of it, as it is reported.
+    records
+        The campaign, and the one that tested the causes of a gap of it, if any, as reported.
 
     Raises
     ------
@@ -80,13 +83,12 @@ def load_result(
     """
     from equipoise.why.campaigns import result_of
 
-    document = with_findings(result_of(record, experiment))
+    document = with_findings(result_of(*records))
     if output.against is None:
         return document
     from equipoise.analysis.reference import compare_with_reference
-    from equipoise.cli.environment_difference import allowed_only
 
-    judgement = record.plan.judgement
+    judgement = records[0].plan.judgement
     reference = compare_with_reference(
         output.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha
     )
@@ -96,18 +98,77 @@ def load_result(
     return replace(document, against=reference, warnings=(*document.warnings, *warnings))
 
 
+def allowed_only(
+    differences: Sequence[EnvironmentDifference], allowed: Collection[str]
+) -> tuple[CampaignWarning, ...]:
+    """Refuse two campaigns unless each difference is allowed by name; return it as warnings.
+
+    Raises
+    ------
+    UnusableInput
+        Something else differs.
+    """
+    differing: Differing = {
+        difference.name: (_text(difference.there), _text(difference.here))
+        for difference in differences
+    }
+    check_allowed(differing, allowed, "measure both in one campaign")
+    return tuple(
+        difference_warning(
+            name,
+            values,
+            "measure both in one campaign: the ratio includes the effect of this difference",
+        )
+        for name, values in differing.items()
+    )
+
+
+def check_allowed(differing: Differing, allowed: Collection[str], instead: str) -> None:
+    """Check that campaigns differ only in what is allowed by name.
+
+    Parameters
+    ----------
+    instead
+        What the user can do instead of allowing a difference; ``{name}`` stands for its name.
+
+    Raises
+    ------
+    UnusableInput
+        Something else differs; the error lists it with its values.
+    """
+    names = [name for name in differing if name not in allowed]
+    if not names:
+        return
+    differences = "; ".join(
+        f"{name}: {_values_text(differing[name])}" for name in names[:_MOST_NAMED]
+    )
+    more = f"; and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    raise UnusableInput(
+        f"the campaigns ran in different environments ({differences}{more})",
+        hint=f"{instead.format(name=names[0])}; --allow {','.join(names)} lets it differ",
+    )
+
+
+def difference_warning(name: str, values: Sequence[str], hint: str) -> CampaignWarning:
+    """Return the warning of what was allowed to differ."""
+    summary = f"the campaigns differ in {name} ({_values_text(values)}), which was allowed"
+    return CampaignWarning("environment", summary, hint)
+
+
+def _values_text(values: Sequence[str]) -> str:
+    """Return the first few different values, each shortened."""
+    different = [visible(value)[:_MOST_LETTERS] for value in dict.fromkeys(values)]
+    more = f" and {len(different) - _MOST_NAMED} more" if len(different) > _MOST_NAMED else ""
+    return ", ".join(different[:_MOST_NAMED]) + more
+
+
+def _text(value: Any) -> str:
+    return "unknown" if value is None else str(value)
+
+
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
     """Return records as they are reported together."""
     return tuple(records) if show_env else without_hidden_values(records)
-
-
-def reported(
-    record: RunRecord, experiment: RunRecord | None, *, show_env: bool
-) -> tuple[RunRecord, RunRecord | None]:
-    """Return a record and the campaign that tested its gap, if any, as they are reported."""
-    records = (record,) if experiment is None else (record, experiment)
-    record, *experiments = reported_records(records, show_env=show_env)
-    return record, experiments[0] if experiments else None
 
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:
@@ -145,20 +206,19 @@ def write_files(result: CampaignResult, output: OutputOptions) -> None:
         A file cannot be written.
     """
     document = result.document
-    if output.exports():
+    if output.hyperfine_exports:
         from equipoise.interop.formats import hyperfine
 
         unit = output.time_unit
-        forms: tuple[tuple[Path | None, Callable[[], bytes]], ...] = (
-            (output.export_json, lambda: hyperfine.to_json(document)),
-            (output.export_csv, lambda: hyperfine.to_csv(document).encode()),
-            (output.export_markdown, lambda: hyperfine.to_markdown(document, unit).encode()),
-            (output.export_asciidoc, lambda: hyperfine.to_asciidoc(document, unit).encode()),
-            (output.export_orgmode, lambda: hyperfine.to_orgmode(document, unit).encode()),
-        )
-        for path, content in forms:
-            if path is not None:
-                write_file(path, content())
+        contents: dict[str, Callable[[], bytes]] = {
+            "json": lambda: hyperfine.to_json(document),
+            "csv": lambda: hyperfine.to_csv(document).encode(),
+            "markdown": lambda: hyperfine.to_markdown(document, unit).encode(),
+            "asciidoc": lambda: hyperfine.to_asciidoc(document, unit).encode(),
+            "orgmode": lambda: hyperfine.to_orgmode(document, unit).encode(),
+        }
+        for form, path in output.hyperfine_exports.items():
+            write_file(path, contents[form]())
     if output.report_file is not None:
         write_report(output.report_file, [(document, result.record)])
     write_json(output.json_file, lambda: encode(document))

@@ -9,7 +9,6 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.fleet import fleet_access, refuse_member, resume_fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -39,10 +38,18 @@ def command(**arguments: Any) -> int:
     run, limits = arguments["run"], options.limits_of(arguments)
     with open_for_reading(output.ledger) as ledger:
         record = ledger.read_run(run)
-    refuse_member(record)
+    membership = record.plan.membership
+    if membership is not None:
+        # Two who go on with one host's campaign make a fork.
+        raise UnusableInput(
+            f"run {record.id} is the part of one host in the campaign of a fleet",
+            hint=f"where the fleet was asked: equipoise resume {membership.fleet}",
+        )
     if record.plan.fleet is not None:
+        from equipoise.cli.fleet import resume_fleet
+
         return resume_fleet(record, limits, arguments, output)
-    if fleet_access(arguments) is not None:
+    if options.fleet_access(arguments) is not None:
         raise UnusableInput(f"run {record.id} was measured on one host", hint="leave out --cluster")
     with measuring(output) as (ledger, listener):
         record = ledger.read_run(run)

@@ -13,7 +13,6 @@ from equipoise.campaign.plans import study_plan
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.fleet import fleet_access, measure_fleet
 from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.streams import say
 from equipoise.design.limits import STUDY_BLOCKS
@@ -26,7 +25,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
 )
 @click.argument("study", metavar="STUDY.toml | NAME")
-@click.option("--quick", is_flag=True, help="Run the study's quick form.")
+@options.flag("--quick", help="Run the study's quick form.")
 @click.option(
     "--factor",
     "factors",
@@ -34,7 +33,7 @@ from equipoise.studies.preparation import StudyOptions, prepare_study
     metavar="NAME=LEVEL,…",
     help="Run these levels of a factor only; of a factor of plain values, set them.",
 )
-@click.option("--command", "other_command", metavar="CMD", help="Ask it of this program instead.")
+@click.option("--command", metavar="CMD", help="Ask it of this program instead.")
 @options.warmup_option(show_default="the study's, or 1")
 @options.number_option(
     "--timeout",
@@ -75,19 +74,10 @@ def command(**arguments: Any) -> int:
     be the fastest of its group, gets no more trials, so that the open ones get the budget.
     `equipoise list studies` lists the built-in ones; the form of a file is in docs/studies.md.
     """
-    output, access = OutputOptions.from_options(arguments), fleet_access(arguments)
+    output, access = OutputOptions.from_options(arguments), options.fleet_access(arguments)
     limits, ranking = options.limits_of(arguments), arguments["ranking"]
-    prepared = prepare_study(
-        StudyOptions(
-            study=arguments["study"],
-            quick=arguments["quick"],
-            command=arguments["other_command"],
-            factors=arguments["factors"],
-            layouts=arguments["layouts"],
-            aslr=arguments["aslr"],
-        ),
-        output.ledger,
-    )
+    study_options = StudyOptions(**options.fields_of(StudyOptions, arguments))
+    prepared = prepare_study(study_options, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         # The result repeats them, but that may be hours later.
         for warning in prepared.warnings:
@@ -98,6 +88,8 @@ def command(**arguments: Any) -> int:
     if not prepared.build_lines:
         planned = study_plan(study, prepared.grid({}), limits, ranking=ranking)
     if access is not None:
+        from equipoise.cli.fleet import measure_fleet
+
         folders = prepared.built(output.ledger) if planned is None else {}
         plan, more = planned or study_plan(study, prepared.grid(folders), limits, ranking=ranking)
         return measure_fleet(

@@ -18,19 +18,18 @@ from equipoise.cli.results import (
     show,
 )
 from equipoise.ledger import open_for_reading
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import FIRST_ENGINE, LATEST_ENGINE
-from equipoise.why.campaigns import latest_experiment, result_of
+from equipoise.model.record import paused_garbage_collector
+from equipoise.why.campaigns import result_of, with_experiment
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
 @click.argument("run", default="last")
 @click.argument("other", required=False)
-@click.option(
+@options.flag(
     "--pool",
     "pooled",
-    is_flag=True,
     help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
 )
 @click.option(
@@ -83,15 +82,11 @@ def command(**arguments: Any) -> int:
 def _show_two(run: str, other: str, output: OutputOptions) -> None:
     with open_for_reading(output.ledger) as ledger:
         reference, record = ledger.read_run(run), ledger.read_run(other)
-        experiment = latest_experiment(record, ledger)
         earlier = earlier_campaigns(record, ledger)
-    tested = () if experiment is None else (experiment,)
-    reference, record, *experiments = reported_records(
-        (reference, record, *tested), show_env=output.show_env
-    )
+        records = (reference, *with_experiment(record, ledger))
+    reference, *shown = reported_records(records, show_env=output.show_env)
     output = replace(output, against=result_of(reference), allowed=output.allowed or ())
-    document = load_result(record, output, experiments[0] if experiments else None)
-    show(CampaignResult(document, record, earlier), output)
+    show(CampaignResult(load_result(shown, output), shown[0], earlier), output)
 
 
 def _show_pooled(run: str, output: OutputOptions) -> None:

@@ -17,7 +17,13 @@ from equipoise.cli.explaining import (
     try_interventions,
 )
 from equipoise.cli.output_options import OutputOptions, check_folder, write_file
-from equipoise.cli.results import CampaignResult, load_result, recorded_name, reported, write_files
+from equipoise.cli.results import (
+    CampaignResult,
+    load_result,
+    recorded_name,
+    reported_records,
+    write_files,
+)
 from equipoise.cli.streams import say
 from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
@@ -33,7 +39,7 @@ from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
 from equipoise.why.explanation import GapEvidence, evidence_of_gap, with_causes
 from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
-from equipoise.why.interventions.own import user_command, user_variable
+from equipoise.why.interventions.catalogue import user_command, user_variable
 
 Pictures = dict[Path, Picture]
 """Kind of picture in each file."""
@@ -44,9 +50,7 @@ evidence_options = options.options_of(
         metavar="NAME,…",
         help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
     ),
-    click.option(
-        "--instructions", is_flag=True, help="Count instructions, too: 20 to 100 times as slow."
-    ),
+    options.flag("--instructions", help="Count instructions, too: 20 to 100 times as slow."),
     click.option(
         "--repetitions",
         type=click.IntRange(min=FEWEST_REPETITIONS, max=1000),
@@ -105,7 +109,7 @@ picture_options = options.options_of(
 @click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
 @evidence_options
 @experiment_options
-@click.option("--again", is_flag=True, help="Observe and test again what is known.")
+@options.flag("--again", help="Observe and test again what is known.")
 @picture_options
 @options.ledger_option
 @options.report_option
@@ -133,7 +137,7 @@ def command(**arguments: Any) -> int:
     if gap.is_called:
         record = _observed(record, gap, evidence, output)
         if pictures:
-            public, _ = reported(record, None, show_env=output.show_env)
+            (public,) = reported_records((record,), show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(public, as_reported(gap, record, public)))
         if output.test:
             is_new = any(arguments[name] for name in ("tries", "try_commands", "only", "again"))
@@ -255,11 +259,12 @@ def _tested(
 def _show(
     recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
 ) -> None:
-    record, experiment = reported(recorded, experiment, show_env=output.show_env)
+    records = (recorded,) if experiment is None else (recorded, experiment)
+    record, *experiments = reported_records(records, show_env=output.show_env)
     gap = as_reported(gap, recorded, record)
-    document = load_result(record, output, experiment)
+    document = load_result((record, *experiments), output)
     if gap.is_called:
-        document = with_causes(document, record, experiment, gap)
+        document = with_causes(document, record, next(iter(experiments), None), gap)
     write_files(CampaignResult(document, record, ()), output)
     if output.has_screen:
         _print(document, gap, output)

@@ -4,23 +4,19 @@ A campaign is a detached process of its host by the ordinary path: launcher, coi
 Tasks of Dask only start it and ask how it goes. In reading order:
 
 address      how a cluster is named, and which may be spoken to in the clear
-keys         the key of a cluster that Equipoise starts itself
 connection   the connection to a scheduler, for campaigns, searches and observations
 messages     what a coordinator and a host send each other
 places       paths that lie elsewhere on every host
-equality     which files and versions must be equal, and which hosts may be compared
-terms        the plan, the coin and the identity of each host's campaign
 transport    short tasks on workers, with a limit of time
 roster       which workers answer now, and which host each belongs to
-preparation  hosts before a campaign: compared, and given the files that they lack
+equality     hosts before a campaign: compared, and given the files that they lack
 coordinator  following each host to its end, whatever becomes of it
-fleet        the campaign of a fleet: begin it, or go on with it
+fleet        the campaign of a fleet, and the plan of each host: begin it, or go on with it
 tasks        what a coordinator asks of a host
 folders      the folder of a host's campaign, and whether its process lives
 laboratory   that process: a host's campaign
 files        digests of files, and files that are shipped
-ssh          clusters that start through SSH
+own_clusters clusters that Equipoise starts itself: on this host, through SSH
 worker       the supervisor of a host's Dask worker
 strata       the strata of a log on the workers of a cluster
-stratum      one of them: what is asked of a worker, and its answer
 """

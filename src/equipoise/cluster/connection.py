@@ -6,12 +6,9 @@ The program that answers at the address can run code as this user: see
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import socket
 import ssl
 import struct
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +26,6 @@ from equipoise.cluster.address import (
     read_scheduler,
     refuse_unprotected,
 )
-from equipoise.cluster.keys import key_settings
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
@@ -84,16 +80,20 @@ def running_scheduler(access: ClusterAccess) -> Iterator[str]:
         )
     match access.address:
         case SchedulerAddress() as address:
-            _check_protection(address, access)
+            if not access.insecure:
+                refuse_unprotected(address)
             yield address.text
         case SshHosts(file=file):
-            from equipoise.cluster.ssh import ssh_cluster
+            from equipoise.cluster.own_clusters import ssh_cluster
 
             with ssh_cluster(file) as started:
-                _check_protection(read_scheduler(started), access)
+                if not access.insecure:
+                    refuse_unprotected(read_scheduler(started))
                 yield started
         case LocalWorkers(workers=workers):
-            with _local_cluster(workers) as started:
+            from equipoise.cluster.own_clusters import local_cluster
+
+            with local_cluster(workers) as started:
                 yield started
 
 
@@ -111,14 +111,9 @@ def cluster_client(access: ClusterAccess) -> Iterator[Client]:
 
 
 def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S) -> Client:
-    """Connect to a Dask scheduler; close the client after use.
+    """Connect to a Dask scheduler, which has to answer in time; close the client after use.
 
-    Parameters
-    ----------
-    address
-        ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
-    timeout_s
-        Seconds in which the scheduler has to answer.
+    The address is ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
 
     Raises
     ------
@@ -182,54 +177,6 @@ def unreachable(address: str, error: Exception) -> UnusableInput:
         hint="start one with `dask scheduler` and give the address that it prints, "
         f"{SCHEDULER_FORM}",
     )
-
-
-def _check_protection(address: SchedulerAddress, access: ClusterAccess) -> None:
-    if not access.insecure:
-        refuse_unprotected(address)
-
-
-@contextmanager
-def _local_cluster(workers: int) -> Iterator[str]:
-    from equipoise.cluster.worker import QUIET
-
-    distributed = require("distributed", "clusters", "cluster")
-    dask_config = require("dask.config", "clusters", "cluster")
-    # Every user of this host reaches the port: the cluster speaks with those who have its key.
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(dask_config.set({**QUIET, **key_settings("clusters")}))
-        with _interrupts_ignored():
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    host="127.0.0.1",
-                    protocol="tls://",
-                    security=distributed.Security(),
-                    dashboard_address=None,
-                    # Any free port: Dask's usual one may be taken.
-                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                    memory_limit=0,
-                    silence_logs="CRITICAL",
-                )
-            )
-        yield str(cluster.scheduler_address)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C for the time of the block, and for ever in the processes that it starts.
-
-    A terminal sends it to them, too; but they have to tell the campaigns to stop.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _tls_context(tls: TlsFiles) -> ssl.SSLContext:

@@ -9,23 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Literal
 
 from msgspec import Struct
 
 from equipoise.cluster import tasks
-from equipoise.cluster.messages import (
-    Follow,
-    Followed,
-    Halt,
-    Order,
-    Status,
-    Task,
-    from_bytes,
-    to_bytes,
-)
+from equipoise.cluster.messages import Follow, Followed, Halt, Order, Status
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.transport import NoAnswer, Transport
+from equipoise.cluster.transport import NoAnswer, Transport, ask
+from equipoise.ledger import Ledger
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.fleet import HostReference
 from equipoise.model.record import INTERRUPTED
@@ -47,16 +40,6 @@ MOST_DEATHS = 3
 HostState = Literal["starting", "waiting", "measuring", "no answer", "ended", "failed", "missing"]
 """``waiting`` for the host's lock; ``missing``: it gave no answer for too long."""
 OVER: frozenset[HostState] = frozenset({"ended", "failed", "missing"})
-
-
-class FleetStore(Protocol):
-    """The part of the ledger that following hosts needs."""
-
-    def cursor(self, identity: str) -> bytes:
-        """Return where the copy of a run ends."""
-
-    def absorb(self, slice: bytes, *, of: str | None = None) -> None:
-        """Add what a slice has and the copy lacks; refuse a slice of another run than ``of``."""
 
 
 class HostLine(Struct, frozen=True):
@@ -205,38 +188,22 @@ class HostCampaign:
             self.problem = "its process died; it is started again"
 
 
-Answer = TypeVar("Answer", bound=Struct)
-
-
+@dataclass(frozen=True)
 class Coordinator:
-    """Follows the hosts of one fleet.
+    """Follows the hosts of one fleet."""
 
-    Parameters
-    ----------
-    host_timeout_s
-        Seconds that a host may give no answer before it is missing.
-    """
-
-    def __init__(
-        self,
-        campaigns: Sequence[HostCampaign],
-        transport: Transport,
-        roster: Roster,
-        store: FleetStore,
-        listener: FleetListener,
-        host_timeout_s: float = HOST_TIMEOUT_S,
-    ) -> None:
-        self._campaigns = campaigns
-        self._transport = transport
-        self._roster = roster
-        self._store = store
-        self._listener = listener
-        self._host_timeout_s = host_timeout_s
+    campaigns: Sequence[HostCampaign]
+    transport: Transport
+    roster: Roster
+    ledger: Ledger
+    listener: FleetListener
+    host_timeout_s: float = HOST_TIMEOUT_S
+    """Seconds that a host may give no answer before it is missing."""
 
     def progress(self) -> FleetProgress:
         """Return how every host's campaign goes."""
         return FleetProgress(
-            tuple(campaign.line() for campaign in self._campaigns), self._roster.trouble
+            tuple(campaign.line() for campaign in self.campaigns), self.roster.trouble
         )
 
     async def run(self) -> None:
@@ -244,7 +211,7 @@ class Coordinator:
 
         The roster is kept by the caller meanwhile.
         """
-        followers = [asyncio.create_task(self._follow(campaign)) for campaign in self._campaigns]
+        followers = [asyncio.create_task(self._follow(campaign)) for campaign in self.campaigns]
         clock = asyncio.create_task(self._tell_of_the_roster())
         try:
             await asyncio.gather(*followers)
@@ -262,8 +229,8 @@ class Coordinator:
 
     async def _tell_of_the_roster(self) -> None:
         while True:
-            await self._roster.news(LONGEST_PAUSE_S)
-            self._listener.changed(self.progress())
+            await self.roster.news(LONGEST_PAUSE_S)
+            self.listener.changed(self.progress())
 
     async def _follow(self, campaign: HostCampaign) -> None:
         """Follow one host to the end of its campaign."""
@@ -271,28 +238,30 @@ class Coordinator:
         while not campaign.is_over:
             pause_s = await self._step(campaign)
             silent_s = self._now() - campaign.answered_at
-            if not campaign.is_over and silent_s > self._host_timeout_s:
+            if not campaign.is_over and silent_s > self.host_timeout_s:
                 campaign.gave_up(silent_s)
-            self._listener.changed(self.progress())
+            self.listener.changed(self.progress())
             if not campaign.is_over:
                 await asyncio.sleep(pause_s)
 
     async def _step(self, campaign: HostCampaign) -> float:
         """Ask a host once; return the seconds until it is asked again."""
-        worker = self._roster.worker_of(campaign.host.identity)
+        worker = self.roster.worker_of(campaign.host.identity)
         if worker is None:
-            campaign.kept_silent(self._roster.trouble or "no worker of it is connected")
-            await self._roster.news(LONGEST_PAUSE_S)
+            campaign.kept_silent(self.roster.trouble or "no worker of it is connected")
+            await self.roster.news(LONGEST_PAUSE_S)
             return 0.0
         try:
             if campaign.must_order:
-                status = await self._ask(worker, tasks.begin, campaign.order, Status)
+                status = await ask(
+                    self.transport, worker, tasks.begin, campaign.order, Status, TASK_S
+                )
                 campaign.must_order = False
                 campaign.answered(status, self._now())
             else:
                 return await self._pull(campaign, worker)
         except NoAnswer as silence:
-            self._roster.failed(worker)
+            self.roster.failed(worker)
             return campaign.kept_silent(str(silence))
         except EquipoiseError as error:
             campaign.refused(error)
@@ -300,14 +269,14 @@ class Coordinator:
 
     async def _pull(self, campaign: HostCampaign, worker: str) -> float:
         order = campaign.order
-        after = self._store.cursor(order.identity)
+        after = self.ledger.cursor(order.identity)
         question = Follow(order.fleet, order.place, order.identity, after)
-        followed = await self._ask(worker, tasks.follow, question, Followed)
+        followed = await ask(self.transport, worker, tasks.follow, question, Followed, TASK_S)
         if followed.slice:
-            self._store.absorb(followed.slice, of=order.identity)
+            self.ledger.absorb(followed.slice, of=order.identity)
         if followed.more:
             # It is not over before all of it is here.
-            if self._store.cursor(order.identity) == after:
+            if self.ledger.cursor(order.identity) == after:
                 return campaign.kept_silent("it says that it has more, and sends nothing new")
             campaign.answered_at = self._now()
             return 0.0
@@ -316,30 +285,20 @@ class Coordinator:
 
     async def _halt(self) -> None:
         """Tell every host that is not at its end to stop, all at once and for a few seconds."""
-        halts = [self._halt_one(campaign) for campaign in self._campaigns if not campaign.is_over]
+        halts = [self._halt_one(campaign) for campaign in self.campaigns if not campaign.is_over]
         await asyncio.gather(*halts)
-        self._listener.changed(self.progress())
+        self.listener.changed(self.progress())
 
     async def _halt_one(self, campaign: HostCampaign) -> None:
-        worker = self._roster.worker_of(campaign.host.identity)
+        worker = self.roster.worker_of(campaign.host.identity)
         if worker is None:
             return
         try:
             request = Halt(campaign.order.fleet, campaign.order.place)
-            campaign.answered(await self._ask(worker, tasks.halt, request, Status, HALT_S), 0.0)
+            status = await ask(self.transport, worker, tasks.halt, request, Status, HALT_S)
+            campaign.answered(status, 0.0)
         except (NoAnswer, EquipoiseError) as error:
             campaign.kept_silent(str(error))
-
-    async def _ask(
-        self,
-        worker: str,
-        task: Task,
-        request: Struct,
-        kind: type[Answer],
-        timeout_s: float = TASK_S,
-    ) -> Answer:
-        answer = await self._transport.call(worker, task, to_bytes(request), timeout_s)
-        return from_bytes(answer, kind)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -1,12 +1,13 @@
 """What must be equal on every host before campaigns are compared: Equipoise, programs and inputs.
 
-A host with another version of Equipoise, or with another program or input, is left out and named;
-what differs of its environment stays as a property of the host. `files_of` finds the files of a
-plan on the machine that made it, and `compare_hosts` decides by what the hosts answer.
+A host with another version of Equipoise, or with another program or input, is left out and named,
+unless it gets the files. `files_of` finds the files of a plan on the machine that made it, and
+`compare_hosts` decides by what the hosts answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
@@ -17,9 +18,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from equipoise.cluster import tasks
 from equipoise.cluster.files import MOST_SHIPPED_BYTES, digest_of, file_here, too_large
-from equipoise.cluster.messages import Examined, File, Introduction, Shipment
+from equipoise.cluster.messages import File, Introduction, Inventory, Received, Shipment
 from equipoise.cluster.places import FOLDER, Places, inside
+from equipoise.cluster.roster import Roster
+from equipoise.cluster.transport import NoAnswer, Transport, ask
 from equipoise.files.reading import read_whole
 from equipoise.measure.environment import mapped_libraries
 from equipoise.measure.trials import own_environment
@@ -27,6 +31,10 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.plan import Condition, Plan, Server
 
+EXAMINE_S = 60.0
+"""Seconds that a host has to say which files it has."""
+SHIP_S = 300.0
+"""Seconds that one file may take to a host."""
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 _FOR_A_SHELL = re.compile(r"[|&;<>()$`*?\[\]{}~!#\n]")
 _WORD_ENDS = re.compile(r"[\s;&|<>()='\"`]+")
@@ -50,54 +58,98 @@ class ComparableHost(Struct, frozen=True):
     """Files to ship to it before its campaign begins: the ``shipped`` of its order."""
 
 
-class FactDifference(Struct, frozen=True):
-    """A fact of the environment that is not the same on all hosts."""
-
-    name: str
-    values: tuple[str | None, ...]
-    """Value on each comparable host, in their order."""
-
-
 class HostComparison(Struct, frozen=True):
-    """Hosts that may be compared, those that may not, and what differs between the former."""
+    """Hosts that may be compared, and those that may not."""
 
     comparable: tuple[ComparableHost, ...]
     refused: tuple[RefusedHost, ...]
-    differences: tuple[FactDifference, ...]
-    """They are properties of the hosts, not refusals."""
+
+
+async def prepared_hosts(
+    files: tuple[File, ...],
+    folder: str,
+    introductions: Sequence[Introduction],
+    transport: Transport,
+    roster: Roster,
+    *,
+    ship: bool,
+) -> HostComparison:
+    """Compare the files of a plan on every host, and ship what is to be shipped.
+
+    ``files`` are those of the plan as this machine has them, ``folder`` its working folder here.
+
+    Raises
+    ------
+    UnusableInput
+        No host may be compared, or a file cannot be shipped.
+    """
+    inventories = await asyncio.gather(
+        *(_inventory(files, one, transport, roster) for one in introductions)
+    )
+    comparison = compare_hosts(files, introductions, inventories, ship=ship)
+    if not comparison.comparable:
+        first = comparison.refused[0]
+        raise UnusableInput(f"no host can be compared: {first.what}", hint=first.hint)
+    await asyncio.gather(*(_ship(folder, one, transport, roster) for one in comparison.comparable))
+    return comparison
+
+
+async def _inventory(
+    files: tuple[File, ...], introduction: Introduction, transport: Transport, roster: Roster
+) -> Inventory | None:
+    worker = roster.worker_of(introduction.host.identity)
+    if worker is None or _version_refusal(introduction) is not None:
+        return None
+    try:
+        request = Inventory(files)
+        return await ask(transport, worker, tasks.examine, request, Inventory, EXAMINE_S)
+    except NoAnswer:
+        return None
+
+
+async def _ship(
+    folder: str, receiver: ComparableHost, transport: Transport, roster: Roster
+) -> None:
+    host = receiver.introduction.host
+    for file in receiver.shipped:
+        shipment = shipment_of(file, folder)
+        worker = roster.worker_of(host.identity)
+        try:
+            if worker is None:
+                raise NoAnswer("no worker of it is connected")
+            # A host that cannot keep it says why.
+            await ask(transport, worker, tasks.receive, shipment, Received, SHIP_S)
+        except NoAnswer as error:
+            raise UnusableInput(
+                f"{file.path} could not be shipped to {host.name}: {error}",
+                hint=f"look into the log of its worker, or copy the file to {host.name} yourself",
+            ) from error
 
 
 def compare_hosts(
     files: Sequence[File],
     introductions: Sequence[Introduction],
-    examined: Sequence[Examined | None],
+    inventories: Sequence[Inventory | None],
     *,
     ship: bool,
 ) -> HostComparison:
-    """Decide which hosts may be compared.
+    """Decide which hosts may be compared; ``ship`` says whether files that differ are shipped.
 
-    Parameters
-    ----------
-    files
-        Files of the plan as the coordinator has them (`files_of`).
-    introductions, examined
-        Answers of the hosts, in one order. A host of another version need not be examined.
-    ship
-        Whether files that differ are shipped.
+    ``files`` are those of the plan as the coordinator has them (`files_of`). Introductions and
+    inventories are in one order; that of a host of another version is not needed.
     """
     comparable: list[ComparableHost] = []
     refused: list[RefusedHost] = []
-    for introduction, answer in zip(introductions, examined, strict=True):
+    for introduction, answer in zip(introductions, inventories, strict=True):
         verdict = _judge(files, introduction, answer, ship=ship)
         if isinstance(verdict, RefusedHost):
             refused.append(verdict)
         else:
             comparable.append(verdict)
-    hosts = tuple(comparable)
-    return HostComparison(hosts, tuple(refused), _differences(hosts))
+    return HostComparison(tuple(comparable), tuple(refused))
 
 
-def version_refusal(introduction: Introduction) -> RefusedHost | None:
+def _version_refusal(introduction: Introduction) -> RefusedHost | None:
     """Return why a host with another version of Equipoise is left out; ``None`` if it has ours."""
     own, name = version("equipoise"), introduction.host.name
     if introduction.equipoise == own:
@@ -110,9 +162,9 @@ def version_refusal(introduction: Introduction) -> RefusedHost | None:
 
 
 def _judge(
-    files: Sequence[File], introduction: Introduction, answer: Examined | None, *, ship: bool
+    files: Sequence[File], introduction: Introduction, answer: Inventory | None, *, ship: bool
 ) -> ComparableHost | RefusedHost:
-    of_version = version_refusal(introduction)
+    of_version = _version_refusal(introduction)
     if of_version is not None:
         return of_version
     host = introduction.host
@@ -163,16 +215,6 @@ def _complaint(file: File, there: File) -> str | None:
     if file.is_program and not there.mode & 0o111:
         return "cannot be executed"
     return None
-
-
-def _differences(hosts: Sequence[ComparableHost]) -> tuple[FactDifference, ...]:
-    environments = [host.introduction.environment for host in hosts]
-    names = dict.fromkeys(name for environment in environments for name in environment)
-    rows = [
-        FactDifference(name, tuple(environment.get(name) for environment in environments))
-        for name in names
-    ]
-    return tuple(row for row in rows if len(set(row.values)) > 1)
 
 
 def shipment_of(file: File, folder: str) -> Shipment:

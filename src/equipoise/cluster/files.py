@@ -7,14 +7,18 @@ folder of its own, into which they are copied.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from equipoise.cluster.folders import state_folder
-from equipoise.cluster.messages import File, Shipment
+from equipoise.cluster.messages import File, Shipment, other_version
 from equipoise.cluster.places import Places, inside
 from equipoise.files.reading import OPEN_UNTRUSTED, opened
 from equipoise.files.writing import write_whole
@@ -28,29 +32,21 @@ MOST_KEPT_BYTES = 2 * 1024**3
 """Shipped files beyond this size together make room: those that were used last stay."""
 _DIGEST_BYTES = 16
 _CHUNK_BYTES = 1 << 20
-_HEX = frozenset("0123456789abcdef")
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 def file_here(file: File, folder: str) -> File:
-    """Return a file as this host has it; without a digest if there is none.
-
-    Parameters
-    ----------
-    folder
-        Working folder for relative paths.
-    """
+    """Return a file of a working folder as this host has it; without a digest if there is none."""
     path = os.path.join(folder, Places(folder).local(file.path))
     if file.is_program and not os.path.isfile(path):
         # A program of the system may lie elsewhere here.
         path = shutil.which(os.path.basename(path)) or path
-    try:
+    # Missing, unreadable, or no path at all (a zero byte): the host cannot use it.
+    with contextlib.suppress(OSError, ValueError):
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            return File(file.path, None, file.mode, file.is_program)
-        return File(file.path, digest_of_file(path), stat.S_IMODE(mode), file.is_program)
-    except (OSError, ValueError):
-        # Missing, unreadable, or no path at all (a zero byte): the host cannot use it.
-        return File(file.path, None, file.mode, file.is_program)
+        if stat.S_ISREG(mode):
+            return replace(file, digest=digest_of_file(path), mode=stat.S_IMODE(mode))
+    return replace(file, digest=None)
 
 
 def digest_of(content: bytes) -> str:
@@ -87,11 +83,8 @@ def check_shipped(file: File) -> str:
             hint="put it into the working folder, or install the same on every host",
         )
     digest = file.digest or ""
-    if len(digest) != 2 * _DIGEST_BYTES or not set(digest) <= _HEX:
-        raise UnusableInput(
-            f"{file.path} cannot be shipped: {digest!r} is no digest",
-            hint="install the same version of Equipoise on every host",
-        )
+    if not _DIGEST.fullmatch(digest):
+        raise other_version(f"{file.path} cannot be shipped: {digest!r} is no digest")
     return digest
 
 

@@ -1,7 +1,9 @@
 """The campaign of a fleet: begin it in the coordinator's ledger, or go on with it, to its end.
 
 The coordinator's run holds the terms and no trial. Its segments are the times in which a
-coordinator followed the hosts; between them the hosts measure on.
+coordinator followed the hosts; between them the hosts measure on. Every host has a coin of its own:
+its seed is a digest of the campaign's seed, the host and its place. The identity of its run is a
+digest of the fleet's and its place, so that the same order never begins a second run.
 """
 
 from __future__ import annotations
@@ -9,50 +11,46 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from hashlib import blake2b
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.campaign.conduct import CampaignStore, Interrupted, run_lock
+from equipoise.campaign.conduct import Interrupted, run_lock
 from equipoise.cluster.coordinator import (
     HOST_TIMEOUT_S,
     Coordinator,
     FleetListener,
-    FleetStore,
     HostCampaign,
     HostLine,
 )
-from equipoise.cluster.equality import files_of
-from equipoise.cluster.messages import Build, Introduction, Order
+from equipoise.cluster.equality import HostComparison, files_of, prepared_hosts
+from equipoise.cluster.messages import Build, Introduction, Order, other_version
 from equipoise.cluster.places import portable
-from equipoise.cluster.preparation import HOST_LEFT_OUT, PreparedHosts, prepared_hosts
 from equipoise.cluster.roster import Roster
-from equipoise.cluster.terms import fleet_plan, member_identity, member_plan
 from equipoise.cluster.transport import Transport, Unreachable
+from equipoise.design.coin import LARGEST_SEED
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
+from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
-from equipoise.model.fleet import HostReference, names_apart
+from equipoise.model.fleet import FleetMembership, FleetPlan, HostReference, names_apart
 from equipoise.model.plan import Plan
 from equipoise.model.record import FAILED, INTERRUPTED, CampaignWarning, RunRecord
 
-FIRST_SESSION = 1
 WORKERS_S = 30.0
 """Seconds in which a first worker must appear and every worker must introduce itself."""
+HOST_LEFT_OUT = "host_left_out"
+"""Code of the warning that a host was not asked to measure."""
 A_HOST_IS_MISSING = "a host is missing"
 """Why a coordinator's segment ended, if a host gave no answer for too long."""
-
-
-class FleetLedger(CampaignStore, FleetStore, Protocol):
-    """The part of the ledger that a fleet's campaign needs."""
-
-    def identity_of(self, run_id: str) -> str:
-        """Return the identity of a run."""
+_SEED_BYTES = 8
+_IDENTITY_BYTES = 16
 
 
 class FleetOptions(Struct, frozen=True):
@@ -124,20 +122,15 @@ async def start(
     plan: Plan,
     options: FleetOptions,
     opening: OpenTransport,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
     *,
     warnings: Sequence[CampaignWarning] = (),
-    now: Callable[[], float] = time.time,
 ) -> FleetOutcome:
     """Begin a fleet's campaign on every host of a cluster, and follow it to its end.
 
-    Parameters
-    ----------
-    plan
-        The plan of every host, but for its coin and its folder.
-    warnings
-        Warnings that are known before the first trial.
+    The plan is that of every host, but for its coin and its folder. ``warnings`` are those that are
+    known before the first trial.
 
     Raises
     ------
@@ -149,7 +142,7 @@ async def start(
     async with opening as transport, _roster_of(transport) as roster:
         introductions = await _introductions(roster, transport, options.cluster)
         hosts = {one.host.identity: one for one in introductions}
-        prepared = await prepared_hosts(
+        comparison = await prepared_hosts(
             files_of(plan, options.build_folders, [build.line for build in options.builds]),
             plan.measure.working_folder,
             tuple(hosts.values()),
@@ -157,24 +150,18 @@ async def start(
             roster,
             ship=options.ship,
         )
-        measuring_hosts = _measuring_hosts(prepared, introductions, options)
-        terms = fleet_plan(measuring_hosts, options.cluster, prepared.shipped, prepared.shipped_to)
+        terms = _terms(comparison, introductions, options)
         again = options.again or command_of_plan(replace(plan, fleet=terms)) or ""
-        terms = replace(
-            terms, again=again, builds=options.builds, build_folders=options.build_folders
-        )
-        whole = replace(plan, fleet=terms)
-        run_id = ledger.begin_run(whole, _environment(), now())
+        whole = replace(plan, fleet=replace(terms, again=again))
+        run_id = ledger.begin_run(whole, _environment(), time.time())
         with run_lock(run_id, ledger):
-            for warning in (*warnings, *prepared.warnings, *_left_out(roster)):
+            for warning in (*warnings, *_left_out(comparison, roster)):
                 ledger.record_notice(run_id, warning)
-            fleet = ledger.identity_of(run_id)
-            orders = _orders(whole, fleet, FIRST_SESSION, options, None)
-            campaigns = _host_campaigns(orders, measuring_hosts, goes_on=False)
+            campaigns = _host_campaigns(whole, ledger.identity_of(run_id), FIRST_SEGMENT, options)
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, FIRST_SESSION, ledger, listener, now)
+            return await _follow(coordinator, run_id, FIRST_SEGMENT, ledger, listener)
 
 
 async def resume(
@@ -182,10 +169,8 @@ async def resume(
     limits: CampaignLimits,
     options: FleetOptions,
     opening: OpenTransport,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
-    *,
-    now: Callable[[], float] = time.time,
 ) -> FleetOutcome:
     """Fetch what the hosts of a fleet have recorded since, and have those go on that can.
 
@@ -204,15 +189,14 @@ async def resume(
     async with opening as transport, _roster_of(transport) as roster:
         await _introductions(roster, transport, options.cluster)
         with run_lock(run_id, ledger):
-            session = ledger.begin_segment(run_id, _environment(), now())
+            session = ledger.begin_segment(run_id, _environment(), time.time())
             new_limits = None if limits == CampaignLimits() else limits
             fleet = ledger.identity_of(run_id)
-            orders = _orders(plan, fleet, session, options, new_limits)
-            campaigns = _host_campaigns(orders, plan.fleet.hosts, goes_on=True)
+            campaigns = _host_campaigns(plan, fleet, session, options, new_limits)
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, session, ledger, listener, now)
+            return await _follow(coordinator, run_id, session, ledger, listener)
 
 
 @asynccontextmanager
@@ -230,13 +214,7 @@ async def _roster_of(transport: Transport) -> AsyncIterator[Roster]:
 async def _introductions(
     roster: Roster, transport: Transport, cluster: str
 ) -> tuple[Introduction, ...]:
-    """Wait until every worker has introduced itself; return what they said.
-
-    Raises
-    ------
-    UnusableInput
-        The scheduler does not answer, or no worker does.
-    """
+    """Wait until every worker has introduced itself; return what they said, or raise."""
     try:
         await transport.workers()
     except Unreachable as error:
@@ -254,80 +232,115 @@ async def _introductions(
     if introductions:
         return introductions
     for why in roster.silent.values():
-        raise UnusableInput(
-            f"no worker of the cluster {cluster} can measure: {why}",
-            hint="install the same version of Equipoise on every host",
-        )
+        raise other_version(f"no worker of the cluster {cluster} can measure: {why}")
     raise UnusableInput(
         f"the cluster {cluster} has no worker",
         hint="start one on each host: python -m equipoise.cluster.worker tcp://HOST:PORT",
     )
 
 
-def _measuring_hosts(
-    prepared: PreparedHosts, introductions: Sequence[Introduction], options: FleetOptions
-) -> tuple[HostReference, ...]:
-    """Return the hosts that measure, by name; each once, or once for each of its workers."""
-    hosts = [one.host for one in prepared.hosts]
-    if options.campaign_for_each_worker:
-        prepared_identities = {host.identity for host in hosts}
-        hosts = [one.host for one in introductions if one.host.identity in prepared_identities]
-    return tuple(sorted(hosts, key=lambda host: (host.name, host.identity)))
+def _terms(
+    comparison: HostComparison, introductions: Sequence[Introduction], options: FleetOptions
+) -> FleetPlan:
+    """Return the terms of a fleet in which every host has the same weight.
+
+    The hosts that may be compared measure, each once, or once for each of its workers.
+    """
+    shipped = {one.introduction.host.identity: one.shipped for one in comparison.comparable}
+    if not options.campaign_for_each_worker:
+        introductions = [one.introduction for one in comparison.comparable]
+    hosts = [one.host for one in introductions if one.host.identity in shipped]
+    hosts.sort(key=lambda host: (host.name, host.identity))
+    return FleetPlan(
+        hosts=tuple(hosts),
+        weights=(1.0 / len(hosts),) * len(hosts),
+        cluster=options.cluster,
+        shipped=next(filter(None, shipped.values()), ()),
+        shipped_to=tuple(place for place, host in enumerate(hosts) if shipped[host.identity]),
+        builds=options.builds,
+        build_folders=options.build_folders,
+    )
 
 
-def _left_out(roster: Roster) -> tuple[CampaignWarning, ...]:
-    return tuple(
-        CampaignWarning(
+def _left_out(comparison: HostComparison, roster: Roster) -> Iterator[CampaignWarning]:
+    for one in comparison.refused:
+        yield CampaignWarning(HOST_LEFT_OUT, f"a host was left out: {one.what}", one.hint)
+    for worker, why in roster.silent.items():
+        yield CampaignWarning(
             HOST_LEFT_OUT,
             f"the worker at {worker} was not asked to measure: {why}",
             "look into its log, and run the campaign again if its host belongs to the fleet",
         )
-        for worker, why in roster.silent.items()
-    )
 
 
-def _orders(
+def _host_campaigns(
     plan: Plan,
     fleet: str,
     session: int,
     options: FleetOptions,
-    limits: CampaignLimits | None,
-) -> tuple[Order, ...]:
-    assert plan.fleet is not None, "only a coordinator's plan has hosts"
-    return tuple(
-        Order(
-            fleet=fleet,
-            place=place,
-            session=session,
-            plan=portable(member_plan(plan, fleet, place), plan.fleet.build_folders),
-            identity=member_identity(fleet, place),
-            shipped=plan.fleet.shipped if place in plan.fleet.shipped_to else (),
-            builds=plan.fleet.builds,
-            limits=limits,
-            allow_concurrent=options.allow_concurrent,
-            durable=options.durable,
+    limits: CampaignLimits | None = None,
+) -> list[HostCampaign]:
+    """Return the campaign of each host, with the order to begin it or to go on with it."""
+    terms = plan.fleet
+    assert terms is not None, "only a coordinator's plan has hosts"
+    names = names_apart([host.name for host in terms.hosts])
+    return [
+        HostCampaign(
+            Order(
+                fleet=fleet,
+                place=place,
+                session=session,
+                plan=portable(member_plan(plan, fleet, place), terms.build_folders),
+                identity=member_identity(fleet, place),
+                shipped=terms.shipped if place in terms.shipped_to else (),
+                builds=terms.builds,
+                limits=limits,
+                allow_concurrent=options.allow_concurrent,
+                durable=options.durable,
+            ),
+            host,
+            name,
+            goes_on=session > FIRST_SEGMENT,
         )
-        for place in range(len(plan.fleet.hosts))
+        for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
+    ]
+
+
+def member_plan(plan: Plan, fleet: str, place: int) -> Plan:
+    """Return the plan of the host at a place of a fleet; commands run in the host's own folder.
+
+    ``plan`` is the coordinator's, and ``fleet`` the identity of its run.
+    """
+    terms = plan.fleet
+    assert terms is not None, "only a coordinator's plan has members"
+    return replace(
+        plan,
+        seed=host_seed(plan.seed, terms.hosts[place], place),
+        fleet=None,
+        membership=FleetMembership(fleet, place),
+        measure=replace(plan.measure, working_folder=""),
     )
 
 
-def _host_campaigns(
-    orders: Sequence[Order], hosts: Sequence[HostReference], *, goes_on: bool
-) -> tuple[HostCampaign, ...]:
-    names = names_apart([host.name for host in hosts])
-    return tuple(
-        HostCampaign(order, host, name, goes_on=goes_on)
-        for order, host, name in zip(orders, hosts, names, strict=True)
-    )
+def host_seed(seed: int, host: HostReference, place: int) -> int:
+    """Return the seed of a host's coin."""
+    text = f"equipoise seed of a host: {seed} {host.identity} {place}"
+    digest = blake2b(text.encode("ascii"), digest_size=_SEED_BYTES).digest()
+    return int.from_bytes(digest, "big") & LARGEST_SEED
+
+
+def member_identity(fleet: str, place: int) -> str:
+    """Return the identity of a host's run: 32 hexadecimal digits."""
+    text = f"equipoise run of a host: {fleet} {place}"
+    return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
 
 
 async def _follow(
     coordinator: Coordinator,
     run_id: str,
     session: int,
-    ledger: FleetLedger,
+    ledger: Ledger,
     listener: FleetListener,
-    now: Callable[[], float],
 ) -> FleetOutcome:
     """Follow the hosts and record why that ended."""
     listener.fleet_started(run_id, coordinator.progress())
@@ -341,7 +354,7 @@ async def _follow(
         raise Interrupted(run_id) from None
     finally:
         listener.fleet_ended()
-        ledger.end_segment(run_id, session, now(), reason)
+        ledger.end_segment(run_id, session, time.time(), reason)
 
 
 def _stop_reason(outcome: FleetOutcome) -> str:

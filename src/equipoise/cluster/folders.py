@@ -20,7 +20,6 @@ import hashlib
 import os
 import shutil
 import signal
-import string
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,11 +29,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import Order, State, Status, from_bytes
+from equipoise.cluster.messages import Order, State, Status, from_bytes, other_version
 from equipoise.files.reading import opened
-from equipoise.files.state import StateFolderUnusable, open_state
+from equipoise.files.state import StateFolderUnusable, is_identity, open_state
 from equipoise.files.writing import write_whole
-from equipoise.model.errors import EquipoiseError, UnusableInput
+from equipoise.model.errors import UnusableInput
 from equipoise.model.record import INTERRUPTED
 from equipoise.model.safe_text import visible
 
@@ -52,8 +51,6 @@ _READS = 5
 _RETRIES = 40
 _PAUSE_S = 0.01
 _PATIENCE_S = 20.0
-_HEX = frozenset(string.hexdigits.lower())
-_IDENTITY_DIGITS = 32
 
 
 class StoredOrder(Struct, frozen=True):
@@ -74,7 +71,7 @@ class Progress(Struct, frozen=True):
     process: int | None = None
     began: float | None = None
     """Monotonic seconds of this host."""
-    ran_s: float = 0.0
+    running_s: float = 0.0
     run: str | None = None
     """Run id in the host's ledger, once it is there."""
     blocks: int = 0
@@ -107,6 +104,12 @@ class CampaignFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.working_folder = path / "work"
+        """Working folder of a campaign with shipped files."""
+        self.builds = path / "builds"
+        """Folder of the levels that the host built."""
+        self.log = path / "log"
+        """What the process printed."""
 
     @classmethod
     def of(cls, fleet: str, place: int) -> CampaignFolder:
@@ -121,21 +124,6 @@ class CampaignFolder:
         if place < 0:
             raise UnusableInput(f"{place} is no place of a fleet", hint="places begin at 0")
         return cls(state_folder(FLEETS) / f"{fleet}-{place}")
-
-    @property
-    def working_folder(self) -> Path:
-        """Working folder of a campaign with shipped files."""
-        return self.path / "work"
-
-    @property
-    def builds(self) -> Path:
-        """Folder of the levels that the host built."""
-        return self.path / "builds"
-
-    @property
-    def log(self) -> Path:
-        """What the process printed."""
-        return self.path / "log"
 
     def stored(self) -> StoredOrder | None:
         """Return the latest order; ``None`` if there is none.
@@ -182,7 +170,10 @@ class CampaignFolder:
 
     def write_progress(self, progress: Progress) -> None:
         """Write how it goes, over what was written before: this needs no further room."""
-        content = msgspec.json.encode(_shortened(progress)).ljust(_STATE_BYTES - _DIGEST_ROOM)
+        texts = {"failure": progress.failure, "hint": progress.hint}
+        lines = {name: text and _one_line(text) for name, text in texts.items()}
+        content = msgspec.json.encode(replace(progress, **lines))
+        content = content.ljust(_STATE_BYTES - _DIGEST_ROOM)
         with opened(self.path / "state", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC) as file:
             if os.pwrite(file, _digest(content) + b" " + content, 0) < _STATE_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
@@ -233,19 +224,11 @@ class CampaignFolder:
         progress = self.progress()
         if progress is None:
             return Status("waiting" if lives else "absent")
-        progress = progress if lives else self.after_death(progress)
-        ran_s = progress.ran_s
-        if lives and progress.began is not None and progress.state == "running":
-            ran_s = time.monotonic() - progress.began
-        return Status(
-            state=progress.state,
-            blocks=progress.blocks,
-            trials=progress.trials,
-            running_s=ran_s,
-            stopped_because=progress.stopped_because,
-            failure=progress.failure,
-            hint=progress.hint,
-        )
+        if not lives:
+            progress = self.after_death(progress)
+        elif progress.began is not None and progress.state == "running":
+            progress = replace(progress, running_s=time.monotonic() - progress.began)
+        return msgspec.convert(progress, Status, from_attributes=True)
 
     def after_death(self, progress: Progress) -> Progress:
         """Return how a campaign goes whose process does not live."""
@@ -308,16 +291,8 @@ def remove_old_campaigns(fleets: Path) -> None:
 
 def check_identity(identity: str) -> None:
     """Raise `UnusableInput` if a text is no identity of a run."""
-    if len(identity) != _IDENTITY_DIGITS or not set(identity) <= _HEX:
-        raise UnusableInput(
-            f"{identity!r} is no identity of a run",
-            hint="install the same version of Equipoise on every host",
-        )
-
-
-def failure_of(error: EquipoiseError) -> tuple[str, str | None]:
-    """Return what an error says, each in one line."""
-    return _one_line(error.what), None if error.hint is None else _one_line(error.hint)
+    if not is_identity(identity):
+        raise other_version(f"{identity!r} is no identity of a run")
 
 
 def _digest(content: bytes) -> bytes:
@@ -327,12 +302,3 @@ def _digest(content: bytes) -> bytes:
 def _one_line(text: str) -> str:
     line = visible(" ".join(text.split()))
     return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}…"
-
-
-def _shortened(progress: Progress) -> Progress:
-    failure, hint = progress.failure, progress.hint
-    return replace(
-        progress,
-        failure=None if failure is None else _one_line(failure),
-        hint=None if hint is None else _one_line(hint),
-    )

@@ -36,10 +36,9 @@ from equipoise.cluster.folders import (
     Progress,
     StoredOrder,
     check_identity,
-    failure_of,
     remove_old_campaigns,
 )
-from equipoise.cluster.messages import Order, State, Status
+from equipoise.cluster.messages import Order, Status, other_version
 from equipoise.cluster.places import Places, local_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.files.limits import environment_fault, limit_reached
@@ -114,13 +113,13 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         fill_working_folder(order.shipped, folder.working_folder)
     folder.store(stored)
     before = folder.progress()
-    folder.write_progress(
-        Progress(order.session)
-        if before is None
-        else Progress(order.session, run=before.run, blocks=before.blocks, trials=before.trials)
-    )
+    progress = Progress(order.session)
+    if before is not None:
+        progress = replace(progress, run=before.run, blocks=before.blocks, trials=before.trials)
+    folder.write_progress(progress)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    flags |= os.O_TRUNC if _is_long(folder.log) else 0
+    if folder.log.exists() and folder.log.stat().st_size > _MOST_LOG_BYTES:
+        flags |= os.O_TRUNC
     log = os.open(folder.log, flags, 0o600)
     try:
         # With -P the working folder is no place for modules: a user's random.py may lie there.
@@ -138,13 +137,6 @@ def _start(order: Order, folder: CampaignFolder, life: int) -> None:
         os.close(log)
     # Reaped when it ends, if this process is still there then.
     threading.Thread(target=process.wait, name="equipoise-reaper", daemon=True).start()
-
-
-def _is_long(log: Path) -> bool:
-    try:
-        return log.stat().st_size > _MOST_LOG_BYTES
-    except FileNotFoundError:
-        return False
 
 
 def undisturbed_environment() -> dict[str, str]:
@@ -205,10 +197,7 @@ def check_plan(plan: Plan, order: Order) -> None:
     """
     member = plan.membership
     if member is None or (member.fleet, member.place) != (order.fleet, order.place):
-        raise UnusableInput(
-            "the plan of the order is not for this place of the fleet",
-            hint="install the same version of Equipoise on every host",
-        )
+        raise other_version("the plan of the order is not for this place of the fleet")
     terms = {
         "Python functions": plan.functions,
         "a gate": plan.gated,
@@ -258,49 +247,45 @@ class _Reporter(ProgressListener):
 
     def report(self, **changes: object) -> None:
         """Write what has changed."""
-        ran_s = 0.0
-        if self.progress.began is not None:
-            ran_s = time.monotonic() - self.progress.began
-        self.progress = replace(self.progress, **{"ran_s": ran_s, **changes})
+        began = self.progress.began
+        running_s = 0.0 if began is None else time.monotonic() - began
+        self.progress = replace(self.progress, **{"running_s": running_s, **changes})
         self._folder.write_progress(self.progress)
 
 
-def run(folder: CampaignFolder) -> Progress:
-    """Carry out the order in the folder of a campaign; return how it ended."""
+def run(folder: CampaignFolder) -> None:
+    """Carry out the order in the folder of a campaign, and write how it ended."""
     stored = folder.stored()
     progress = folder.progress()
     assert stored is not None
     assert progress is not None
     plan = _plan_of(stored, folder)
-    per_place = 2 if plan.measure.washout else 1
-    reporter = _Reporter(folder, progress, per_place=per_place)
-    state: State = "ended"
-    why, failure, hint = INTERRUPTED, None, None
+    reporter = _Reporter(folder, progress, per_place=2 if plan.measure.washout else 1)
+    stopped_because = INTERRUPTED
+    failed: EquipoiseError | None = None
     try:
         reporter.report(process=os.getpid())
         if not folder.is_halted(stored.order.session):
-            why = _measure(folder, stored, reporter)
+            stopped_because = _measure(folder, stored, reporter)
     except (KeyboardInterrupt, Interrupted):
-        why = INTERRUPTED
+        stopped_because = INTERRUPTED
     except EquipoiseError as error:
-        state = "failed"
-        failure, hint = failure_of(limit_reached(error) or error)
+        failed = limit_reached(error) or error
     except OSError as error:
-        state = "failed"
-        failure, hint = failure_of(_unwritable(folder, error))
+        failed = _unwritable(folder, error)
     except Exception as error:
         traceback.print_exc()
-        state = "failed"
-        failure = f"a defect of Equipoise: {type(error).__name__}: {error}"
-        hint = f"please report it, with {folder.log} of {os.uname().nodename}"
+        failed = EquipoiseError(
+            f"a defect of Equipoise: {type(error).__name__}: {error}",
+            hint=f"please report it, with {folder.log} of {os.uname().nodename}",
+        )
     reporter.report(
-        state=state,
-        stopped_because=why if state == "ended" else None,
-        failure=failure,
-        hint=hint,
+        state="failed" if failed else "ended",
+        stopped_because=None if failed else stopped_because,
+        failure=failed and failed.what,
+        hint=failed and failed.hint,
         process=None,
     )
-    return reporter.progress
 
 
 def _measure(folder: CampaignFolder, stored: StoredOrder, reporter: _Reporter) -> str:

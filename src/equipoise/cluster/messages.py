@@ -7,14 +7,15 @@ which `from_bytes` raises.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.fleet import Build as Build
 from equipoise.model.fleet import File as File
 from equipoise.model.fleet import HostReference
@@ -22,6 +23,7 @@ from equipoise.model.fleet import HostReference
 Message = TypeVar("Message", bound=Struct)
 Task = Callable[[bytes], bytes]
 """A function that workers have, too: it takes the bytes of a request and returns its answer's."""
+_UNREADABLE = (msgspec.DecodeError, msgspec.ValidationError, RecursionError)
 
 
 class Introduction(Struct, frozen=True):
@@ -32,19 +34,13 @@ class Introduction(Struct, frozen=True):
     """Version."""
     folder: str
     """The worker's working folder, in which commands run unless files are shipped."""
-    environment: dict[str, str | None] = field(default_factory=dict)
-    """Facts that results may differ by: kernel, machine, cpu_model, cpus, virtualization, …"""
 
 
-class Examination(Struct, frozen=True):
-    """Request: say which files of a plan the host has, and which they are."""
+class Inventory(Struct, frozen=True):
+    """Request: the files of a plan, as the coordinator has them.
 
-    files: tuple[File, ...]
-    """As the coordinator has them."""
-
-
-class Examined(Struct, frozen=True):
-    """Answer: the same paths in the same order, as the host has them."""
+    Answer: the same paths in the same order, as the host has them.
+    """
 
     files: tuple[File, ...]
 
@@ -123,7 +119,7 @@ class Follow(Struct, frozen=True):
     place: int
     identity: str
     after: bytes
-    """Where the coordinator's copy ends (`equipoise.ledger.slices`); empty for the beginning."""
+    """Where the coordinator's copy ends (`equipoise.ledger.parts`); empty for the beginning."""
     wait_s: float = 0.0
     """Seconds that the host may wait for something new before it answers."""
 
@@ -150,6 +146,15 @@ class Refusal(Struct, frozen=True, tag="refusal"):
     what: str
     hint: str | None = None
 
+    @classmethod
+    def of(cls, error: EquipoiseError) -> Refusal:
+        """Return what an error says."""
+        return cls(error.what, error.hint)
+
+    def to_error(self) -> UnusableInput:
+        """Return the error again."""
+        return UnusableInput(self.what, hint=self.hint)
+
 
 def to_bytes(message: Struct) -> bytes:
     """Encode a message."""
@@ -166,16 +171,12 @@ def from_bytes(content: bytes, kind: type[Message]) -> Message:
     """
     try:
         return msgspec.msgpack.decode(content, type=kind)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
-        raise _refusal_in(content) or UnusableInput(
-            f"a message of the cluster cannot be read: {error}",
-            hint="install the same version of Equipoise on every host",
-        ) from error
+    except _UNREADABLE as error:
+        with contextlib.suppress(*_UNREADABLE):
+            raise msgspec.msgpack.decode(content, type=Refusal).to_error() from error
+        raise other_version(f"a message of the cluster cannot be read: {error}") from error
 
 
-def _refusal_in(content: bytes) -> UnusableInput | None:
-    try:
-        refusal = msgspec.msgpack.decode(content, type=Refusal)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
-        return None
-    return UnusableInput(refusal.what, hint=refusal.hint)
+def other_version(what: str) -> UnusableInput:
+    """Return the error for something that the same version would not have sent."""
+    return UnusableInput(what, hint="install the same version of Equipoise on every host")

@@ -17,10 +17,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.cluster.messages import Build
+from equipoise.cluster.messages import Build, other_version
 from equipoise.ledger.rows import from_text, to_text
 from equipoise.measure.installation import native_programs
-from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 
 FOLDER = "{equipoise:folder}"
@@ -78,11 +77,8 @@ class Places(Struct, frozen=True):
 def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
     """Return a plan as an order has it.
 
-    Parameters
-    ----------
-    builds
-        Folders in which this machine has built the levels of a study, in the order of
-        `portable_builds`.
+    ``builds`` are the folders in which this machine has built the levels of a study, in the order
+    of `portable_builds`.
     """
     places = Places(plan.measure.working_folder, tuple(builds))
     document = msgspec.to_builtins(plan)
@@ -93,12 +89,7 @@ def portable(plan: Plan, builds: Sequence[str] = ()) -> str:
 def portable_builds(lines: Mapping[str, str], folder: str) -> tuple[Build, ...]:
     """Return what every host builds itself.
 
-    Parameters
-    ----------
-    lines
-        Line that builds each level, by the level's name, with the paths of this machine.
-    folder
-        Working folder of the plan.
+    ``lines`` build the levels, by name, with the paths of this machine; ``folder`` is the plan's.
     """
     places = Places(folder)
     return tuple(Build(level, places.portable(line)) for level, line in lines.items())
@@ -117,10 +108,7 @@ def local_plan(text: str, places: Places) -> Plan:
         document["measure"]["working_folder"] = places.folder
         return msgspec.convert(document, Plan)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise UnusableInput(
-            f"the plan of the order cannot be read: {error}",
-            hint="install the same version of Equipoise on every host",
-        ) from error
+        raise other_version(f"the plan of the order cannot be read: {error}") from error
 
 
 def _with_paths(document: Any, change: Callable[[str], str]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The strata of a log on the workers of a cluster: the same outcomes as on one machine.
 
-Every worker has at most one stratum at a time, so its memory is that of its largest stratum.
-Strata start in their order, and those of a lost worker again with the next free one. Where strata
-cannot be judged, the first one in their order speaks, as on one machine.
+Every worker has at most one stratum at a time, so its memory is that of its largest stratum. The
+rows never travel: the worker reads those of the stratum from the same files, and answers with what
+the combination over all strata needs. Strata start in their order, and those of a lost worker again
+with the next free one. Where strata cannot be judged, the first one in their order speaks, as on
+one machine.
 """
 
 from __future__ import annotations
@@ -13,19 +15,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.cluster.messages import to_bytes
-from equipoise.cluster.stratum import Problem, StratumRequest, judge_request, read_reply
+from equipoise.cluster.messages import Refusal, from_bytes, other_version, to_bytes
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.matching import Progress
 from equipoise.observation.question import Question
 from equipoise.observation.sample import Arms
-from equipoise.observation.strata import JudgeStrata, StratifiedLog
-from equipoise.observation.stratum import StratumOutcome
-from equipoise.tables.strata import StratumRows
+from equipoise.observation.strata import JudgeStrata, StratifiedLog, StratumOutcome, judge_rows
+from equipoise.tables.strata import AnotherFile, StratumRows, check_files, read_rows
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,41 +39,117 @@ PATIENCE_S = 30.0
 """Seconds that a cluster may be without any worker."""
 POLL_S = 1.0
 """Seconds after which a lost worker is noticed."""
+LONGEST_ANSWER = 1 << 28
+"""Bytes of an answer: it grows with the number of clusters, not of rows."""
+
+
+class StratumRequest(Struct, frozen=True):
+    """Request: judge the rows of one stratum; the answer is a `StratumReply`."""
+
+    version: str
+    """That of Equipoise: another one might give another answer."""
+    name: str
+    rows: StratumRows
+    question: Question
+    candidate: str
+    baseline: str
+
+
+class StratumReply(Struct, frozen=True):
+    """Answer: the outcome of the stratum, or why there is none."""
+
+    outcome: StratumOutcome | None = None
+    problem: Refusal | None = None
+    """What is wrong with the question or the rows: every worker would say so."""
+    unfit: Refusal | None = None
+    """Why this worker cannot judge any stratum; the text goes on after the worker's name."""
+
+
+def judge_request(request: bytes) -> bytes:
+    """Judge the stratum of a `StratumRequest` on a worker; return a `StratumReply`."""
+    try:
+        reply = _reply(from_bytes(request, StratumRequest))
+    except UnusableInput as error:
+        reply = StratumReply(problem=Refusal.of(error))
+    try:
+        answer = msgspec.msgpack.encode(reply, enc_hook=_plain)
+    except (TypeError, OverflowError) as error:
+        return _encoded_problem(f"the clusters of a stratum cannot be sent: {error}")
+    if len(answer) > LONGEST_ANSWER:
+        return _encoded_problem(f"the answer of a stratum has {len(answer):,} bytes")
+    return answer
+
+
+def read_reply(content: bytes, name: str) -> StratumReply:
+    """Read the answer about the stratum of a name.
+
+    Raises
+    ------
+    UnusableInput
+        It is none: the worker has another version of Equipoise.
+    """
+    reply = from_bytes(content, StratumReply)
+    outcome = reply.outcome
+    if (outcome, reply.problem, reply.unfit).count(None) != 2:
+        raise _implausible(name)
+    if outcome is not None:
+        rows = (outcome.candidate_rows, outcome.baseline_rows)
+        if (
+            outcome.name != name
+            or min(rows) < 0
+            or sum(rows) > outcome.rows
+            or (outcome.candidate is None) != (outcome.candidate_rows == 0)
+            or (outcome.baseline is None) != (outcome.baseline_rows == 0)
+            or (outcome.answer is None) == (outcome.reason is None)
+            or (outcome.answer is not None and not 0 < outcome.answer.weight <= rows[0])
+        ):
+            raise _implausible(name)
+    return reply
+
+
+def _reply(request: StratumRequest) -> StratumReply:
+    here = version("equipoise")
+    if here != request.version:
+        return StratumReply(
+            unfit=Refusal(
+                f"has Equipoise {here}, and this process {request.version}",
+                "install the same version on every worker: their answers must agree",
+            )
+        )
+    try:
+        check_files(request.rows)
+    except AnotherFile as error:
+        return StratumReply(unfit=Refusal.of(error))
+    nobody = np.empty(0, dtype=np.bool_)
+    arms = Arms(request.candidate, request.baseline, nobody, nobody)
+    rows = read_rows(request.rows)
+    return StratumReply(outcome=judge_rows(request.name, rows, request.question, arms))
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"no value of type {type(value).__name__} can be a cluster on workers")
+
+
+def _encoded_problem(what: str) -> bytes:
+    hint = "observe without --cluster ADDRESS, or name another column with --cluster"
+    return msgspec.msgpack.encode(StratumReply(problem=Refusal(what, hint)))
+
+
+def _implausible(name: str) -> UnusableInput:
+    return other_version(f"what a worker answered about stratum {name} does not fit together")
 
 
 class Lost(Exception):
     """The worker of a task is gone, and its answer with it."""
 
 
-class Workers(Protocol):
-    """What the strata need of a cluster."""
-
-    def threads(self) -> Mapping[str, int]:
-        """Return the number of threads of each worker that is there, by its address."""
-
-    def start(self, worker: str, request: bytes) -> Any:
-        """Start a task on one worker."""
-
-    def wait(self, tasks: Sequence[Any]) -> None:
-        """Return once a task has ended, or after `POLL_S`."""
-
-    def has_ended(self, task: Any) -> bool:
-        """Return whether there is an answer, or an error."""
-
-    def answer(self, task: Any) -> bytes:
-        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
-
-    def forget(self, tasks: Iterable[Any]) -> None:
-        """End tasks whose answers nobody needs."""
-
-
-def judge_on(workers: Workers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
+def judge_on(workers: DaskWorkers, rows: Mapping[str, StratumRows]) -> JudgeStrata:
     """Return what judges the strata of a log on workers.
 
-    Parameters
-    ----------
-    rows
-        Where the rows of each stratum lie, for workers that see the same files.
+    ``rows`` says where the rows of each stratum lie, for workers that see the same files.
     """
 
     def judge(
@@ -97,7 +176,7 @@ class _Judging:
 
     def __init__(
         self,
-        workers: Workers,
+        workers: DaskWorkers,
         names: Sequence[str],
         request: Callable[[str, int], bytes],
         progress: Progress,
@@ -111,7 +190,7 @@ class _Judging:
         """The place and the task of each busy worker."""
         self._ended: dict[int, StratumOutcome] = {}
         self._losses: Counter[int] = Counter()
-        self._first_problem: tuple[int, Problem] | None = None
+        self._first_problem: tuple[int, Refusal] | None = None
 
     def outcomes(self) -> list[StratumOutcome]:
         """Return the outcomes in the order of the strata."""
@@ -164,7 +243,7 @@ class _Judging:
         elif reply.problem is not None:
             self._fail(place, reply.problem)
 
-    def _fail(self, place: int, problem: Problem) -> None:
+    def _fail(self, place: int, problem: Refusal) -> None:
         """Note a problem, and drop what comes after it: on one machine nobody would get there."""
         if self._first_problem is not None and self._first_problem[0] < place:
             return
@@ -229,7 +308,7 @@ class DaskWorkers:
         return bool(task.done())
 
     def answer(self, task: Any) -> bytes:
-        """Return the bytes that a task returned."""
+        """Return the answer of a task that has ended; raise `Lost` if its worker was lost."""
         try:
             content = task.result()
         except (self._distributed.KilledWorker, CancelledError) as error:
@@ -252,7 +331,7 @@ class DaskWorkers:
         return content
 
     def forget(self, tasks: Iterable[Any]) -> None:
-        """Cancel tasks."""
+        """End tasks whose answers nobody needs."""
         self._client.cancel([*tasks], force=True)
 
     @property

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
 
 from equipoise.cluster import files, laboratory
 from equipoise.cluster.folders import CampaignFolder, check_identity
 from equipoise.cluster.messages import (
-    Examination,
-    Examined,
     Follow,
     Followed,
     Halt,
     Introduction,
+    Inventory,
     Order,
     Received,
     Refusal,
@@ -31,12 +30,10 @@ from equipoise.cluster.messages import (
     from_bytes,
     to_bytes,
 )
-from equipoise.files.host import this_host
 from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.files.state import this_host
 from equipoise.ledger import open_for_reading
 from equipoise.ledger.opening import default_ledger
-from equipoise.measure.environment import snapshot
-from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 MOST_SLICE_BYTES = 1 << 20
@@ -46,10 +43,6 @@ LONGEST_WAIT_S = 60.0
 QUIET_S = 1.0
 """Seconds between two answers about a campaign that goes on, if the question allows for them."""
 _PAUSE_S = 0.1
-_NOT_A_FACT = frozenset(
-    {"boot_id", "environment_bytes", "unknown", "clock_resolution_s", "time_zone"}
-)
-"""Facts that differ between any two hosts, or that change nothing that is measured."""
 
 
 def _answering(task: Task) -> Task:
@@ -60,14 +53,12 @@ def _answering(task: Task) -> Task:
         try:
             return task(request)
         except EquipoiseError as error:
-            return to_bytes(Refusal(error.what, error.hint))
+            return to_bytes(Refusal.of(error))
         except OSError as error:
             # The folder of the worker is gone, or there are no open files left.
             known = limit_reached(error) or environment_fault(error)
             hint = "start the worker again, in a folder that stays"
-            return to_bytes(
-                Refusal(str(error), hint) if known is None else Refusal(known.what, known.hint)
-            )
+            return to_bytes(Refusal.of(known) if known else Refusal(str(error), hint))
 
     return answering
 
@@ -81,31 +72,14 @@ def introduce(request: bytes) -> bytes:
             f"{os.uname().nodename} cannot keep an identity: its state folder is unusable",
             hint="set XDG_STATE_HOME on the host to a folder of your own",
         )
-    return to_bytes(
-        Introduction(
-            host=host,
-            equipoise=version("equipoise"),
-            folder=os.getcwd(),
-            environment=_facts(),
-        )
-    )
-
-
-def _facts() -> dict[str, str | None]:
-    """Return the facts of this host that results may differ by, as text."""
-    facts = snapshot(environment=own_environment())
-    return {
-        name: None if value is None else str(value)
-        for name, value in facts.items()
-        if name not in _NOT_A_FACT and not isinstance(value, dict | list | tuple)
-    }
+    return to_bytes(Introduction(host, version("equipoise"), folder=os.getcwd()))
 
 
 @_answering
 def examine(request: bytes) -> bytes:
-    """Answer an `Examination` with the files as this host has them (`Examined`)."""
-    wanted = from_bytes(request, Examination).files
-    return to_bytes(Examined(tuple(files.file_here(file, os.getcwd()) for file in wanted)))
+    """Answer an `Inventory` with that of this host."""
+    wanted = from_bytes(request, Inventory).files
+    return to_bytes(Inventory(tuple(files.file_here(file, os.getcwd()) for file in wanted)))
 
 
 @_answering
@@ -161,21 +135,19 @@ def _slice(folder: CampaignFolder, question: Follow) -> tuple[bytes, bool]:
     with open_for_reading(path) as ledger:
         if ledger.id_of(question.identity) is None:
             return b"", False
-        return bounded_slice(ledger, question.identity, question.after)
+        return bounded_slice(
+            lambda most: ledger.slice(question.identity, question.after, most_trials=most)
+        )
 
 
-class SliceReader(Protocol):
-    """The part of the ledger that gives a run in slices."""
+def bounded_slice(slice_of: Callable[[int], tuple[bytes, bool]]) -> tuple[bytes, bool]:
+    """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there.
 
-    def slice(self, identity: str, after: bytes = b"", *, most_trials: int) -> tuple[bytes, bool]:
-        """Return a slice of a run after a cursor, and whether more is there."""
-
-
-def bounded_slice(ledger: SliceReader, identity: str, after: bytes) -> tuple[bytes, bool]:
-    """Return a slice of a run of about `MOST_SLICE_BYTES` at most, and whether more is there."""
+    ``slice_of`` returns one of so many trials at most.
+    """
     most = _MOST_TRIALS
     while True:
-        content, more = ledger.slice(identity, after, most_trials=most)
+        content, more = slice_of(most)
         if len(content) <= MOST_SLICE_BYTES or most == 1:
             return content, more
         most = max(1, most * MOST_SLICE_BYTES // (2 * len(content)))

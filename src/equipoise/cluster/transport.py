@@ -12,8 +12,10 @@ from collections.abc import Awaitable
 from concurrent.futures import CancelledError
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from equipoise.cluster.connection import CONNECT_S, TlsFiles, security_for
-from equipoise.cluster.messages import Task
+from equipoise.cluster.messages import Message, Task, from_bytes, to_bytes
 from equipoise.model.errors import EquipoiseError, UnusableInput
 from equipoise.model.extras import require
 
@@ -52,6 +54,26 @@ class Transport(Protocol):
         EquipoiseError
             The task itself refused the request.
         """
+
+
+async def ask(
+    transport: Transport,
+    worker: str,
+    task: Task,
+    request: Struct,
+    kind: type[Message],
+    timeout_s: float,
+) -> Message:
+    """Send a request to a worker and return its answer, a message of one kind.
+
+    Raises
+    ------
+    NoAnswer
+        The worker or the scheduler did not answer in time.
+    EquipoiseError
+        The host refused the request, or has another version.
+    """
+    return from_bytes(await transport.call(worker, task, to_bytes(request), timeout_s), kind)
 
 
 class DaskTransport:
@@ -133,17 +155,10 @@ class DaskTransport:
 
 
 async def _answer_of(request: Awaitable[Any], timeout_s: float) -> Any:
-    """Await what Dask promises.
+    """Await what Dask promises; raise `ConnectionAbortedError` if Dask cancels it.
 
     A client that gives its scheduler up closes itself, and cancels what waits for it. Without this
     the follower of a host would take that for its own end.
-
-    Raises
-    ------
-    ConnectionAbortedError
-        Dask cancelled it.
-    TimeoutError
-        It took too long.
     """
     try:
         return await asyncio.wait_for(request, timeout_s)

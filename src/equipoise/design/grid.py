@@ -7,14 +7,15 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
 from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words
+from equipoise.model.study import Factor, Keys, Level, Place, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
@@ -169,8 +170,7 @@ def _condition(
         reports=study.workload.reports,
         tuned_for=tuple(core for level in levels for core in level.tuned_for),
     )
-    servers = [level.server for level in levels if level.server is not None]
-    server = servers[-1] if servers else study.workload.server
+    server, keys = _chosen_server(study, setting)
     if server is None:
         layouts = study.measure.layouts or 0
         words = (*command, *arguments)
@@ -185,7 +185,7 @@ def _condition(
         command=_command(client, meanings, site, path, place),
         environment=path if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
-        server=_server(study, server, arguments, meanings, site, environment, process),
+        server=_server(study, server, keys, arguments, meanings, site, environment, process),
     )
 
 
@@ -194,14 +194,27 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
     for factor, level in levels.items():
         if level.command is not None:
             if level.server is not None:
-                return level.command, study.places.key(*level.server.keys, "client")
+                return level.command, study.places.key(*_server_keys(factor, level), "client")
             return level.command, study.places.key("factors", factor, level.name, "command")
     return study.workload.command, study.workload.command_place
+
+
+def _chosen_server(study: Study, levels: Levels) -> tuple[ServerWorkload | None, Keys]:
+    """Return the server and the keys of its table; the last level that has one comes first."""
+    for factor, level in reversed(levels.items()):
+        if level.server is not None:
+            return level.server, _server_keys(factor, level)
+    return study.workload.server, ("workload", "server")
+
+
+def _server_keys(factor: str, level: Level) -> Keys:
+    return ("factors", factor, level.name, "server")
 
 
 def _server(
     study: Study,
     server: ServerWorkload,
+    keys: Keys,
     arguments: Words,
     meanings: Mapping[str, str],
     site: Site,
@@ -211,24 +224,19 @@ def _server(
     path = {"PATH": search_path(server)}
 
     def command(key: str, words: Words, environment: Mapping[str, str] = path) -> Words:
-        return _command(words, meanings, site, environment, study.places.key(*server.keys, key))
+        return _command(words, meanings, site, environment, study.places.key(*keys, key))
 
     start = command("start", (*server.start, *arguments), {**path, **environment})
     others = {
-        key: command(key, words)
-        for key in ("install", "fill", "prepare", "ready", "stop")
-        if (words := getattr(server, key)) is not None
+        key: command(key, words) for key, words in server.commands().items() if key != "start"
     }
-    return Server(
+    return replace(
+        msgspec.convert(server, Server, from_attributes=True),
         start=start,
         environment=environment,
         process=process,
-        **others,
-        stop_signal=server.stop_signal,
-        ready_s=server.ready_s,
         search_path=search_folders(server),
-        unprivileged=server.unprivileged,
-        trial=server.trial,
+        **others,
     )
 
 
@@ -254,14 +262,8 @@ def _environment(
 def _process(levels: Sequence[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        settings = {
-            "working_folder": level.working_folder or None,
-            "cpus": level.cpus or None,
-            "random_addresses": level.random_addresses,
-            "huge_pages": level.huge_pages,
-        }
-        known = {name: value for name, value in settings.items() if value is not None}
-        process = replace(process, **known)
+        given = {name: value for name, value in asdict(level.process).items() if value is not None}
+        process = replace(process, **given)
     return process
 
 
@@ -304,10 +306,10 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
     alone = {
         ("command",): level.command if level.server is None else None,
         ("server",): level.server,
-        ("folder",): level.working_folder,
-        ("cpu",): level.cpus,
-        ("aslr",): level.random_addresses,
-        ("huge_pages",): level.huge_pages,
+        ("folder",): level.process.working_folder,
+        ("cpu",): level.process.cpus,
+        ("aslr",): level.process.random_addresses,
+        ("huge_pages",): level.process.huge_pages,
         ("client", "cpu"): level.client_cpus,
     }
     yield from ((keys, setting) for keys, setting in alone.items() if setting is not None)

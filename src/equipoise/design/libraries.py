@@ -13,13 +13,9 @@ which must map a library from that folder.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct, field
-
-from equipoise.model.errors import UnusableInput
 
 TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 
@@ -87,7 +83,7 @@ class CoreType(Struct, frozen=True):
 
 
 class Blas(Struct, frozen=True):
-    """A BLAS library, and the variables that set its threads and its kind of processor."""
+    """A BLAS library, and the variable that sets its kind of processor."""
 
     name: str
     package: str
@@ -95,35 +91,13 @@ class Blas(Struct, frozen=True):
     folder: Path
     """Folder of its ``libblas.so.3``."""
     summary: str
-    threads_variable: str | None = None
-    """``None`` if the number of its threads cannot be set."""
     core_variable: str | None = None
-    core_types: Mapping[str, CoreType] = field(default_factory=lambda: MappingProxyType({}))
+    core_types: dict[str, CoreType] = field(default_factory=dict)
     """Core types by the name of a processor."""
 
     def is_installed(self) -> bool:
         """Return whether its folder has the library."""
         return (self.folder / SONAME).exists()
-
-    def environment(
-        self, *, threads: int | None = None, core_type: str | None = None
-    ) -> dict[str, str]:
-        """Return the variables that make a program use the library.
-
-        By default the library chooses the number of its threads, if it can be set, and its core
-        type. Raise `UnusableInput` if ``core_type`` is no name of ``core_types``.
-        """
-        variables = {"LD_LIBRARY_PATH": str(self.folder)}
-        if threads is not None and self.threads_variable is not None:
-            variables[self.threads_variable] = str(threads)
-        if core_type is not None:
-            if self.core_variable is None or core_type not in self.core_types:
-                known = ", ".join(self.core_types) or "none at all"
-                raise UnusableInput(
-                    f"{self.name} knows no core type {core_type!r}", hint=f"it knows {known}"
-                )
-            variables[self.core_variable] = self.core_types[core_type].value
-        return variables
 
 
 BLAS_LIBRARIES = (
@@ -134,33 +108,27 @@ BLAS_LIBRARIES = (
         "libopenblas0-pthread",
         LIBRARY_FOLDERS / "openblas-pthread",
         "the heir of Goto's BLAS",
-        threads_variable="OPENBLAS_NUM_THREADS",
         core_variable="OPENBLAS_CORETYPE",
-        core_types=MappingProxyType(
-            {
-                "haswell": CoreType("Haswell", "Haswell", _AVX2),
-                "zen": CoreType("Zen", "Zen", _AVX2),
-                "skylakex": CoreType("SkylakeX", "SkylakeX", _AVX512),
-            }
-        ),
+        core_types={
+            "haswell": CoreType("Haswell", "Haswell", _AVX2),
+            "zen": CoreType("Zen", "Zen", _AVX2),
+            "skylakex": CoreType("SkylakeX", "SkylakeX", _AVX512),
+        },
     ),
     Blas(
         "blis",
         "libblis4-pthread",
         LIBRARY_FOLDERS / "blis-pthread",
         "a framework of few kernels, from Texas",
-        threads_variable="BLIS_NUM_THREADS",
         core_variable="BLIS_ARCH_TYPE",
         # Numbers of BLIS 0.9, as BLIS_ARCH_DEBUG=1 names them.
-        core_types=MappingProxyType(
-            {
-                "haswell": CoreType("3", "haswell", _AVX2),
-                "zen": CoreType("8", "zen", _AVX2),
-                "zen2": CoreType("7", "zen2", _AVX2),
-                "zen3": CoreType("6", "zen3", _AVX2),
-                "skylakex": CoreType("0", "skx", _AVX512),
-            }
-        ),
+        core_types={
+            "haswell": CoreType("3", "haswell", _AVX2),
+            "zen": CoreType("8", "zen", _AVX2),
+            "zen2": CoreType("7", "zen2", _AVX2),
+            "zen3": CoreType("6", "zen3", _AVX2),
+            "skylakex": CoreType("0", "skx", _AVX512),
+        },
     ),
 )
 """Every BLAS library that is a level of a study."""

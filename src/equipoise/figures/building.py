@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from equipoise.figures.quantity import Quantity, log_ticks, rounded
 from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, shape_of
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.result import ResultDocument
 
 Rows = list[dict[str, Any]]

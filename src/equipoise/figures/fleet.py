@@ -22,9 +22,8 @@ from equipoise.figures.building import (
     top_legend,
 )
 from equipoise.figures.quantity import extent, metric_name
-from equipoise.model.fleet_result import HostEffect
-from equipoise.model.interval import Interval
-from equipoise.model.quantities import counted
+from equipoise.model.fleet import HostEffect
+from equipoise.model.quantities import Interval, counted
 from equipoise.model.result import Comparison
 
 HOW_TO_READ = (

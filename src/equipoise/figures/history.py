@@ -29,11 +29,10 @@ from equipoise.figures.building import (
 )
 from equipoise.figures.quantity import extent, metric_name, rounded
 from equipoise.figures.theme import color_of
-from equipoise.model.history import HistoryResult, HistoryRevision
+from equipoise.model.history import HistoryResult, HistoryRevision, ImportedSeries
 from equipoise.model.metrics import is_time
 from equipoise.model.plan import short_name
 from equipoise.model.quantities import counted
-from equipoise.model.series import ImportedSeries
 
 HOW_TO_READ = (
     "Each bar is a commit that ran side by side with the baseline: the mark is the ratio, the bar "

@@ -10,8 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.model.interval import Interval
-from equipoise.model.quantities import BYTE_UNITS, TIME_UNITS
+from equipoise.model.quantities import BYTE_UNITS, TIME_UNITS, Interval
 
 _RATES = tuple((divisor, f"{unit}/s") for divisor, unit in BYTE_UNITS)
 _COUNTS = ((1.0, "per s"),)

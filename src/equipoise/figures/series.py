@@ -10,7 +10,7 @@ import altair as alt
 from equipoise.figures.building import count_axis, frame, layer, plain_scale, point, rule, tooltips
 from equipoise.figures.quantity import rounded
 from equipoise.figures.theme import color_of
-from equipoise.model.series import ImportedSeries, shown_commit
+from equipoise.model.history import ImportedSeries, shown_commit
 
 HOW_TO_READ = (
     "Each point is a commit, as another tool measured it on some day; the lines are levels. A "

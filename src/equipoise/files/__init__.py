@@ -2,7 +2,6 @@
 
 writing   replaces a file by new content, all of it or nothing
 reading   reads a file, or a pipe that somebody writes to
-state     the folder that keeps what is needed from one command to the next
-host      this host, as ledgers know it: an identity drawn by chance, and its name
+state     the folder that keeps what is needed from one command to the next; this host's identity
 limits    says which limit of the system an error means
 """

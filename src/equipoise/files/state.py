@@ -2,23 +2,43 @@
 
 It is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base Directory
 Specification 0.8). Only the user can write it, and only the user can read the folders in it.
+
+It keeps an identity of this host, drawn by chance once, in a file for each machine: a home folder
+that several machines share holds one for each. Machines are told apart by a digest of
+``/etc/machine-id`` (machine-id(5) asks that the id itself is kept), and by their name where they
+have no such file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pwd
+import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from equipoise.files.reading import OPEN_UNTRUSTED, opened
+from equipoise.model.fleet import HostReference
+from equipoise.model.safe_text import as_unicode
 
 STATE_NAME = "equipoise"
 _STATE_OF_HOME = ".local/state"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+HOST_VARIABLE = "EQUIPOISE_HOST"
+"""Names this host, where ``--host`` does not."""
+HOSTS = "hosts"
+"""Folder of the identities of hosts, in the state folder."""
+_MACHINE_ID = Path("/etc/machine-id")
+_MOST_LETTERS = 200
+_IDENTITY_BYTES = 16
+_IDENTITY = re.compile(f"[0-9a-f]{{{2 * _IDENTITY_BYTES}}}")
 
 
 class StateFolderUnusable(Exception):
@@ -90,3 +110,78 @@ def _below(around: int, part: str) -> int:
         return os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=around)
     finally:
         os.close(around)
+
+
+def this_host(name: str | None = None) -> HostReference | None:
+    """Return this host; ``None`` where the state folder cannot keep its identity.
+
+    ``name`` is what its user calls it; by default what ``EQUIPOISE_HOST`` says, else the machine's
+    name.
+    """
+    try:
+        identity = _identity()
+    except (OSError, StateFolderUnusable):
+        return None
+    return HostReference(identity, as_unicode(name or host_name())[:_MOST_LETTERS])
+
+
+def host_name() -> str:
+    """Return the name of this host: what ``EQUIPOISE_HOST`` says, else the machine's name."""
+    return os.environ.get(HOST_VARIABLE) or os.uname().nodename
+
+
+def _identity() -> str:
+    """Return the stored identity; the first of several processes that ask stores it.
+
+    Raise `OSError` or `StateFolderUnusable` if it cannot be stored, or what is stored is none.
+    """
+    own = _file_of_this_machine()
+    with open_state(HOSTS) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            return _read(folder, own)
+        new = f".{secrets.token_hex(8)}"
+        with opened(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, folder) as file:
+            os.write(file, new_identity().encode("ascii"))
+            os.fsync(file)
+        try:
+            # The name appears with the whole content, and never in the place of another one.
+            with contextlib.suppress(FileExistsError):
+                os.link(new, own, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.unlink(new, dir_fd=folder)
+        return _read(folder, own)
+
+
+def _file_of_this_machine() -> str:
+    try:
+        machine = _MACHINE_ID.read_bytes().strip()
+    except OSError:
+        machine = b""
+    known = machine or os.fsencode(os.uname().nodename)
+    return hashlib.blake2b(known, digest_size=8, key=b"equipoise host").hexdigest()
+
+
+def _read(folder: int, name: str) -> str:
+    with opened(name, OPEN_UNTRUSTED, folder) as file:
+        status = os.fstat(file)
+        identity = stored_identity(file)
+    private = stat.S_ISREG(status.st_mode) and not status.st_mode & OPEN_TO_OTHERS
+    if identity is None or not private:
+        raise StateFolderUnusable(name, "it holds no identity of this host")
+    return identity
+
+
+def new_identity() -> str:
+    """Draw an identity that nothing else has: 32 hexadecimal digits."""
+    return secrets.token_hex(_IDENTITY_BYTES)
+
+
+def is_identity(text: str) -> bool:
+    """Return whether a text has the form of an identity."""
+    return _IDENTITY.fullmatch(text) is not None
+
+
+def stored_identity(file: int) -> str | None:
+    """Return the identity that an open file holds; ``None`` if it holds anything else."""
+    text = os.pread(file, 2 * _IDENTITY_BYTES + 1, 0).decode("ascii", "replace")
+    return text if is_identity(text) else None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from keyword import iskeyword
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,15 +15,35 @@ from msgspec import Struct
 from equipoise.campaign import conduct
 from equipoise.campaign.plans import ranking_warnings
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.limits import CampaignLimits
+from equipoise.design.limits import ONE_COMMAND, CampaignLimits
 from equipoise.functions.functions import Side, code_sides, function_sides
-from equipoise.functions.plan import functions_plan, timeout_of
-from equipoise.functions.runner import examining_processes, runner_factory
-from equipoise.functions.trial_runs import examine, warnings_of
+from equipoise.functions.runner import function_runner
+from equipoise.functions.trial_runs import Examined, calls_and_rounds, examine, warnings_of
 from equipoise.ledger import open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import (
+    CALL_METRIC,
+    FUNCTIONS_STUDY,
+    Condition,
+    FunctionsPlan,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 from equipoise.model.record import RunRecord
+
+TIMEOUT_S = 600.0
+WARMUP_BLOCKS = 1
+_USUAL = {
+    "alpha": Judgement().alpha,
+    "min_effect": Judgement().min_effect,
+    "timeout": TIMEOUT_S,
+    "warmup": WARMUP_BLOCKS,
+    "patient": False,
+}
+"""Limits that `equipoise.compare` has where none is given."""
 
 
 class FunctionsRequest(Struct, frozen=True):
@@ -26,11 +51,17 @@ class FunctionsRequest(Struct, frozen=True):
 
     limits: CampaignLimits
     names: Sequence[str] = ()
+    """Names that the user chose for the functions."""
     ranking: bool | None = None
     ledger: Path | str | None = None
     """Ledger that keeps the campaign; by default the usual one."""
     allow_concurrent: bool = False
     progress: ProgressListener | None = None
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds that a process may take."""
+        return TIMEOUT_S if self.limits.timeout is None else self.limits.timeout
 
 
 def compare_functions(
@@ -103,30 +134,91 @@ def _compare(sides: Sequence[Side], setup: str | None, request: FunctionsRequest
             "there is no code to compare", hint='as in eq.compare_code("sorted(x)", "x.sort()")'
         )
     no_ranking = ranking_warnings(len(sides), request.ranking)
-    listener = request.progress or ProgressListener()
     with conduct.measurement_lock(lambda _: None, allow_concurrent=request.allow_concurrent):
-        timeout_s = timeout_of(request.limits)
-        with examining_processes(sides, timeout_s) as processes:
-            examined = examine(sides, processes, timeout_s=timeout_s)
-        plan = functions_plan(
-            sides,
-            examined,
-            request.limits,
-            setup=setup,
-            ranking=request.ranking is not False,
-            names=request.names,
-        )
+        examined = examine(sides, timeout_s=request.timeout_s)
+        plan = functions_plan(sides, examined, setup, request)
         assert plan.functions is not None, "it is a plan of functions"
         with open_for_writing(Path(request.ledger or default_ledger()), durable=False) as store:
             try:
                 run_id = conduct.start(
                     plan,
                     store,
-                    listener,
+                    request.progress or ProgressListener(),
                     warnings=(*warnings_of(sides, examined, plan.functions), *no_ranking),
-                    runner_factory=runner_factory(sides),
+                    runner_factory=partial(function_runner, sides),
                 )
             except conduct.Interrupted as interruption:
                 run = interruption.run_id
                 raise KeyboardInterrupt(f"what was measured is kept as run {run}") from interruption
             return store.read_run(run_id)
+
+
+def functions_plan(
+    sides: Sequence[Side],
+    examined: Sequence[Examined],
+    setup: str | None,
+    request: FunctionsRequest,
+) -> Plan:
+    """Return the plan that compares functions, or describes one; the first is the baseline.
+
+    ``setup`` is the code of the setup, or the name of its function.
+
+    Raises
+    ------
+    UnusableInput
+        The limits contradict each other.
+    """
+    limits = request.limits
+    fresh_calls = any(one.changes for one in examined) and any(side.can_renew for side in sides)
+    calls, rounds = calls_and_rounds(examined, fresh_calls=fresh_calls)
+    seed = limits.drawn_seed()
+    return Plan(
+        study=FUNCTIONS_STUDY,
+        conditions=tuple(
+            Condition(name=side.name, command=(sys.executable, "-c", side.source)) for side in sides
+        ),
+        measure=Measure(
+            working_folder=os.getcwd(),
+            timeout_s=request.timeout_s,
+            warmup=WARMUP_BLOCKS if limits.warmup is None else limits.warmup,
+        ),
+        stopping=limits.stopping(
+            ONE_COMMAND if len(sides) == 1 else Stopping(leave_out_decided=True)
+        ),
+        judgement=limits.judgement((CALL_METRIC,)),
+        seed=seed,
+        ranking=request.ranking is not False,
+        functions=FunctionsPlan(
+            calls=tuple(calls),
+            rounds=rounds,
+            fresh_calls=fresh_calls,
+            setup=setup,
+            digests=tuple(side.digest for side in sides),
+            python=f"{platform.python_implementation()} {platform.python_version()}",
+            again=_python_line(sides, setup, request, seed),
+        ),
+    )
+
+
+def _python_line(
+    sides: Sequence[Side], setup: str | None, request: FunctionsRequest, seed: int
+) -> str:
+    """Return the line that asks again; empty where the name of a function is not known."""
+    is_code, limits, names = sides[0].function is None, request.limits, request.names
+    written = [*(side.name for side in sides), *([] if setup is None else [setup])]
+    if not is_code and (names or not all(map(_is_name, written))):
+        return ""
+    given = [repr(side.source) if is_code else side.name for side in sides]
+    if setup is not None:
+        given.append(f"setup={setup!r}" if is_code else f"setup={setup}")
+    for name in limits.__struct_fields__:
+        value = getattr(limits, name)
+        if name != "seed" and value is not None and value != _USUAL.get(name):
+            given.append(f"{name}={value!r}")
+    given += [f"names={[*names]!r}"] if names else []
+    given += ["ranking=False"] if request.ranking is False else []
+    return f"eq.compare{'_code' if is_code else ''}({', '.join(given)}, seed={seed})"
+
+
+def _is_name(text: str) -> bool:
+    return all(part.isidentifier() and not iskeyword(part) for part in text.split("."))

@@ -14,8 +14,8 @@ import os
 import py_compile
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,12 +24,19 @@ from msgspec.structs import asdict
 
 from equipoise.files.reading import becomes_readable
 from equipoise.functions.functions import Side
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request
+from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.trials import own_environment
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
+from equipoise.model.plan import PADDING_VARIABLE
 
 WORKER = Path(__file__).with_name("worker.py")
 MOST_PREPARED = 8
 """Largest number of processes that wait at a time: each holds what the functions hold."""
 _POLL_S = 0.05
+_ORDER, _ANSWER, _RUNNING = ".order", ".answer", ".running"
 
 Key = tuple[str, int]
 """Phase and number of the block that a process is for."""
@@ -59,53 +66,71 @@ class _Prepared(Struct):
     launcher: Launcher
     order: int
     """Open FIFO to it."""
-    order_file: Path
-    answer_file: Path
-    running_file: Path
+    place: Path
+    """Its files, each with another suffix."""
 
     def running(self) -> int | None:
         """Return the function that ran last; ``None`` where none was begun."""
         try:
-            number = int.from_bytes(self.running_file.read_bytes(), "little", signed=True)
+            running = self.place.with_suffix(_RUNNING).read_bytes()
         except OSError:
             return None
+        number = int.from_bytes(running, "little", signed=True)
         return None if number < 0 else number
 
 
-class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
-    """Fresh processes with the functions of one campaign; a context manager.
+@contextmanager
+def prepared_processes(
+    sides: Sequence[Side],
+    environment_of: Callable[[Key], dict[str, str]],
+    following: Callable[[Key], Sequence[Key]],
+    timeout_s: float,
+) -> Iterator[PreparedProcesses]:
+    """Make what runs functions in fresh processes, with a private folder for all of them.
 
     Parameters
     ----------
-    make_launcher
-        Makes a launcher, which starts, times and ends one process at a time.
-    scratch
-        Private folder.
     environment_of
         Returns the environment of the process of a block.
     following
         Returns the keys of the blocks that will probably come next, beginning with one.
     """
+    clear_leftovers()
+    with (
+        scratch_folder() as scratch,
+        closing(
+            PreparedProcesses(sides, scratch, environment_of, following, timeout_s)
+        ) as processes,
+    ):
+        yield processes
+
+
+def base_environment() -> dict[str, str]:
+    """Return the environment of each process, without what differs between blocks."""
+    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
+    return {key: value for key, value in own_environment().items() if key not in left_out}
+
+
+class PreparedProcesses:
+    """Fresh processes with the functions of one campaign (`prepared_processes`)."""
 
     def __init__(
         self,
         sides: Sequence[Side],
-        make_launcher: Callable[[], Launcher],
         scratch: Path,
         environment_of: Callable[[Key], dict[str, str]],
         following: Callable[[Key], Sequence[Key]],
-        *,
-        working_folder: str,
         timeout_s: float,
     ) -> None:
-        self._make_launcher = make_launcher
         self._scratch = scratch
         self._environment_of = environment_of
         self._following = following
-        self._working_folder = working_folder
+        self._working_folder = os.getcwd()
         self._timeout_s = timeout_s
         self._request_file = scratch / "functions"
-        self._request_file.write_bytes(_request_of(sides))
+        modules = sorted({module for side in sides for module in side.modules})
+        request = {"path": sys.path, "modules": modules, "sides": [asdict(side) for side in sides]}
+        self._request_file.write_bytes(marshal.dumps(request))
         # Python keeps no compiled form of a program that it runs by its path.
         self._program = scratch / "worker.pyc"
         py_compile.compile(str(WORKER), str(self._program), doraise=True)
@@ -114,14 +139,12 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
         self._prepared: dict[Key, _Prepared] = {}
         self._started = 0
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         """End every process."""
         for prepared in self._prepared.values():
             os.close(prepared.order)
         for launcher in self._launchers:
             launcher.close()
-        self._prepared.clear()
-        self._launchers.clear()
 
     def run(self, key: Key, order: dict[str, Any], on_wait: OnWait | None = None) -> Answer:
         """Let the process of a block follow an order to its end."""
@@ -136,12 +159,12 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
             os.close(prepared.order)
         self._idle.append(prepared.launcher)
         try:
-            content = marshal.loads(prepared.answer_file.read_bytes())
+            content = marshal.loads(prepared.place.with_suffix(_ANSWER).read_bytes())
         except (OSError, ValueError, EOFError, TypeError):
             content = None
         running = None if content is not None else prepared.running()
-        for file in (prepared.order_file, prepared.answer_file, prepared.running_file):
-            file.unlink(missing_ok=True)
+        for suffix in (_ORDER, _ANSWER, _RUNNING):
+            prepared.place.with_suffix(suffix).unlink(missing_ok=True)
         return Answer(report, content, running)
 
     def _prepare(self, keys: Sequence[Key]) -> None:
@@ -151,23 +174,20 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
             for ahead, key in enumerate(keys, start=1):
                 self._started += 1
                 place = self._scratch / f"function-{self._started}"
-                order_file, ready = place.with_suffix(".order"), place.with_suffix(".ready")
+                order_file, ready = place.with_suffix(_ORDER), place.with_suffix(".ready")
                 os.mkfifo(order_file, 0o600)
                 os.mkfifo(ready, 0o600)
                 stack.callback(ready.unlink)
                 signals = os.open(ready, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 stack.callback(os.close, signals)
                 launcher = self._launcher()
-                answer_file = place.with_suffix(".answer")
-                running_file = place.with_suffix(".running")
-                files = (self._request_file, ready, order_file, answer_file, running_file)
+                written = (place.with_suffix(suffix) for suffix in (_ANSWER, _RUNNING))
+                files = (self._request_file, ready, order_file, *written)
                 # Those ahead of it are measured while it waits.
                 launcher.begin(self._start_of(key, files, ahead * self._timeout_s))
                 # Open for both, so that nobody waits for the other end to be opened.
                 order = os.open(order_file, os.O_RDWR | os.O_CLOEXEC)
-                self._prepared[key] = _Prepared(
-                    launcher, order, order_file, answer_file, running_file
-                )
+                self._prepared[key] = _Prepared(launcher, order, place)
                 waiting.append((signals, launcher))
             for signals, launcher in waiting:
                 while not becomes_readable(signals, _POLL_S) and not launcher.has_ended():
@@ -176,23 +196,16 @@ class PreparedProcesses(AbstractContextManager["PreparedProcesses"]):
     def _launcher(self) -> Launcher:
         if self._idle:
             return self._idle.pop()
-        launcher = self._make_launcher()
+        launcher = Launcher(launcher_program(), campaign=self._scratch)
         self._launchers.append(launcher)
         return launcher
 
     def _start_of(self, key: Key, files: Sequence[Path], timeout_s: float) -> Request:
         # The caller's own flags of the interpreter; without -P its path would begin with ours.
         flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        program = sys.executable
         return Request(
-            argv=(program, *flags, "-P", str(self._program), *map(str, files)),
+            argv=(sys.executable, *flags, "-P", str(self._program), *map(str, files)),
             environment=self._environment_of(key),
             working_folder=self._working_folder,
             timeout_s=timeout_s,
         )
-
-
-def _request_of(sides: Sequence[Side]) -> bytes:
-    modules = sorted({module for side in sides for module in side.modules})
-    wire = [asdict(side) for side in sides]
-    return marshal.dumps({"path": sys.path, "modules": modules, "sides": wire})

@@ -9,9 +9,8 @@ given the times by place: rule 1 of the verdict. A process gives each function o
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,17 +19,19 @@ from msgspec.structs import replace
 
 from equipoise.design.coin import draw_block, draw_order
 from equipoise.functions.functions import Side
-from equipoise.functions.processes import MOST_PREPARED, Answer, Key, PreparedProcesses, Processes
-from equipoise.functions.trial_runs import EXAMINATION, ROUNDS
+from equipoise.functions.processes import (
+    MOST_PREPARED,
+    Answer,
+    Key,
+    Processes,
+    base_environment,
+    prepared_processes,
+)
+from equipoise.functions.trial_runs import ROUNDS
 from equipoise.measure.environment import CovariateReader
-from equipoise.measure.installation import launcher_program
-from equipoise.measure.launcher import Launcher, OnWait
-from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.scratch import scratch_folder
-from equipoise.measure.trials import TrialReport, accounting_of, failure_of, own_environment
-from equipoise.measure.workload_metrics import METRICS_VARIABLE
-from equipoise.model.functions import CALL_METRIC, FunctionsPlan
-from equipoise.model.plan import PADDING_VARIABLE, Plan
+from equipoise.measure.launcher import OnWait
+from equipoise.measure.trials import TrialReport, accounting_of, failure_of
+from equipoise.model.plan import CALL_METRIC, PADDING_VARIABLE, FunctionsPlan, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.stats.warm_up import classify_trial
 
@@ -111,20 +112,20 @@ class FunctionRunner:
         report, content = answer.report, answer.content or {}
         batches = content.get("batches")
         ended = failure_of(report, self._plan.measure.timeout_s)
+        of_process = accounting_of(report)
         accounting = replace(
-            accounting_of(report),
+            of_process,
             wall_s=wall_s,
             **dict.fromkeys(_OF_PROCESS),
-            unknown={**accounting_of(report).unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
+            unknown={**of_process.unknown, **dict.fromkeys(_OF_PROCESS, SHARED)},
         )
         for place, condition in enumerate(draw.order):
             failure = None
-            if batches is None:
-                # A process that ended before any function ran fails all of them.
-                if content.get("failed", answer.running) in (None, condition):
-                    failure = ended or "its process ended early"
-                    if "failed" in content:
-                        failure = f"{content['during']}: {content['text']}"
+            # A process that ended before any function ran fails all of them.
+            if batches is None and content.get("failed", answer.running) in (None, condition):
+                failure = ended or "its process ended early"
+                if "failed" in content:
+                    failure = f"{content['during']}: {content['text']}"
             trial = Trial(
                 phase=draw.phase,
                 block=draw.block,
@@ -141,15 +142,12 @@ class FunctionRunner:
             yield TrialReport(trial, report.left_behind if place == 0 else 0, None)
 
     def _samples(self, condition: int, batches: Sequence[int]) -> tuple[Sample, ...]:
-        calls = self._functions.calls[condition]
-        second = 1e9 * calls
-
-        def sample(value_ns: float, number: int | None) -> Sample:
-            value_s = value_ns / second
-            return Sample(CALL_METRIC, value_s, number, "s", resolution=1.0 / second)
-
-        each = (sample(value, number) for number, value in enumerate(batches))
-        return (*each, sample(steady_ns(batches), None))
+        second = 1e9 * self._functions.calls[condition]
+        numbered: list[tuple[int | None, float]] = [*enumerate(batches), (None, steady_ns(batches))]
+        return tuple(
+            Sample(CALL_METRIC, value_ns / second, number, "s", resolution=1.0 / second)
+            for number, value_ns in numbered
+        )
 
 
 def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
@@ -175,62 +173,19 @@ def order_of(plan: Plan, draw: Draw) -> dict[str, Any]:
 
 
 @contextmanager
-def prepared_processes(
-    sides: Sequence[Side],
-    environment_of: Callable[[Key], dict[str, str]],
-    following: Callable[[Key], Sequence[Key]],
-    timeout_s: float,
-) -> Iterator[PreparedProcesses]:
-    """Make what runs functions in fresh processes, with a private folder for all of them."""
-    clear_leftovers()
+def function_runner(sides: Sequence[Side], plan: Plan, on_wait: OnWait) -> Iterator[FunctionRunner]:
+    """Make the runner of a campaign of these functions; ``campaign.conduct`` calls it."""
+    base = base_environment()
     with (
-        scratch_folder() as scratch,
-        PreparedProcesses(
+        prepared_processes(
             sides,
-            lambda: Launcher(launcher_program(), campaign=scratch),
-            scratch,
-            environment_of,
-            following,
-            working_folder=os.getcwd(),
-            timeout_s=timeout_s,
+            lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
+            lambda key: following(plan, key),
+            plan.measure.timeout_s,
         ) as processes,
+        CovariateReader() as covariates,
     ):
-        yield processes
-
-
-@contextmanager
-def examining_processes(sides: Sequence[Side], timeout_s: float) -> Iterator[PreparedProcesses]:
-    """Make what runs each function by itself, for the trial runs."""
-    environment = _base_environment(own_environment())
-    with prepared_processes(
-        sides,
-        lambda _: environment,
-        lambda key: [(EXAMINATION, number) for number in range(key[1], len(sides))],
-        timeout_s,
-    ) as processes:
-        yield processes
-
-
-def runner_factory(
-    sides: Sequence[Side],
-) -> Callable[[Plan, Callable[[], None]], Any]:
-    """Return what makes the runner of a campaign of these functions (``campaign.conduct``)."""
-
-    @contextmanager
-    def make(plan: Plan, on_wait: Callable[[], None]) -> Iterator[FunctionRunner]:
-        base = _base_environment(own_environment())
-        with (
-            prepared_processes(
-                sides,
-                lambda key: {**base, PADDING_VARIABLE: "x" * padding_bytes(plan, key)},
-                lambda key: following(plan, key),
-                plan.measure.timeout_s,
-            ) as processes,
-            CovariateReader() as covariates,
-        ):
-            yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
-
-    return make
+        yield FunctionRunner(plan, processes, covariates, on_wait=on_wait)
 
 
 def following(plan: Plan, key: Key) -> list[Key]:
@@ -251,8 +206,3 @@ def padding_bytes(plan: Plan, key: Key) -> int:
     """Return the bytes by which the environment of a block's process is enlarged."""
     phase, block = key
     return draw_block(plan, "warmup" if phase == "warmup" else "measured", block).padding_bytes
-
-
-def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    left_out = (PADDING_VARIABLE, METRICS_VARIABLE)
-    return {key: value for key, value in environment.items() if key not in left_out}

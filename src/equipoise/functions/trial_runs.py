@@ -6,20 +6,21 @@ of calls in a batch, and refuse what cannot be compared before anything is measu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from equipoise.functions.functions import Side, runs_nothing
-from equipoise.functions.processes import Answer, Processes
-from equipoise.measure.launcher import OnWait
+from equipoise.functions.processes import Answer, base_environment, prepared_processes
 from equipoise.measure.trials import failure_of
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
-from equipoise.model.functions import FunctionsPlan
+from equipoise.model.plan import FunctionsPlan
 from equipoise.model.record import CampaignWarning
 
-EXAMINATION = "examination"
+_EXAMINATION = "examination"
 """Phase of the process of a trial run; its block is the place of the function."""
 BATCH_S = 0.00025
 """Shortest batch of the faster function: five thousand times what the clock can tell."""
@@ -47,10 +48,8 @@ class Examined(Struct, frozen=True):
     """Whether a call changes what the next call works on."""
 
 
-def examine(
-    sides: Sequence[Side], processes: Processes, *, timeout_s: float, on_wait: OnWait | None = None
-) -> tuple[Examined, ...]:
-    """Run each function by itself.
+def examine(sides: Sequence[Side], *, timeout_s: float) -> tuple[Examined, ...]:
+    """Run each function by itself, in a process that may take ``timeout_s``.
 
     Raises
     ------
@@ -60,15 +59,15 @@ def examine(
     ConditionFailed
         A function or its setup raises, takes too long or ends its process.
     """
-    return tuple(
-        _examined(
-            side,
-            sides,
-            processes.run((EXAMINATION, number), {"examine": number}, on_wait),
-            timeout_s,
+    keys = [(_EXAMINATION, number) for number in range(len(sides))]
+    environment = base_environment()
+    with prepared_processes(
+        sides, lambda _: environment, lambda key: keys[key[1] :], timeout_s
+    ) as processes:
+        return tuple(
+            _examined(side, sides, processes.run(key, {"examine": key[1]}), timeout_s)
+            for key, side in zip(keys, sides, strict=True)
         )
-        for number, side in enumerate(sides)
-    )
 
 
 def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: float) -> Examined:
@@ -80,7 +79,7 @@ def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: floa
             hint="call it by itself; what takes longer than timeout= needs a larger one",
         )
     if "failed" in content:
-        raise failure_in(sides, content)
+        raise _failure_in(sides, content)
     if content["returns"] in _RUN_LATER:
         raise runs_nothing(side.name, f"a {content['returns']}")
     if content["grows"]:
@@ -92,25 +91,18 @@ def _examined(side: Side, sides: Sequence[Side], answer: Answer, timeout_s: floa
     return Examined(content["call_ns"] / 1e9, content["whole_ns"] / 1e9, content["changes"])
 
 
-def failure_in(
-    sides: Sequence[Side], content: dict[str, object]
-) -> UnusableInput | ConditionFailed:
+def _failure_in(sides: Sequence[Side], content: dict[str, Any]) -> UnusableInput | ConditionFailed:
     """Return the error for a worker's answer that a function failed."""
-    number = content["failed"]
-    name = sides[number].name if isinstance(number, int) else "a function"
+    name, text = sides[content["failed"]].name, content["text"]
     match content["during"]:
         case "load":
             return UnusableInput(
-                f"{name} cannot be loaded in a fresh process: {content['text']}",
+                f"{name} cannot be loaded in a fresh process: {text}",
                 hint="its module must be importable from this folder or from sys.path",
             )
         case "setup":
-            return ConditionFailed(
-                f"the setup of {name} failed: {content['text']}", hint="correct setup="
-            )
-    return ConditionFailed(
-        f"{name} failed: {content['text']}", hint="correct it, or what it works on"
-    )
+            return ConditionFailed(f"the setup of {name} failed: {text}", hint="correct setup=")
+    return ConditionFailed(f"{name} failed: {text}", hint="correct it, or what it works on")
 
 
 def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tuple[list[int], int]:
@@ -119,7 +111,8 @@ def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tupl
     All functions get the same number of calls where they take about as long, so that what a batch
     adds is alike too. The rule treats all functions alike: exchanging two exchanges their numbers.
     """
-    calls = [_power_of_two(BATCH_S / one.call_s) for one in examined]
+    # The least power of two with which a batch is long enough.
+    calls = [1 << (math.ceil(BATCH_S / one.call_s) - 1).bit_length() for one in examined]
     alike = max(calls) <= _ALIKE * min(calls)
     if alike:
         calls = [max(calls)] * len(calls)
@@ -135,49 +128,32 @@ def calls_and_rounds(examined: Sequence[Examined], *, fresh_calls: bool) -> tupl
     return calls, max(1, min(ROUNDS, int(PROCESS_S / round_s)))
 
 
-def _power_of_two(number: float) -> int:
-    power = 1
-    while power < number:
-        power *= 2
-    return power
-
-
 def warnings_of(
     sides: Sequence[Side], examined: Sequence[Examined], functions: FunctionsPlan
-) -> tuple[CampaignWarning, ...]:
-    """Return what the trial runs tell a user beyond numbers."""
-    warnings = []
+) -> Iterator[CampaignWarning]:
+    """Yield what the trial runs tell a user beyond numbers."""
     changing = [side.name for side, one in zip(sides, examined, strict=True) if one.changes]
-    if changing and not functions.fresh_calls:
-        warnings.append(
-            CampaignWarning(
-                "changes_its_input",
-                f"{_listed(changing)} changes what it works on: from the second call on, a call "
-                "works on what the first one left",
-                "give setup=, which then runs before each call, untimed; "
-                "a function that only counts or caches needs none",
-            )
+    if not changing:
+        return
+    names = changing[0] if len(changing) == 1 else f"each of {', '.join(changing)}"
+    if not functions.fresh_calls:
+        yield CampaignWarning(
+            "changes_its_input",
+            f"{names} changes what it works on: from the second call on, a call works on what the "
+            "first one left",
+            "give setup=, which then runs before each call, untimed; a function that only counts "
+            "or caches needs none",
         )
-    elif changing:
-        warnings.append(
-            CampaignWarning(
-                "fresh_calls",
-                f"{_listed(changing)} changes what it works on, so each call gets that anew, "
-                "untimed",
-                "nothing to do if that is what you want",
-            )
+        return
+    yield CampaignWarning(
+        "fresh_calls",
+        f"{names} changes what it works on, so each call gets that anew, untimed",
+        "nothing to do if that is what you want",
+    )
+    if min(one.call_s for one in examined) < _CLOCK_S:
+        yield CampaignWarning(
+            "clock_in_call",
+            "each call is timed alone, and takes less than 1 µs: reading the clock is a part of "
+            "it, so the true difference is larger",
+            "let the setup make more to work on",
         )
-        if min(one.call_s for one in examined) < _CLOCK_S:
-            warnings.append(
-                CampaignWarning(
-                    "clock_in_call",
-                    "each call is timed alone, and takes less than 1 µs: reading the clock is a "
-                    "part of it, so the true difference is larger",
-                    "let the setup make more to work on",
-                )
-            )
-    return tuple(warnings)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"each of {', '.join(names)}"

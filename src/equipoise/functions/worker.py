@@ -1,7 +1,7 @@
 """The program of a fresh process that runs functions: it waits for its order, measures and ends.
 
 It runs by its path in the Python of the caller and imports nothing of Equipoise, so that the
-functions meet a process like that of a script. ``equipoise.functions.request`` writes what it
+functions meet a process like that of a script. ``equipoise.functions.processes`` writes what it
 reads.
 
 The functions are defined in the order that the caller drew, each anew: code objects are loaded
@@ -60,7 +60,7 @@ class Timer:
     number
         Place of the function among all.
     side
-        What the caller sent of it (``equipoise.functions.request.Side``).
+        What the caller sent of it (``equipoise.functions.functions.Side``).
     fresh_calls
         Whether the setup runs, and the names have their first values, before each call.
     clock
@@ -378,15 +378,13 @@ def _awaiter() -> Callable[[Any], Any]:
     return lambda awaitable: runner.run(finish(awaitable))
 
 
-def _import_all(modules: list[str]) -> list[str]:
-    """Import what the functions need; return what fails, which is told when they are loaded."""
-    failed = []
+def _import_all(modules: list[str]) -> None:
+    """Import what the functions need; what fails here fails again when they are loaded."""
     for module in modules:
         try:
             __import__(module)
         except Exception:
-            failed.append(module)
-    return failed
+            continue
 
 
 def _text(error: BaseException) -> str:

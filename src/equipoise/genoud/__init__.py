@@ -4,8 +4,7 @@
 - ``options``: the checked options.
 - ``search``: the dialogue with the native engine, for any evaluator of batches.
 - ``polish``: BFGS, and derivatives by differences.
-- ``executors``: evaluation of batches here, in threads or in other processes.
-- ``cluster``: evaluation on a Dask cluster.
+- ``executors``: evaluation of batches here, in threads, in other processes or on a Dask cluster.
 - ``worker``: what runs in those processes: a Python function as an evaluator of batches.
 
 SciPy (the extra ``equipoise[matching]``) is imported when a search polishes.

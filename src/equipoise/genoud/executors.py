@@ -7,17 +7,24 @@ once, and a batch whose worker is lost is done again.
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import os
 import sys
-from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.genoud.cluster import Cluster
 from equipoise.genoud.worker import (
     Evaluate,
     EvaluationFailed,
@@ -33,14 +40,20 @@ from equipoise.genoud.worker import (
 )
 from equipoise.model.errors import UnusableInput
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 MOST_LOSSES = 3
-"""Breakdowns of a pool over the same population that end the search."""
+"""Times that a pool may break down, or a scheduler give up, over the same candidates."""
+PATIENCE_S = 30.0
+"""Seconds that a cluster may be without any worker."""
 
 
-def batch_evaluator(
-    evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
-) -> BatchEvaluator:
-    """Return an evaluator of populations that uses the executor.
+class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
+    """Function of candidates (candidates, n) that returns values (candidates, criteria).
+
+    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    ``evaluations`` counts the candidates.
 
     Parameters
     ----------
@@ -61,35 +74,13 @@ def batch_evaluator(
         ``executor`` is nothing of the kind, the function cannot be sent to other processes, or
         the cluster has no worker.
     """
-    if batch_size is not None and batch_size < 1:
-        raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
-    return BatchEvaluator(_transport(evaluate, executor), batch_size)
 
-
-def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
-    if executor is None or isinstance(executor, ThreadPoolExecutor):
-        return Local(evaluate, executor)
-    # A client exists only where distributed is imported: that heavy import is never made here.
-    distributed = sys.modules.get("distributed")
-    if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(pack(evaluate), executor)
-    if not callable(getattr(executor, "submit", None)):
-        raise UnusableInput(
-            f"executor is {type(executor).__name__}, which has no submit",
-            hint="give an executor of concurrent.futures or a dask.distributed Client",
-        )
-    return Pool(pack(evaluate), executor)
-
-
-class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
-    """Function of candidates (candidates, n) that returns values (candidates, criteria).
-
-    Use it in a ``with`` block: it may own a pool, or hold data on a cluster.
-    ``evaluations`` counts the candidates.
-    """
-
-    def __init__(self, transport: Local | Cluster | Pool, batch_size: int | None) -> None:
-        self._transport = transport
+    def __init__(
+        self, evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
+    ) -> None:
+        if batch_size is not None and batch_size < 1:
+            raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
+        self._transport = _transport(evaluate, executor)
         self._batch_size = batch_size
         self.evaluations = 0
 
@@ -117,6 +108,21 @@ class BatchEvaluator(AbstractContextManager["BatchEvaluator"]):
     def __exit__(self, *_: object) -> None:
         """Release what was made for the evaluation; the caller's executor stays open."""
         self._transport.close()
+
+
+def _transport(evaluate: Evaluate, executor: Any) -> Local | Cluster | Pool:
+    if executor is None or isinstance(executor, ThreadPoolExecutor):
+        return Local(evaluate, executor)
+    # A client exists only where distributed is imported: that heavy import is never made here.
+    distributed = sys.modules.get("distributed")
+    if distributed is not None and isinstance(executor, distributed.Client):
+        return Cluster(pack(evaluate), executor)
+    if not callable(getattr(executor, "submit", None)):
+        raise UnusableInput(
+            f"executor is {type(executor).__name__}, which has no submit",
+            hint="give an executor of concurrent.futures or a dask.distributed Client",
+        )
+    return Pool(pack(evaluate), executor)
 
 
 class Local:
@@ -200,11 +206,10 @@ class Pool:
                 future.cancel()
 
     def _payload_to_send(self, is_missing: bool) -> Payload:
-        if is_missing:
-            return self._payload
-        if self._to_send == 0:
-            return self._payload.reference()
-        self._to_send -= 1
+        if not is_missing:
+            if self._to_send == 0:
+                return replace(self._payload, data=None)
+            self._to_send -= 1
         return self._payload
 
     def _replace(self, losses: int, error: BrokenExecutor) -> None:
@@ -229,6 +234,124 @@ class Pool:
             initargs=getattr(broken, "_initargs", ()),
         )
         self._to_send = pool_workers(self._executor)
+
+
+class Cluster:
+    """Evaluation by the workers of a connected client, which stays the caller's.
+
+    The evaluator is scattered to all workers once; a worker that joins later gets it from another.
+    The scheduler does a lost worker's batches again by itself; batches that it gives up are
+    submitted anew.
+    """
+
+    def __init__(self, payload: Payload, client: Client) -> None:
+        if client.asynchronous:
+            raise UnusableInput(
+                "executor is an asynchronous Client", hint="give one made without asynchronous=True"
+            )
+        self._payload = payload
+        self._client: Any = client  # Dask types half of its methods.
+        scheduler = client.scheduler
+        self._address = "an unknown address" if scheduler is None else str(scheduler.address)
+        self._distributed = importlib.import_module("distributed")
+        self._scattered = self._scatter()
+
+    def batch_size(self, candidates: int) -> int:
+        """Return a share for each thread of all workers."""
+        with self._reaching_the_scheduler():
+            threads = self._client.nthreads()
+        return batch_share(candidates, max(1, sum(int(count) for count in threads.values())))
+
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+        """Return the values of each batch; another worker does those of a lost one again."""
+        done: dict[int, Floats | Failed] = {}
+        with self._reaching_the_scheduler():
+            for losses in itertools.count(1):
+                lost = self._round(batches, done)
+                if lost is None:
+                    break
+                self._recover(losses, lost)
+        return [done[place] for place in range(len(batches))]
+
+    def close(self) -> None:
+        """Let the workers forget the evaluator's pickle."""
+        self._scattered.release()
+
+    def _round(
+        self, batches: Sequence[Floats], done: dict[int, Floats | Failed]
+    ) -> Exception | None:
+        """Add to ``done``; return the error that left some batches out of it."""
+        futures = {
+            place: self._client.submit(evaluate_payload, self._scattered, batch, pure=False)
+            for place, batch in enumerate(batches)
+            if place not in done
+        }
+        lost: Exception | None = None
+        try:
+            for place, future in futures.items():
+                try:
+                    done[place] = self._result(future)
+                except (self._distributed.KilledWorker, CancelledError) as error:
+                    lost = error
+        finally:
+            unfinished = [future for place, future in futures.items() if place not in done]
+            if unfinished:
+                self._client.cancel(unfinished, force=True)
+        return lost
+
+    def _result(self, future: Any) -> Any:
+        while True:
+            try:
+                return future.result(timeout=PATIENCE_S)
+            except TimeoutError:
+                # A worker's own exceptions come as a `Failed`: this is the wait that ended.
+                self._wait_for_a_worker()
+            except (ImportError, RuntimeError) as error:
+                # What Dask says of a task that the worker could not even unpack.
+                return Failed(
+                    UnusableInput(
+                        f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
+                        hint="install there what this process has, in the same versions",
+                    )
+                )
+
+    def _recover(self, losses: int, lost: Exception) -> None:
+        if self._client.status != "running":
+            raise self._scheduler_lost() from lost
+        if losses == MOST_LOSSES:
+            raise UnusableInput(
+                f"the cluster at {self._address} gave up the same candidates {losses} times: "
+                f"{lost}",
+                hint="look into the workers' logs; give them more memory if it ran out",
+            ) from lost
+        self._scattered = self._scatter()
+
+    def _scatter(self) -> Any:
+        with self._reaching_the_scheduler():
+            self._wait_for_a_worker()
+            return self._client.scatter(self._payload, broadcast=True, hash=False)
+
+    @contextmanager
+    def _reaching_the_scheduler(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._scheduler_lost() from error
+
+    def _scheduler_lost(self) -> UnusableInput:
+        return UnusableInput(
+            f"the connection to the scheduler at {self._address} was lost",
+            hint="start it again, and then the search: the same seed gives the same answer",
+        )
+
+    def _wait_for_a_worker(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE_S)
+        except TimeoutError as error:
+            raise UnusableInput(
+                f"the cluster at {self._address} has no worker",
+                hint=f"start some: dask worker {self._address}",
+            ) from error
 
 
 def pool_workers(executor: Any) -> int:

@@ -3,6 +3,6 @@
 - ``equipoise_metrics``: the functions that a Python program calls, or copies, to report.
 - ``harness``: timing a Python callable or a command; ``pytest_plugin``: a fixture for pytest.
 - ``benchmark_tool``: running a benchmark tool (criterion and others) and reporting its results.
-- ``load_generator``: what reporters of load generators share; ``pgbench`` and ``sysbench`` use it.
-- ``passwords``: giving a client its server's password.
+- ``load_generator``: what reporters of load generators share, and giving one a server's password;
+  ``pgbench`` and ``sysbench`` use it.
 """

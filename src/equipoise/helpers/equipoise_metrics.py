@@ -34,7 +34,8 @@ def report(
 
     ``resolution`` is the smallest step that the value can make, in its unit; ``None`` if unknown.
     """
-    _append([_line(metric, value, iteration, unit, better, resolution)])
+    known = {"iteration": iteration, "unit": unit, "resolution": resolution}
+    _append([_line(metric, value, known, better)])
 
 
 def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[float]:
@@ -53,32 +54,19 @@ def timed_iterations(metric: str, work: Callable[[], Any], count: int) -> list[f
         seconds.append(time.perf_counter() - started)
     tick_s = time.get_clock_info("perf_counter").resolution
     lines = [
-        _line(metric, call_s, number, "s", resolution=tick_s)
+        _line(metric, call_s, {"iteration": number, "unit": "s", "resolution": tick_s})
         for number, call_s in enumerate(seconds, 1)
     ]
     if seconds:
         mean_s = sum(seconds) / len(seconds)
-        lines.append(_line(metric, mean_s, None, "s", resolution=tick_s / len(seconds)))
+        lines.append(_line(metric, mean_s, {"unit": "s", "resolution": tick_s / len(seconds)}))
     _append(lines)
     return seconds
 
 
-def _line(
-    metric: str,
-    value: float,
-    iteration: int | None,
-    unit: str | None,
-    better: str = "lower",
-    resolution: float | None = None,
-) -> str:
-    fields = {
-        "metric": metric,
-        "value": value,
-        "iteration": iteration,
-        "unit": unit,
-        "resolution": resolution,
-    }
-    return json.dumps({**{k: v for k, v in fields.items() if v is not None}, "better": better})
+def _line(metric: str, value: float, known: dict[str, Any], better: str = "lower") -> str:
+    fields = {name: one for name, one in known.items() if one is not None}
+    return json.dumps({"metric": metric, "value": value, **fields, "better": better})
 
 
 def _append(lines: list[str]) -> None:

@@ -1,18 +1,31 @@
-"""Running a load generator, and reporting its results: shared by the reporters."""
+"""Running a load generator, and reporting its results: shared by the reporters.
+
+A server's password reaches the generator in a file that only this user may read.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import resource
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from msgspec import Struct
 
-from equipoise.helpers.equipoise_metrics import report
+from equipoise.helpers.equipoise_metrics import VARIABLE, report
 
 PERCENTILES = (50, 95, 99)
 _LAST_LINES = 3
+PASSWORD_OPTION = "--password-file="
+"""Option of both helpers, for a command line and an environment can be read by others. In a study:
+``--password-file={password_file}``."""
+_LONGEST_PASSWORD_BYTES = 1024
+_PLAIN_PASSWORD = re.compile(r"[A-Za-z0-9_-]{1,512}")
+"""Passwords that need no quotes in any configuration file."""
 
 
 class Interval(Struct, frozen=True):
@@ -100,3 +113,59 @@ def _report(load: Load) -> None:
         report("throughput_per_s", interval.throughput_per_s, iteration=number, better="higher")
         if interval.latency_p99_s is not None:
             report("latency_p99_s", interval.latency_p99_s, iteration=number, unit="s")
+
+
+def split_password_file(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """Return the arguments without ``--password-file``, and the password; ``None`` without one.
+
+    Raises
+    ------
+    SystemExit
+        The file cannot be read, or holds no plain password.
+    """
+    files = [word for word in arguments if word.startswith(PASSWORD_OPTION)]
+    others = [word for word in arguments if word not in files]
+    return others, read_password(files[-1].removeprefix(PASSWORD_OPTION)) if files else None
+
+
+def read_password(path: str) -> str:
+    """Return the first line of a regular file, which is opened without following a link.
+
+    Raises
+    ------
+    SystemExit
+        The file cannot be read, or holds no plain password.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            text = file.read(_LONGEST_PASSWORD_BYTES) or b""
+    except OSError as error:
+        raise SystemExit(f"cannot read the password file {path}: {error.strerror}") from None
+    line = text.partition(b"\n")[0].decode("ascii", "replace")
+    if _PLAIN_PASSWORD.fullmatch(line) is None:
+        raise SystemExit(
+            f"the password file {path} must hold one line of letters, digits, - and _ only"
+        )
+    return line
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Make a folder that only this user may enter; it is removed after the block.
+
+    It lies beside ``EQUIPOISE_METRICS``: Equipoise removes that folder, should this process be
+    killed before.
+    """
+    metrics_file = os.environ.get(VARIABLE)
+    parent = None if metrics_file is None else os.path.dirname(metrics_file)
+    with tempfile.TemporaryDirectory(prefix="client-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a new file that only this user may read, and return its path."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(text)
+    return path

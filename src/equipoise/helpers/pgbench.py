@@ -17,17 +17,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from equipoise.helpers.load_generator import PERCENTILES, Interval, Load, reported
-from equipoise.helpers.passwords import private_folder, split_password_file, write_private
+from equipoise.helpers.load_generator import (
+    PERCENTILES,
+    Interval,
+    Load,
+    private_folder,
+    reported,
+    split_password_file,
+    write_private,
+)
 
 _US = 1e-6
 _LATENCY, _SECOND = 2, 4
 """The columns of the log (PostgreSQL's manual, pgbench, Per-Transaction Logging)."""
-
-
-def command_for(arguments: Sequence[str], logs: Path, program: str = "pgbench") -> tuple[str, ...]:
-    """Return the command line whose log can be read; ``logs`` is an empty folder."""
-    return (program, "--log", f"--log-prefix={logs / 'log'}", *arguments)
 
 
 def read(output: str, logs: Iterable[Path]) -> Load:
@@ -92,11 +94,8 @@ def run(arguments: Sequence[str], program: str = "pgbench") -> None:
             environment["PGPASSFILE"] = str(write_private(folder / "pgpass", line))
         logs = folder / "logs"
         logs.mkdir()
-        reported(
-            command_for(options, logs, program),
-            lambda output: read(output, logs.iterdir()),
-            environment,
-        )
+        command = (program, "--log", f"--log-prefix={logs / 'log'}", *options)
+        reported(command, lambda output: read(output, logs.iterdir()), environment)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,20 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from equipoise.helpers.load_generator import PERCENTILES, Interval, Load, reported
-from equipoise.helpers.passwords import private_folder, split_password_file, write_private
+from equipoise.helpers.load_generator import (
+    PERCENTILES,
+    Interval,
+    Load,
+    private_folder,
+    reported,
+    split_password_file,
+    write_private,
+)
 
 OPTIONS = ("--histogram=on", "--report-interval=1", "--percentile=99")
 _MS = 1e-3
 _INTERVAL = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) .* lat \(ms,99%\): ([\d.]+)", re.M)
 _BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
-
-
-def command_for(arguments: Sequence[str], program: str = "sysbench") -> tuple[str, ...]:
-    """Return the command line whose report can be read."""
-    return (program, *OPTIONS, *arguments)
 
 
 def read(output: str) -> Load:
@@ -72,13 +74,12 @@ def _number(output: str, pattern: str) -> float:
 def run(arguments: Sequence[str], program: str = "sysbench") -> None:
     """Run sysbench, and report what it did."""
     options, password = split_password_file(arguments)
-    if password is None:
-        reported(command_for(options, program), read)
-        return
     with private_folder() as folder:
-        text = f"mysql-password={password}\npgsql-password={password}\n"
-        file = write_private(folder / "sysbench.conf", text)
-        reported(command_for([f"--config-file={file}", *options], program), read)
+        if password is not None:
+            text = f"mysql-password={password}\npgsql-password={password}\n"
+            file = write_private(folder / "sysbench.conf", text)
+            options = [f"--config-file={file}", *options]
+        reported((program, *OPTIONS, *options), read)
 
 
 if __name__ == "__main__":

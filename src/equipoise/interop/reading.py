@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import math
 import os
@@ -10,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -24,6 +25,7 @@ BENCHMARK = "benchmark"
 _MAX_QUOTED = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
+Content = TypeVar("Content")
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON from bytes that are none."""
 
@@ -120,14 +122,14 @@ def process_of(benchmark: str, iterations: Mapping[str, Sequence[float]], **fact
     return Process(benchmark, values, iterations, **facts)
 
 
-class Format(Struct, frozen=True):
+class Format(Struct, Generic[Content], frozen=True):
     """One tool's form of a file."""
 
     name: str
     written_by: str
-    """The command that writes it."""
+    """What writes it."""
     recognises: Callable[[SourceFile], bool]
-    read: Callable[[SourceFile], Reading]
+    read: Callable[[SourceFile], Content]
     reads_folders: bool = False
 
 
@@ -251,37 +253,64 @@ def _plain(name: str, content: bytes) -> bytes:
 
 
 def read_source(
-    file: SourceFile, chosen: str | None, formats: Mapping[str, Format]
+    file: SourceFile, chosen: str | None, formats: Mapping[str, Format[Reading]]
 ) -> tuple[str, Reading]:
-    """Read what a file says.
+    """Return the name of a file's format, and what it says.
 
-    Parameters
-    ----------
-    chosen
-        The name of its format; told by its content if ``None``.
-
-    Returns
-    -------
-    The name of its format, and what it says.
+    The format is the one ``chosen`` by its name, or told by the content.
 
     Raises
     ------
     UnusableInput
         It is of no known format, or not what its format asks for.
     """
-    if chosen is None:
-        form = next((one for one in formats.values() if one.recognises(file)), None)
-        if form is None:
-            raise file.unusable(
-                "it is of no format that is known here, or it is cut off",
-                f"say which with --format: {', '.join(formats)}",
-            )
-    else:
-        form = formats[chosen]
-    hint = f"give what this writes: {form.written_by}"
-    if file.is_folder != form.reads_folders:
-        raise file.unusable(f"it is a {'folder' if file.is_folder else 'file'}", hint)
-    reading = form.read(file)
+    unknown = "it is of no format that is known here, or it is cut off"
+    hint = "give what this writes: {}"
+    form, reading = read_by_format(file, chosen, formats, unknown, hint)
     if not reading.processes:
-        raise file.unusable(f"no measurement is in this file of {form.name}", hint)
+        what = f"no measurement is in this file of {form.name}"
+        raise file.unusable(what, hint.format(form.written_by))
     return form.name, reading
+
+
+def read_by_format(
+    file: SourceFile,
+    chosen: str | None,
+    formats: Mapping[str, Format[Content]],
+    unknown: str,
+    hint: str,
+) -> tuple[Format[Content], Content]:
+    """Read a file by the chosen format, or by the first that recognises it.
+
+    ``unknown`` says what is wrong with a file of no format, and ``hint`` what to give instead of a
+    folder, or of a file: ``{}`` in it is what writes the format.
+    """
+    recognising = (one for one in formats.values() if one.recognises(file))
+    form = next(recognising, None) if chosen is None else formats[chosen]
+    if form is None:
+        raise file.unusable(unknown, f"say which with --format: {', '.join(formats)}")
+    if file.is_folder != form.reads_folders:
+        what = f"it is a {'folder' if file.is_folder else 'file'}"
+        raise file.unusable(what, hint.format(form.written_by))
+    return form, form.read(file)
+
+
+def csv_header(file: SourceFile) -> list[str]:
+    """Return the names in the first line of a CSV file."""
+    lines = file.begins(65536).splitlines()[:1]
+    return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the cells of each row below the first line by their column, with the row's line."""
+    rows = csv.reader(io.StringIO(file.text, newline=""))
+    try:
+        next(rows)
+        for row in rows:
+            if row:
+                yield rows.line_num, dict(zip(header, row, strict=True))
+    except (csv.Error, ValueError) as error:
+        raise file.unusable(
+            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
+            "give every row a cell for each column",
+        ) from error

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import install_line
-from equipoise.model.fleet_result import HOST_FACTS, FleetResult
+from equipoise.model.fleet import HOST_FACTS, FleetResult
 from equipoise.model.result import ResultDocument, TrialRow
 from equipoise.model.safe_text import as_unicode, csv_text
 

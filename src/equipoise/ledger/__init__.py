@@ -5,15 +5,13 @@ In reading order:
 
 opening.py        where the ledger lies, and how it is opened
 store.py          `Ledger`: record a run trial by trial, list runs, read one
-file.py           the open file: transactions and snapshots
+file.py           the open file: transactions, snapshots, and errors of SQLite as messages
 rows.py           a run as rows, and rows as a run
-parts.py          stretches of a run that go from one ledger to another; forks
-slices.py         the same as bytes, for a network or a file
+parts.py          stretches of a run that go from one ledger to another, as rows or bytes; forks
 merging.py        the union of ledgers, and the runs that one run needs
 run_reference.py  names and order of runs, and the run that a reference means
 schema.py         the tables, and the steps from each version to the next
 untrusted.py      checks of a file that somebody sent
-faults.py         errors of SQLite and of the disk as messages
 """
 
 from equipoise.ledger.opening import open_for_reading, open_for_writing

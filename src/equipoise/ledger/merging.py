@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from equipoise.ledger.faults import damaged
-from equipoise.ledger.file import LedgerFile
+from equipoise.ledger.file import LedgerFile, damaged
 from equipoise.ledger.parts import (
     MOST_TRIALS,
     Cursor,
@@ -28,9 +27,8 @@ from equipoise.ledger.parts import (
     read_part,
     run_of,
 )
-from equipoise.ledger.rows import from_text, plan_from_text
+from equipoise.ledger.rows import check_run, from_text, plan_from_text
 from equipoise.ledger.run_reference import ORDER, find_mentioned, find_run, name_of
-from equipoise.ledger.slices import check_run
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan
@@ -142,24 +140,17 @@ def _merge_run(into: LedgerFile, source: LedgerFile, identity: bytes) -> tuple[s
                 check_part(into.connection, into.path, run, part)
             if part.end.reaches(end):
                 break
-        if end.reaches(_end_of(source, identity)):
+        with _run_in(source, identity) as number:
+            source_end = cursor_of(source.connection, number)
+        if end.reaches(source_end):
             return "unchanged", 0
-    _check(source, identity)
+    with _run_in(source, identity) as number:
+        check_run(source.connection, source.path, number)
     trials = 0
     for part in _parts(source, identity, end):
         with into.writing():
             trials += add_part(into.connection, into.path, part)
     return "new" if run is None else "extended", trials
-
-
-def _end_of(source: LedgerFile, identity: bytes) -> Cursor:
-    with _run_in(source, identity) as run:
-        return cursor_of(source.connection, run)
-
-
-def _check(source: LedgerFile, identity: bytes) -> None:
-    with _run_in(source, identity) as run:
-        check_run(source.connection, source.path, run)
 
 
 def _parts(source: LedgerFile, identity: bytes, after: Cursor) -> Iterator[RunPart]:

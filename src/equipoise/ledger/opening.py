@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from equipoise.ledger.faults import (
+from equipoise.ledger.file import (
     OTHER_LEDGER,
+    bounded,
     damaged,
     not_a_ledger,
     primary_code,
@@ -18,7 +19,7 @@ from equipoise.ledger.faults import (
 )
 from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
 from equipoise.ledger.store import Ledger
-from equipoise.ledger.untrusted import bounded, check_small_tables, confine, refuse_foreign_objects
+from equipoise.ledger.untrusted import check_small_tables, confine, refuse_foreign_objects
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")

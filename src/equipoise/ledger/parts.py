@@ -1,49 +1,60 @@
-"""A part of a run as rows: what goes from one ledger to another.
+"""A part of a run: what goes from one ledger to another, as rows or as bytes.
 
 A run is a head (plan, identity, host) and five lists that only grow: events of its segments, draws,
 trials with their samples, notices and observations. One process at a time writes a run, so of two
 copies each list of one is the beginning of that list of the other. A part holds a stretch of each
 list. `add_part` compares what both have, appends the rest, and refuses a `Fork`: two copies that
 were both written on.
+
+A slice is a part as MessagePack, compressed (RFC 1950), never a pickle. Whoever sends one may be
+hostile: before it reaches a ledger, its size is bounded, its rows go into a ledger in memory, and
+that one is checked like a file that somebody sent.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from equipoise.ledger.rows import (
     DRAW_COLUMNS,
-    INSERT_DRAW,
-    INSERT_RUN,
-    INSERT_SAMPLE,
-    INSERT_SITTING,
-    INSERT_SITTING_END,
     NOTICE_COLUMNS,
     OBSERVATION_COLUMNS,
     SAMPLE_COLUMNS,
+    SELECT_DRAWS,
+    SELECT_NOTICES,
+    SELECT_OBSERVATIONS,
+    SELECT_TRIALS,
     TRIAL_COLUMNS,
+    Row,
+    TrialRows,
+    check_run,
     digest_of_text,
 )
 from equipoise.ledger.run_reference import name_of
-from equipoise.ledger.schema import digest_of_content
+from equipoise.ledger.schema import bring_up_to_date, digest_of_content
+from equipoise.ledger.untrusted import MOST_ROW_BYTES, check_small_tables
 from equipoise.model.errors import UnusableInput
 from equipoise.model.host import Certificate
-
-Row = tuple[Any, ...]
-"""Values of the kinds that SQLite knows."""
-TrialRows = tuple[Row, tuple[Row, ...]]
-"""A trial, and its samples in their order."""
 
 MOST_TRIALS = 20_000
 """Trials that are copied in one transaction: a campaign that writes meanwhile waits for its end."""
 _MOST_SAMPLES = 200_000
 _MOST_OBSERVED_BYTES = 8 * 1024 * 1024
+MOST_SLICE_BYTES = MOST_ROW_BYTES + 64 * 1024 * 1024
+"""Largest size of a slice before it is compressed; most have less than a MiB."""
+_SLICE_FORM = 1
+_FAST = 1
+_KINDS = (str, bytes, int, float, type(None))
+_NOWHERE = Path("slice")
 
 
 class RunRefused(UnusableInput):
@@ -123,23 +134,13 @@ _SELECT_EVENTS = """
         FROM sitting JOIN environment ON environment.digest = sitting.environment WHERE run = ?1
         UNION ALL
         SELECT sitting, 1, NULL, ended_at, stopped_because FROM sitting_end WHERE run = ?1
-    ) ORDER BY number, ends LIMIT ?2 OFFSET ?3
+    ) ORDER BY number, ends
 """
-_SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number LIMIT ? OFFSET ?"
-_SELECT_TRIALS = (
-    f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number LIMIT ? OFFSET ?"
-)
 _SELECT_SAMPLES = f"""
     SELECT sample.trial, {SAMPLE_COLUMNS}
     FROM sample JOIN trial ON trial.number = sample.trial
     WHERE sample.trial BETWEEN ?2 AND ?3 AND trial.run = ?1 ORDER BY sample.trial, sample.place
 """
-_SELECT_NOTICES = (
-    f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place LIMIT ? OFFSET ?"
-)
-_SELECT_OBSERVATIONS = (
-    f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place LIMIT ? OFFSET ?"
-)
 _COUNT_ROWS = """
     SELECT (SELECT count(*) FROM sitting JOIN environment
             ON environment.digest = sitting.environment WHERE run = ?1)
@@ -150,6 +151,20 @@ _COUNT_ROWS = """
         (SELECT count(*) FROM observation WHERE run = ?1)
 """
 _EVERYTHING = -1
+
+
+def _insert(table: str, columns: str) -> str:
+    return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
+
+
+_INSERT_RUN = _insert(
+    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
+)
+_INSERT_SITTING = _insert("sitting", "run, number, environment, started_at")
+_INSERT_SITTING_END = _insert("sitting_end", "run, sitting, ended_at, stopped_because")
+_INSERT_DRAW = _insert("draw", f"run, {DRAW_COLUMNS}")
+_INSERT_TRIAL = _insert("trial", f"number, run, {TRIAL_COLUMNS}")
+_INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
 
 
 def cursor_of(connection: sqlite3.Connection, run: int) -> Cursor:
@@ -176,7 +191,7 @@ def read_part(
     anchors = (max(0, min(pair) - 1) for pair in zip(astuple(after), astuple(have), strict=True))
     # An observation may be large, and is not sent twice.
     start = replace(Cursor(*anchors), observations=min(after.observations, have.observations))
-    draws = _rows(connection, _SELECT_DRAWS, run, start.draws, most_trials + 1)
+    draws = _rows(connection, SELECT_DRAWS, run, start.draws, most_trials + 1)
     drawn = start.draws + len(draws) == have.draws
     most = most_trials + 1 if drawn else after.trials - start.trials
     trials = _read_trials(connection, run, start.trials, most)
@@ -192,7 +207,7 @@ def read_part(
         rest(_SELECT_EVENTS, start.events, max(after.events, 1)),
         draws,
         trials,
-        rest(_SELECT_NOTICES, start.notices, after.notices),
+        rest(SELECT_NOTICES, start.notices, after.notices),
         _read_observations(connection, run, start.observations) if whole else (),
     )
     return part, part.end != have
@@ -215,7 +230,7 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
     run = run_of(connection, part.head.identity)
     try:
         if run is None:
-            run = _insert_head(connection, part.head)
+            run = insert_head(connection, part.head)
         else:
             check_part(connection, path, run, part)
         have = cursor_of(connection, run)
@@ -224,18 +239,16 @@ def add_part(connection: sqlite3.Connection, path: Path, part: RunPart) -> int:
                 f"a slice of run {part.head.id} begins behind the end of the copy in {path}",
                 hint="ask for it after the cursor of this copy",
             )
-        new = [
-            rows[end - start :]
-            for rows, start, end in zip(part.lists, astuple(part.start), astuple(have), strict=True)
-        ]
-        for append, rows in zip(_APPENDING, new, strict=True):
-            append(connection, run, rows)
+        ends = astuple(have)
+        stretches = zip(_LISTS, part.lists, astuple(part.start), ends, strict=True)
+        for each, rows, start, end in stretches:
+            each.append(connection, run, rows[end - start :])
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         raise RunRefused(
             f"run {part.head.id} is not one that Equipoise records: {error}",
             hint="ask whoever sent it for a sound copy",
         ) from error
-    return len(new[2])
+    return max(0, part.end.trials - have.trials)
 
 
 def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPart) -> None:
@@ -248,18 +261,12 @@ def check_part(connection: sqlite3.Connection, path: Path, run: int, part: RunPa
     """
     if _head(connection, run) != part.head:
         raise _fork(connection, path, run, "plan")
-    for what, read, start, rows in (
-        ("segment", _reader(_SELECT_EVENTS), part.start.events, part.events),
-        ("draw", _reader(_SELECT_DRAWS), part.start.draws, part.draws),
-        ("trial", _read_trials, part.start.trials, part.trials),
-        ("warning", _reader(_SELECT_NOTICES), part.start.notices, part.notices),
-        ("observation", _reader(_SELECT_OBSERVATIONS), part.start.observations, part.observations),
-    ):
+    for each, start, rows in zip(_LISTS, astuple(part.start), part.lists, strict=True):
         place = 0
         while place < len(rows):
-            own = read(connection, run, start + place, len(rows) - place)
+            own = each.read(connection, run, start + place, len(rows) - place)
             if own != rows[place : place + len(own)]:
-                raise _fork(connection, path, run, what)
+                raise _fork(connection, path, run, each.what)
             if not own:
                 break
             place += len(own)
@@ -273,23 +280,21 @@ def _fork(connection: sqlite3.Connection, path: Path, run: int, what: str) -> Fo
     )
 
 
-def _reader(
-    statement: str,
-) -> Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]:
+def _reader(statement: str) -> Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]:
     return lambda connection, run, start, most: _rows(connection, statement, run, start, most)
 
 
 def _rows(
     connection: sqlite3.Connection, statement: str, run: int, start: int, most: int
 ) -> tuple[Row, ...]:
-    return tuple(connection.execute(statement, (run, most, start)))
+    return tuple(connection.execute(f"{statement} LIMIT ? OFFSET ?", (run, most, start)))
 
 
 def _read_trials(
     connection: sqlite3.Connection, run: int, start: int, most: int
 ) -> tuple[Any, ...]:
     """Read trials with their samples; fewer than asked for if these have very many samples."""
-    trials = connection.execute(_SELECT_TRIALS, (run, most, start)).fetchall()
+    trials = _rows(connection, SELECT_TRIALS, run, start, most)
     if not trials:
         return ()
     samples: dict[int, list[Row]] = {}
@@ -297,7 +302,7 @@ def _read_trials(
     stretch = (run, trials[0][0], trials[-1][0])
     for trial, *sample in connection.execute(_SELECT_SAMPLES, stretch):
         if trial not in samples and count >= _MOST_SAMPLES:
-            trials = [row for row in trials if row[0] < trial]
+            trials = tuple(row for row in trials if row[0] < trial)
             break
         samples.setdefault(trial, []).append(tuple(sample))
         count += 1
@@ -307,7 +312,8 @@ def _read_trials(
 def _read_observations(connection: sqlite3.Connection, run: int, start: int) -> tuple[Row, ...]:
     observations: list[Row] = []
     size = 0
-    for row in connection.execute(_SELECT_OBSERVATIONS, (run, _EVERYTHING, start)):
+    statement = f"{SELECT_OBSERVATIONS} LIMIT ? OFFSET ?"
+    for row in connection.execute(statement, (run, _EVERYTHING, start)):
         observations.append(row)
         size += len(row[5] or b"")
         if size > _MOST_OBSERVED_BYTES:
@@ -320,7 +326,7 @@ def _head(connection: sqlite3.Connection, run: int) -> Head:
     return Head(identity, identifier, None if host is None else (host, name), *rest)
 
 
-def insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
+def _insert_host(connection: sqlite3.Connection, identity: bytes, name: str) -> int:
     """Return the number of a host under this name, which gets a row if it has none."""
     connection.execute(
         "INSERT INTO host (identity, name) VALUES (?, ?) ON CONFLICT DO NOTHING", (identity, name)
@@ -350,42 +356,40 @@ def insert_certificate(
     )
 
 
-def _insert_head(connection: sqlite3.Connection, head: Head) -> int:
+def insert_head(connection: sqlite3.Connection, head: Head) -> int:
+    """Insert the row of a run; return its number."""
     identity, identifier, host, *rest = astuple(head)
-    number = None if host is None else insert_host(connection, *host)
-    run = connection.execute(INSERT_RUN, (identity, identifier, number, *rest)).lastrowid
+    number = None if host is None else _insert_host(connection, *host)
+    run = connection.execute(_INSERT_RUN, (identity, identifier, number, *rest)).lastrowid
     assert run is not None
     return run
 
 
-def _append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
+def append_events(connection: sqlite3.Connection, run: int, events: Sequence[Row]) -> None:
+    """Append beginnings and ends of segments, as `RunPart` has them."""
     for number, document, moment, because in events:
         if document is None:
-            connection.execute(INSERT_SITTING_END, (run, number, moment, because))
+            connection.execute(_INSERT_SITTING_END, (run, number, moment, because))
         else:
             digest = insert_environment(connection, str(document))
-            connection.execute(INSERT_SITTING, (run, number, digest, moment))
+            connection.execute(_INSERT_SITTING, (run, number, digest, moment))
 
 
-def _append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:
-    connection.executemany(INSERT_DRAW, ((run, *draw) for draw in draws))
+def append_draws(connection: sqlite3.Connection, run: int, draws: Sequence[Row]) -> None:
+    """Append draws."""
+    connection.executemany(_INSERT_DRAW, ((run, *draw) for draw in draws))
 
 
-_INSERT_NUMBERED_TRIAL = (
-    f"INSERT INTO trial (number, run, {TRIAL_COLUMNS}) "
-    f"VALUES (?, ?{', ?' * (TRIAL_COLUMNS.count(',') + 1)})"
-)
-
-
-def _append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[TrialRows]) -> None:
+def append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[TrialRows]) -> None:
+    """Append trials with their samples; the draw of each has to be there."""
     statement = "SELECT coalesce(max(number), 0) + 1 FROM trial"
     first: int = connection.execute(statement).fetchone()[0]
     connection.executemany(
-        _INSERT_NUMBERED_TRIAL,
+        _INSERT_TRIAL,
         ((number, run, *trial) for number, (trial, _) in enumerate(trials, first)),
     )
     connection.executemany(
-        INSERT_SAMPLE,
+        _INSERT_SAMPLE,
         (
             (number, place, *sample)
             for number, (_, samples) in enumerate(trials, first)
@@ -395,8 +399,7 @@ def _append_trials(connection: sqlite3.Connection, run: int, trials: Sequence[Tr
 
 
 def _append_with_place(table: str, columns: str) -> Callable[..., None]:
-    values = ", ?" * (columns.count(",") + 1)
-    statement = f"INSERT INTO {table} (run, place, {columns}) VALUES (?, ?{values})"
+    statement = _insert(table, f"run, place, {columns}")
 
     def append(connection: sqlite3.Connection, run: int, rows: Sequence[Row]) -> None:
         count = f"SELECT count(*) FROM {table} WHERE run = ?"
@@ -408,10 +411,116 @@ def _append_with_place(table: str, columns: str) -> Callable[..., None]:
     return append
 
 
-_APPENDING: tuple[Callable[..., None], ...] = (
-    _append_events,
-    _append_draws,
-    _append_trials,
-    _append_with_place("notice", NOTICE_COLUMNS),
-    _append_with_place("observation", OBSERVATION_COLUMNS),
+append_notices = _append_with_place("notice", NOTICE_COLUMNS)
+append_observations = _append_with_place("observation", OBSERVATION_COLUMNS)
+
+
+class _List(NamedTuple):
+    what: str
+    read: Callable[[sqlite3.Connection, int, int, int], tuple[Any, ...]]
+    """Return rows of a run, by the number of the run, the first row and the number of rows."""
+    append: Callable[..., None]
+
+
+_LISTS = (
+    _List("segment", _reader(_SELECT_EVENTS), append_events),
+    _List("draw", _reader(SELECT_DRAWS), append_draws),
+    _List("trial", _read_trials, append_trials),
+    _List("warning", _reader(SELECT_NOTICES), append_notices),
+    _List("observation", _reader(SELECT_OBSERVATIONS), append_observations),
 )
+"""The lists of a run, in the order of a cursor."""
+
+
+class _Slice(Struct, frozen=True, array_like=True):
+    form: int
+    part: RunPart
+
+
+_slices = msgspec.msgpack.Decoder(_Slice)
+_cursors = msgspec.msgpack.Decoder(Cursor)
+
+
+def slice_of(
+    connection: sqlite3.Connection, run: int, after: bytes, most_trials: int
+) -> tuple[bytes, bool]:
+    """Return a slice behind a cursor, ``b""`` if nothing is new, and whether more is there.
+
+    Raises
+    ------
+    UnusableInput
+        The cursor is none.
+    """
+    cursor = _cursor_from(after)
+    part, more = read_part(connection, run, cursor, most_trials)
+    if cursor.reaches(part.end):
+        return b"", False
+    return zlib.compress(msgspec.msgpack.encode(_Slice(_SLICE_FORM, part)), _FAST), more
+
+
+def cursor_bytes(connection: sqlite3.Connection, identity: bytes) -> bytes:
+    """Return where a ledger's copy of a run ends; ``b""`` if it has none."""
+    run = run_of(connection, identity)
+    return b"" if run is None else msgspec.msgpack.encode(cursor_of(connection, run))
+
+
+def _cursor_from(content: bytes) -> Cursor:
+    try:
+        return _cursors.decode(content) if content else Cursor()
+    except msgspec.MsgspecError as error:
+        raise UnusableInput(
+            f"this is no cursor of a run: {error}", hint="take what Ledger.cursor returns"
+        ) from error
+
+
+def part_from(content: bytes) -> RunPart:
+    """Return the part of a run that a slice holds, with every row checked.
+
+    Raises
+    ------
+    UnusableInput
+        It is no slice, or holds what no campaign records.
+    """
+    try:
+        part = _unpacked(content)
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            bring_up_to_date(connection)
+            connection.execute("BEGIN")
+            add_part(connection, _NOWHERE, replace(part, start=Cursor()))
+            check_small_tables(connection, _NOWHERE)
+            check_run(connection, _NOWHERE, 1)
+    except (UnusableInput, ValueError, TypeError, RecursionError, sqlite3.Error) as error:
+        what = error.what if isinstance(error, UnusableInput) else str(error)
+        raise UnusableInput(
+            f"a slice of a run cannot be used: {what}",
+            hint="install the same version of Equipoise on every host, and fetch it again",
+        ) from error
+    return part
+
+
+def _unpacked(content: bytes) -> RunPart:
+    inflater = zlib.decompressobj()
+    try:
+        unpacked = inflater.decompress(content, MOST_SLICE_BYTES)
+        if not inflater.eof:
+            raise ValueError(f"it is cut short, or larger than {MOST_SLICE_BYTES} bytes")
+        decoded = _slices.decode(unpacked)
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
+    if decoded.form != _SLICE_FORM:
+        raise ValueError(f"its form is {decoded.form}, this Equipoise knows {_SLICE_FORM}")
+    if any(start < 0 for start in astuple(decoded.part.start)):
+        raise ValueError("it begins before the beginning")
+    for row in _every_row(decoded.part):
+        for value in row:
+            if type(value) not in _KINDS:
+                raise ValueError(f"a row holds a value of the kind {type(value).__name__}")
+    return decoded.part
+
+
+def _every_row(part: RunPart) -> Iterator[Row]:
+    for rows in (part.events, part.draws, part.notices, part.observations):
+        yield from rows
+    for trial, samples in part.trials:
+        yield trial
+        yield from samples

@@ -33,6 +33,10 @@ from equipoise.model.record import (
 )
 from equipoise.model.safe_text import as_unicode
 
+Row = tuple[Any, ...]
+"""Values of the kinds that SQLite knows, in the order of the columns below; without its run."""
+TrialRows = tuple[Row, tuple[Row, ...]]
+"""A trial, and its samples in the order in which the workload wrote them."""
 Decoded = TypeVar("Decoded")
 _strict_json = msgspec.json.Decoder()
 
@@ -123,40 +127,19 @@ NOTICE_COLUMNS = "code, words, mend"
 OBSERVATION_COLUMNS = "source, condition, repetition, position, observed_at, document, failure"
 
 
-def _insert(table: str, columns: str) -> str:
-    return f"INSERT INTO {table} ({columns}) VALUES (?{', ?' * columns.count(',')})"
-
-
-INSERT_RUN = _insert(
-    "run", "identity, id, host, fleet, place, study, names, commands_digest, plan, started_at"
-)
-INSERT_SITTING = _insert("sitting", "run, number, environment, started_at")
-INSERT_SITTING_END = _insert("sitting_end", "run, sitting, ended_at, stopped_because")
-INSERT_TRIAL = _insert("trial", f"run, {TRIAL_COLUMNS}")
-INSERT_SAMPLE = _insert("sample", f"trial, place, {SAMPLE_COLUMNS}")
-INSERT_DRAW = _insert("draw", f"run, {DRAW_COLUMNS}")
-INSERT_OBSERVATION = (
-    f"INSERT INTO observation (run, place, {OBSERVATION_COLUMNS}) SELECT ?1, "
-    "(SELECT count(*) FROM observation WHERE run = ?1), ?2, ?3, ?4, ?5, ?6, ?7, ?8"
-)
-INSERT_NOTICE = (
-    f"INSERT INTO notice (run, place, {NOTICE_COLUMNS}) SELECT ?1, "
-    "(SELECT count(*) FROM notice WHERE run = ?1), ?2, ?3, ?4"
-)
-
 _SELECT_RUN = (
     "SELECT run.identity, plan, started_at, host.identity, host.name "
     "FROM run LEFT JOIN host ON host.number = run.host WHERE run.number = ?"
 )
-_SELECT_TRIALS = f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
+SELECT_TRIALS = f"SELECT number, {TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
 _SELECT_SAMPLES = (
     f"SELECT sample.trial, {SAMPLE_COLUMNS} "
     "FROM trial JOIN sample ON sample.trial = trial.number "
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
-_SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
-_SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
-_SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
+SELECT_DRAWS = f"SELECT {DRAW_COLUMNS} FROM draw WHERE run = ? ORDER BY number"
+SELECT_NOTICES = f"SELECT {NOTICE_COLUMNS} FROM notice WHERE run = ? ORDER BY place"
+SELECT_OBSERVATIONS = f"SELECT {OBSERVATION_COLUMNS} FROM observation WHERE run = ? ORDER BY place"
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
     FROM sitting JOIN environment ON environment.digest = sitting.environment
@@ -186,15 +169,14 @@ class _Cache(dict[str, Decoded]):
         return decoded
 
 
-def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
-    """Return a row of ``trial``; what is rarely filled is NULL while it is empty.
+def trial_rows(trial: Trial) -> TrialRows:
+    """Return a trial and its samples as rows; what is rarely filled is NULL while it is empty.
 
     A time that is not a number is no measurement: SQLite keeps it as NULL, unknown.
     """
     accounting = trial.accounting
     seconds = (accounting.wall_s, accounting.user_s, accounting.sys_s)
-    return (
-        run,
+    row = (
         trial.phase,
         trial.block,
         trial.position,
@@ -211,25 +193,28 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
         as_unicode(trial.error_tail) if trial.error_tail else None,
         mapping_to_text(trial.covariates),
     )
+    return row, tuple(map(_sample_row, trial.samples))
 
 
-def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
-    """Yield the rows of ``sample``, in the order in which the workload wrote them."""
-    for place, sample in enumerate(samples):
-        metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
-        step = None if sample.resolution is None else float(sample.resolution)
-        value = float(sample.value)
-        yield (trial, place, metric, value, sample.iteration, unit, sample.better, step)
+def _sample_row(sample: Sample) -> Row:
+    metric, unit = as_unicode(sample.metric), _optional_text(sample.unit)
+    step = None if sample.resolution is None else float(sample.resolution)
+    return (metric, float(sample.value), sample.iteration, unit, sample.better, step)
 
 
-def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
-    """Return a row of ``draw``."""
+def draw_row(draw: Draw) -> Row:
+    """Return a draw as a row."""
     order = ",".join(str(condition) for condition in draw.order)
-    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
+    return (draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
 
 
-def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
-    """Return a row of ``observation``; its document is compressed (RFC 1950).
+def notice_row(notice: CampaignWarning) -> Row:
+    """Return a warning as a row."""
+    return tuple(map(as_unicode, (notice.code, notice.summary, notice.hint)))
+
+
+def observation_row(observation: Observation) -> Row:
+    """Return an observation as a row; its document is compressed (RFC 1950).
 
     A document that could not be read again is left out, and the row says so.
     """
@@ -238,7 +223,6 @@ def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
         failure = f"it saw {len(document)} bytes; at most {MOST_DOCUMENT_BYTES} are kept"
         document = None
     return (
-        run,
         as_unicode(observation.source),
         observation.condition,
         observation.repetition,
@@ -282,17 +266,37 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         ),
         draws=tuple(
             Draw(phase, block, orders[conditions], padding, layout)
-            for phase, block, conditions, padding, layout in rows(_SELECT_DRAWS)
+            for phase, block, conditions, padding, layout in rows(SELECT_DRAWS)
         ),
-        trials=_trials(rows(_SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
-        notices=tuple(CampaignWarning(*row) for row in rows(_SELECT_NOTICES)),
-        observations=_observations(rows(_SELECT_OBSERVATIONS)),
+        trials=_trials(rows(SELECT_TRIALS), _samples(rows(_SELECT_SAMPLES))),
+        notices=tuple(CampaignWarning(*row) for row in rows(SELECT_NOTICES)),
+        observations=_observations(rows(SELECT_OBSERVATIONS)),
     )
     _refuse_inconsistent(record)
     return record
 
 
-def _samples(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
+def check_run(connection: sqlite3.Connection, path: Path, run: int) -> None:
+    """Check that each row of a run is one that a campaign records, and agrees with its plan.
+
+    Raises
+    ------
+    UnusableInput, ValueError
+        As `recorded_run`.
+    """
+    recorded_run(connection, path, run)
+    study, names, fleet, place, text = connection.execute(
+        "SELECT study, names, fleet, place, plan FROM run WHERE number = ?", (run,)
+    ).fetchone()
+    plan = plan_from_text(text)
+    member = plan.membership
+    expected = (None, None) if member is None else (bytes.fromhex(member.fleet), member.place)
+    named = [condition.name for condition in plan.conditions]
+    if (study, from_text(names)) != (as_unicode(plan.study), named) or (fleet, place) != expected:
+        raise ValueError("the row of a run contradicts its plan")
+
+
+def _samples(rows: Iterable[Row]) -> dict[int, tuple[Sample, ...]]:
     """Collect samples by the number of their trial."""
     collected: dict[int, list[Sample]] = {}
     for trial, metric, value, *rest in rows:
@@ -301,9 +305,7 @@ def _samples(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
     return {trial: tuple(samples) for trial, samples in collected.items()}
 
 
-def _trials(
-    rows: Iterable[tuple[Any, ...]], samples: Mapping[int, tuple[Sample, ...]]
-) -> tuple[Trial, ...]:
+def _trials(rows: Iterable[Row], samples: Mapping[int, tuple[Sample, ...]]) -> tuple[Trial, ...]:
     """Turn rows back into trials; a ledger of 100,000 of them has to open at once."""
     # What a machine cannot read is the same at every trial.
     reasons = _Cache(_REASONS)
@@ -331,7 +333,7 @@ def _trials(
     return tuple(trials)
 
 
-def _observations(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
+def _observations(rows: Iterable[Row]) -> tuple[Observation, ...]:
     observations: list[Observation] = []
     room = MOST_EVIDENCE_BYTES
     for source, condition, repetition, position, at, document, failure in rows:

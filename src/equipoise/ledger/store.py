@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,37 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from equipoise.files.host import this_host
-from equipoise.ledger import rows
+from equipoise.files.state import this_host
 from equipoise.ledger.file import LedgerFile
 from equipoise.ledger.parts import (
+    Head,
     add_part,
+    append_draws,
+    append_events,
+    append_notices,
+    append_observations,
+    append_trials,
+    cursor_bytes,
     insert_certificate,
-    insert_environment,
-    insert_host,
+    insert_head,
+    part_from,
     run_of,
+    slice_of,
 )
 from equipoise.ledger.rows import (
+    Row,
+    TrialRows,
     digest_of_commands,
     digest_of_text,
+    draw_row,
     from_text,
+    notice_row,
+    observation_row,
     plan_from_text,
     read_as,
     recorded_run,
     to_text,
+    trial_rows,
 )
 from equipoise.ledger.run_reference import (
     LAST,
@@ -42,13 +55,19 @@ from equipoise.ledger.run_reference import (
     new_run_id,
 )
 from equipoise.ledger.schema import IDENTITY_BYTES
-from equipoise.ledger.slices import cursor_bytes, part_from, slice_of
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.fleet import HostReference
 from equipoise.model.host import Certificate
 from equipoise.model.plan import HISTORY_STUDY, Plan
-from equipoise.model.record import CampaignWarning, Draw, Observation, RunRecord, RunSummary, Trial
+from equipoise.model.record import (
+    CampaignWarning,
+    Draw,
+    Observation,
+    RunRecord,
+    RunSummary,
+    Trial,
+    paused_garbage_collector,
+)
 from equipoise.model.safe_text import as_unicode
 
 FIRST_SEGMENT = 1
@@ -60,7 +79,9 @@ IMPORTED = "imported"
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _SELECT_SUMMARIES = """
     SELECT run.number, study, names, started_at,
-        (SELECT count(*) FROM trial WHERE trial.run = run.number),
+        (SELECT count(*) FROM trial WHERE trial.run = run.number)
+            + (SELECT count(*) FROM trial, run AS member
+                WHERE trial.run = member.number AND member.fleet = run.identity),
         (SELECT stopped_because
             FROM sitting LEFT JOIN sitting_end
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
@@ -69,11 +90,10 @@ _SELECT_SUMMARIES = """
         (SELECT fleet.number FROM run AS fleet WHERE fleet.identity = run.fleet),
         CASE WHEN instr(plan, '"fleet":{"hosts":') THEN
             (SELECT count(DISTINCT member.host) FROM run AS member
-                WHERE member.fleet = run.identity) END,
-        (SELECT count(*) FROM trial, run AS member
-            WHERE trial.run = member.number AND member.fleet = run.identity)
+                WHERE member.fleet = run.identity) END
     FROM run
 """
+"""A coordinator has no trial of its own: those of its hosts are counted."""
 
 
 class Ledger(LedgerFile):
@@ -221,16 +241,11 @@ class Ledger(LedgerFile):
         with self.writing():
             # Its host is not this one, nor known.
             run = self._insert_run(plan, environment, imported_at, None, None)
-            self.connection.executemany(
-                rows.INSERT_DRAW, (rows.draw_row(run, draw) for draw in draws)
-            )
-            for trial in trials:
-                self._insert_trial(run, trial)
-            for notice in notices:
-                self._insert_notice(run, notice)
-            self.connection.execute(
-                rows.INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
-            )
+            append_draws(self.connection, run, list(map(draw_row, draws)))
+            append_trials(self.connection, run, list(map(trial_rows, trials)))
+            append_notices(self.connection, run, list(map(notice_row, notices)))
+            end = (FIRST_SEGMENT, None, float(imported_at), IMPORTED)
+            append_events(self.connection, run, [end])
             name = name_of(self.connection, run)
         self._numbers[name] = run
         return name
@@ -242,15 +257,14 @@ class Ledger(LedgerFile):
             latest: int = self.connection.execute(
                 "SELECT max(number) FROM sitting WHERE run = ?", (run,)
             ).fetchone()[0]
-            self._insert_segment(run, latest + 1, environment, started_at)
+            begin = (latest + 1, to_text(environment), float(started_at), None)
+            append_events(self.connection, run, [begin])
         return latest + 1
 
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
         """Record that a segment ended, and why; a segment ends once."""
-        self._record(
-            rows.INSERT_SITTING_END,
-            (self._number_of(run_id), segment, float(ended_at), as_unicode(stopped_because)),
-        )
+        end = (segment, None, float(ended_at), as_unicode(stopped_because))
+        self._append(run_id, append_events, end)
 
     def key_of(self, run_id: str) -> str:
         """Return a name of a run that no run of another ledger on this host has."""
@@ -264,10 +278,10 @@ class Ledger(LedgerFile):
         UnusableInput
             Another process drew the block, on a host that cannot see this process.
         """
-        row = rows.draw_row(self._number_of(run_id), draw)
+        run = self._number_of(run_id)
         with self.writing():
             try:
-                self.connection.execute(rows.INSERT_DRAW, row)
+                append_draws(self.connection, run, [draw_row(draw)])
             except sqlite3.IntegrityError as error:
                 raise UnusableInput(
                     f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
@@ -277,21 +291,15 @@ class Ledger(LedgerFile):
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Record a finished trial with its samples; its block's draw has to be here."""
-        run = self._number_of(run_id)
-        with self.writing():
-            self._insert_trial(run, trial)
+        self._append(run_id, append_trials, trial_rows(trial))
 
     def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
         """Record a warning."""
-        run = self._number_of(run_id)
-        with self.writing():
-            self._insert_notice(run, notice)
+        self._append(run_id, append_notices, notice_row(notice))
 
     def record_observation(self, run_id: str, observation: Observation) -> None:
         """Record what an instrumented run of a condition showed."""
-        self._record(
-            rows.INSERT_OBSERVATION, rows.observation_row(self._number_of(run_id), observation)
-        )
+        self._append(run_id, append_observations, observation_row(observation))
 
     def record_certificate(self, certificate: Certificate) -> None:
         """Record what certifies a host; the same certificate again changes nothing."""
@@ -432,31 +440,13 @@ class Ledger(LedgerFile):
         with self.reading():
             names = names_of(self.connection)
             statement = f"{_SELECT_SUMMARIES} {which} ORDER BY {ORDER}"
+            rows = self.connection.execute(statement, parameters)
             return [
                 RunSummary(
-                    names[number],
-                    study,
-                    read_as(conditions, _NAMES),
-                    started_at,
-                    # A coordinator has no trial of its own.
-                    trials + of_hosts,
-                    stopped_because,
-                    host,
-                    names.get(fleet),
-                    hosts,
+                    *(names[run], study, read_as(conditions, _NAMES), started_at, trials, ended),
+                    *(host, names.get(fleet), hosts),
                 )
-                for (
-                    number,
-                    study,
-                    conditions,
-                    started_at,
-                    trials,
-                    stopped_because,
-                    host,
-                    fleet,
-                    hosts,
-                    of_hosts,
-                ) in self.connection.execute(statement, parameters)
+                for run, study, conditions, started_at, trials, ended, host, fleet, hosts in rows
             ]
 
     def _run_with_identity(self, identity: bytes, plan: Plan) -> int | None:
@@ -489,45 +479,22 @@ class Ledger(LedgerFile):
     ) -> int:
         """Insert a run and its first segment; return the run's number."""
         member = plan.membership
-        host_number = (
-            None
-            if host is None
-            else insert_host(self.connection, bytes.fromhex(host.identity), host.name)
+        head = Head(
+            identity=identity or secrets.token_bytes(IDENTITY_BYTES),
+            id=self._unused_id(started_at),
+            host=None if host is None else (bytes.fromhex(host.identity), host.name),
+            fleet=None if member is None else bytes.fromhex(member.fleet),
+            place=None if member is None else member.place,
+            study=as_unicode(plan.study),
+            names=to_text([condition.name for condition in plan.conditions]),
+            commands_digest=digest_of_commands(plan),
+            plan=to_text(plan),
+            started_at=float(started_at),
         )
-        number = self.connection.execute(
-            rows.INSERT_RUN,
-            (
-                identity or secrets.token_bytes(IDENTITY_BYTES),
-                self._unused_id(started_at),
-                host_number,
-                None if member is None else bytes.fromhex(member.fleet),
-                None if member is None else member.place,
-                as_unicode(plan.study),
-                to_text([condition.name for condition in plan.conditions]),
-                digest_of_commands(plan),
-                to_text(plan),
-                float(started_at),
-            ),
-        ).lastrowid
-        assert number is not None
-        self._insert_segment(number, FIRST_SEGMENT, environment, started_at)
-        return number
-
-    def _insert_trial(self, run: int, trial: Trial) -> None:
-        number = self.connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
-        assert number is not None
-        if trial.samples:
-            self.connection.executemany(rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples))
-
-    def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
-        texts = (as_unicode(text) for text in (notice.code, notice.summary, notice.hint))
-        self.connection.execute(rows.INSERT_NOTICE, (run, *texts))
-
-    def _insert_segment(
-        self, run: int, number: int, environment: dict[str, Any], started_at: float
-    ) -> None:
-        digest = insert_environment(self.connection, to_text(environment))
-        self.connection.execute(rows.INSERT_SITTING, (run, number, digest, float(started_at)))
+        run = insert_head(self.connection, head)
+        begin = (FIRST_SEGMENT, to_text(environment), head.started_at, None)
+        append_events(self.connection, run, [begin])
+        return run
 
     def _unused_id(self, started_at: float) -> str:
         while True:
@@ -542,6 +509,7 @@ class Ledger(LedgerFile):
                 self._numbers[run_id] = find_named(self.connection, self.path, run_id)
         return self._numbers[run_id]
 
-    def _record(self, statement: str, row: tuple[Any, ...]) -> None:
+    def _append(self, run_id: str, append: Callable[..., None], row: Row | TrialRows) -> None:
+        run = self._number_of(run_id)
         with self.writing():
-            self.connection.execute(statement, row)
+            append(self.connection, run, [row])

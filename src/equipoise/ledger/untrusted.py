@@ -8,23 +8,17 @@ letter, before the first query; and no query takes more steps than a file of its
 from __future__ import annotations
 
 import functools
-import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
-from equipoise.ledger.faults import damaged
+from equipoise.ledger.file import damaged
 from equipoise.ledger.schema import IDENTITY_BYTES, STEPS, bring_up_to_date
 
 MOST_ROW_BYTES = 256 * 1024 * 1024
 _MOST_SQL_BYTES = 100_000
-_STEPS_BETWEEN_CHECKS = 100_000
-_STEPS_FOR_ANY_FILE = 20_000_000
-_STEPS_FOR_A_BYTE = 16
-"""A row of a few bytes takes about as many steps of SQLite's machine as it has bytes."""
 
 _LARGEST = 2**53
 _LATEST = 253402300799.0
@@ -128,26 +122,6 @@ def confine(connection: sqlite3.Connection) -> None:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
-
-
-@contextmanager
-def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
-    """Stop what is read in the block once it takes more steps than the file can need.
-
-    Raises
-    ------
-    sqlite3.OperationalError
-        ``SQLITE_INTERRUPT``: the pages of the file lead in circles.
-    """
-    files = (file, file.with_name(f"{file.name}-wal"))
-    size = sum(os.stat(path).st_size for path in files if path.is_file())
-    steps = _STEPS_FOR_ANY_FILE + _STEPS_FOR_A_BYTE * size
-    checks = iter(range(steps // _STEPS_BETWEEN_CHECKS))
-    connection.set_progress_handler(lambda: next(checks, None) is None, _STEPS_BETWEEN_CHECKS)
-    try:
-        yield
-    finally:
-        connection.set_progress_handler(None, 0)
 
 
 def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise import _native
-from equipoise.matching.ks import MOST_BOOT
+from equipoise.matching.distributions import MOST_BOOT
 from equipoise.matching.options import MatchProblem, PairingOptions, match_problem
 from equipoise.matching.units import Floats, Indices, numbers, same_length, table, units_of
 from equipoise.model.errors import UnusableInput

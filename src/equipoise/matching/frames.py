@@ -1,7 +1,7 @@
 """Covariates and treatment out of formulae, matrices and data frames of any kind.
 
 pandas, polars and whatever else narwhals knows are frames; NumPy arrays and lists are
-matrices. Rows are counted from 0.
+matrices. Columns of words become numbers, too. Rows are counted from 0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from equipoise.matching.formula import MOST_CELLS, cells_of, columns_in
 from equipoise.matching.units import (
     LEAVE_OUT,
     Floats,
+    Indices,
     Truths,
     refuse_non_finite,
     refuse_rows,
@@ -26,6 +27,11 @@ from equipoise.matching.units import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
+
+MAX_CATEGORIES = 20
+"""Largest number of distinct texts in a covariate: a column with more holds names, not kinds."""
+YES = frozenset({"yes", "y", "true", "t"})
+NO = frozenset({"no", "n", "false", "f"})
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
 _UNREADABLE = (
@@ -278,3 +284,78 @@ def missing_in(column: NDArray[Any]) -> Truths:
         ],
         dtype=np.bool_,
     )
+
+
+def holds_text(column: NDArray[Any]) -> bool:
+    """Return whether a column has texts."""
+    if column.dtype.kind in "US":
+        return True
+    return column.dtype.kind == "O" and any(isinstance(value, str) for value in column.tolist())
+
+
+def numbers_or_indicators(column: NDArray[Any], name: str) -> list[tuple[str, Floats]]:
+    """Return a column of numbers as it is, or an indicator column for each text but the first.
+
+    Raises
+    ------
+    UnusableInput
+        A value is missing or infinite, or there are more than ``MAX_CATEGORIES`` texts.
+    """
+    if not holds_text(column):
+        return [(name, numbers_of(column, name))]
+    texts, code = distinct_texts(column, name)
+    if len(texts) > MAX_CATEGORIES:
+        raise UnusableInput(
+            f"{name}: {len(texts)} different texts are too many for a covariate",
+            hint=f"leave {name} out, or compare within each value: --exact {name}",
+        )
+    return [
+        (f"{name}={text}", (code == place).astype(np.float64))
+        for place, text in enumerate(texts)
+        if place
+    ]
+
+
+def yes_or_no(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of yes and no as 1 and 0, and any other column as it is.
+
+    Yes and no may be written as ``yes``, ``y``, ``true`` or ``t``, and ``no``, ``n``, ``false`` or
+    ``f``, in letters of either case.
+    """
+    if not holds_text(column):
+        return column
+    texts = [value.strip().lower() if isinstance(value, str) else "" for value in column.tolist()]
+    if not all(text in YES or text in NO for text in texts):
+        return column
+    return np.array([text in YES for text in texts])
+
+
+def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
+    """Return the distinct values as text, and for each row the position of its value."""
+    code = levels_of(column, name)
+    _, first = np.unique(code, return_index=True)
+    return [text_of(plain(value)) for value in column[first]], code
+
+
+def text_of(value: Any) -> str:
+    """Return a value as a user would type it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def levels_of(column: NDArray[Any], name: str) -> Indices:
+    """Return the place of each row's value among the distinct values, in their order."""
+    if column.dtype.kind not in "biuSU":
+        check_present(column, name)
+    try:
+        return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    except TypeError:
+        # Values of several types have no order but that in which they occur.
+        places: dict[Any, int] = {}
+        return np.array([places.setdefault(value, len(places)) for value in column.tolist()])
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy's as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -10,14 +10,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.executors import batch_evaluator
+from equipoise.genoud.executors import BatchEvaluator
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.search import Generation, search
+from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.fitness import (
     FitnessFunction,
     FitnessProblem,
@@ -25,13 +26,10 @@ from equipoise.matching.fitness import (
     fitness_problem,
 )
 from equipoise.matching.match import MatchResult, aligned, match
-from equipoise.matching.options import Estimand
+from equipoise.matching.options import Estimand, pairing_of
 from equipoise.matching.units import Floats, names_of, numbers
 from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
-
-if TYPE_CHECKING:
-    from equipoise.matching.balance import Balance
 
 LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
 """Bounds of each column's weight; only the ratios of weights matter."""
@@ -116,20 +114,7 @@ distance_tolerance, r_compatible
         at; if the best candidate matches no unit; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
-    pairing: dict[str, Any] = {
-        "estimand": estimand,
-        "m": m,
-        "weights": weights,
-        "exact": exact,
-        "caliper": caliper,
-        "replace": replace,
-        "ties": ties,
-        "common_support": common_support,
-        "restrict": restrict,
-        "distance_tolerance": distance_tolerance,
-        "r_compatible": r_compatible,
-        "seed": seed,
-    }
+    pairing = pairing_of(locals())
     problem = fitness_problem(
         treat,
         X,
@@ -139,19 +124,16 @@ distance_tolerance, r_compatible
         boot=boot,
         ks=ks,
         paired=paired,
-        threads=threads if executor is None else threads or 1,
-        **pairing,
+        weights=weights,
+        **(pairing | {"threads": threads if executor is None else threads or 1}),
     )
-    options = weight_search(
-        problem,
-        domains,
-        starting_values,
-        population=population,
-        generations=generations,
-        wait_generations=wait_generations,
-        hard_generation_limit=hard_generation_limit,
-        integer=integer,
-        seed=seed,
+    bounds = weight_bounds(problem, domains)
+    options = SearchOptions.among(
+        locals(),
+        nvars=problem.columns,
+        starting_values=np.clip(1.0, *bounds.T) if starting_values is None else starting_values,
+        maximize=problem.maximize,
+        boundary_enforcement=2,  # A negative weight is no weight.
     )
     limit = generations
 
@@ -163,9 +145,9 @@ distance_tolerance, r_compatible
         if progress is not None:
             progress(generation, limit)
 
-    with batch_evaluator(problem.evaluate, executor) as evaluate:
+    with BatchEvaluator(problem.evaluate, executor) as evaluate:
         best = search(options, evaluate, progress=set_limit, callback=report)
-    matches = match(None, treat, X, metric=best.par, threads=threads, **pairing)
+    matches = match(None, treat, X, metric=best.par, weights=weights, **pairing)
     balanced = X if balance is None else balance
     return GenMatchResult(
         weights=best.par,
@@ -246,8 +228,6 @@ class GenMatchResult:
 
         The rows are those that took part in the search; needs ``equipoise[matching]``.
         """
-        from equipoise.matching.balance import match_balance
-
         units, options = self.problem.problem.units, self.problem.problem.options
         return match_balance(
             dict(zip(self.balance_names, self.problem.balance.T, strict=True)),
@@ -294,24 +274,19 @@ class GenMatchResult:
 
     def plot(self) -> Any:
         """Draw each covariate's difference before, along and after; needs ``equipoise[report]``."""
-        return display("matching", "search_course_chart", self)
+        return display("search_course_chart", self)
 
     def search_plot(self) -> Any:
         """Draw the first criterion's best and median; needs ``equipoise[report]``."""
-        return display("matching", "search_history_chart", self)
+        return display("search_history_chart", self)
 
     def _repr_html_(self) -> str:
         """Return the weights and the facts as a notebook shows them."""
-        return str(display("matching", "gen_match_html", self))
+        return str(display("gen_match_html", self))
 
 
-def weight_search(
-    problem: FitnessProblem,
-    domains: ArrayLike | None,
-    starting_values: ArrayLike | None,
-    **search_settings: Any,
-) -> SearchOptions:
-    """Return the options of the search, with the bounds and the start of each weight."""
+def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:
+    """Return the lowest and the highest weight of each column, shape (k, 2)."""
     count = problem.columns
     if domains is None:
         domains = np.tile([LOWEST_WEIGHT, HIGHEST_WEIGHT], (count, 1))
@@ -327,13 +302,4 @@ def weight_search(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
                 hint="give the lowest weight first, 0 or more, and then a finite highest one",
             )
-    if starting_values is None:
-        starting_values = np.clip(np.ones((1, count)), *bounds.T)
-    return SearchOptions(
-        count,
-        bounds=bounds,
-        starting_values=starting_values,
-        maximize=problem.maximize,
-        boundary_enforcement=2,  # A negative weight is no weight.
-        **search_settings,
-    )
+    return bounds

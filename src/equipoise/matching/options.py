@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +90,12 @@ class PairingOptions(TypedDict, total=False):
     r_compatible: bool
     threads: int | None
     seed: int | None
+
+
+def pairing_of(arguments: Mapping[str, Any]) -> PairingOptions:
+    """Return the options of pairing among the arguments of a function, by their names."""
+    names = PairingOptions.__annotations__
+    return cast(PairingOptions, {name: arguments[name] for name in names if name in arguments})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from equipoise import _native
-from equipoise.matching.frames import check_present, columns_of
-from equipoise.matching.match import MatchResult, check_variance, checked_neighbors, result_fields
-from equipoise.matching.options import Estimand, match_problem
+from equipoise.matching.frames import columns_of, levels_of, plain
+from equipoise.matching.match import MatchResult, checked_neighbors, result_fields
+from equipoise.matching.options import Estimand, match_problem, pairing_of
 from equipoise.matching.units import Floats, Indices, Truths, Units, same_length, units_of
 from equipoise.model.errors import UnusableInput
 
@@ -77,28 +77,14 @@ variance, distance_tolerance, threads, seed
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
     units = units_of(y, treat, X, weights)
-    checked = checked_neighbors(variance_neighbors, r_compatible)
-    check_variance(variance)
+    checked = checked_neighbors(variance_neighbors, variance, r_compatible)
     factors = factors_of(by, len(units.x))
     count = len(factors.values)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
     # R has an error of Abadie and Imbens for this estimand only.
     has_error = replace and (not r_compatible or (ties and estimand == "ATT"))
-    problem = match_problem(
-        units,
-        estimand=estimand,
-        m=m,
-        metric=metric,
-        exact=exact,
-        caliper=caliper,
-        replace=replace,
-        ties=ties,
-        distance_tolerance=distance_tolerance,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-        strata=(factors.code, count),
-    )
+    strata = (factors.code, count)
+    problem = match_problem(units, metric=metric, strata=strata, **pairing_of(locals()))
     needs_variances = checked > 0 and units.outcome is not None and has_error
     neighbors = float(checked) if needs_variances else None
     pairs, variances = _native.match_strata(
@@ -254,23 +240,6 @@ def factors_of(by: Any, rows: int) -> Factors:
     _, first = np.unique(code, return_index=True)
     values = [[plain(value) for value in column[first]] for column in columns.values()]
     return Factors(tuple(columns), code, tuple(zip(*values, strict=True)))
-
-
-def levels_of(column: NDArray[Any], name: str) -> Indices:
-    """Return the place of each row's value among the distinct values, in their order."""
-    if column.dtype.kind not in "biuSU":
-        check_present(column, name)
-    try:
-        return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    except TypeError:
-        # Values of several types have no order but that in which they occur.
-        places: dict[Any, int] = {}
-        return np.array([places.setdefault(value, len(places)) for value in column.tolist()])
-
-
-def plain(value: Any) -> Any:
-    """Return a number of NumPy's as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def lacks_an_arm(units: Units, factors: Factors) -> Truths:

@@ -7,7 +7,6 @@ must not be in the measurement (rule 4): one launcher serves a whole campaign, o
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -20,9 +19,10 @@ from msgspec.structs import replace
 
 from equipoise.files.limits import limit_reached
 from equipoise.files.reading import becomes_readable
+from equipoise.files.state import new_identity
 from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.counters import check_names
-from equipoise.measure.scratch import IDENTITY_BYTES, as_text, identity_in
+from equipoise.measure.scratch import as_text, identity_in
 from equipoise.measure.untimed import describe_status
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
@@ -163,7 +163,7 @@ class Launcher(AbstractContextManager["Launcher"]):
         check_names(counters)
         self._campaign = campaign or scratch
         known = None if self._campaign is None else identity_in(self._campaign)
-        self._identity = known or secrets.token_hex(IDENTITY_BYTES)
+        self._identity = known or new_identity()
         arguments = [str(program), "--containment", containment, "--identity", self._identity]
         if counters:
             arguments += ["--counters", ",".join(counters)]
@@ -197,12 +197,7 @@ class Launcher(AbstractContextManager["Launcher"]):
 
         A program that cannot be started is reported, not raised. Whatever interrupts the
         wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants,
-        and the launcher.
-
-        Raises
-        ------
-        EquipoiseError
-            If the launcher refuses the request or has died.
+        and the launcher. Raise `EquipoiseError` if the launcher refuses the request or has died.
         """
         self.begin(request)
         return self.finish(on_wait)

@@ -16,7 +16,6 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
@@ -44,22 +43,11 @@ class LockOwner(Struct, frozen=True):
         return f"{process} of user {self.user}"
 
 
-class MeasurementLock(AbstractContextManager["MeasurementLock"]):
-    """A lock that this process has; a context manager.
+MeasurementLock = socket.socket
+"""A lock that this process has; to close it releases it.
 
-    The lock ends with the process at the latest. Trials do not inherit it.
-    """
-
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-
-    def release(self) -> None:
-        """Release the lock; a second call does nothing."""
-        self._listener.close()
-
-    def __exit__(self, *_: object) -> None:
-        """Close it at the end of the block."""
-        self.release()
+It ends with the process at the latest. Trials do not inherit it.
+"""
 
 
 def lock_host(
@@ -136,7 +124,7 @@ def _try_lock(name: str) -> MeasurementLock | None:
             f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
             hint=f"if none does, add {_OVERRIDE}",
         ) from error
-    return MeasurementLock(listener)
+    return listener
 
 
 def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:

@@ -19,7 +19,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
 import string
 import tempfile
@@ -33,7 +32,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.files.reading import OPEN_FOLDER, OPEN_UNTRUSTED, opened
-from equipoise.files.state import OPEN_TO_OTHERS, StateFolderUnusable, open_state
+from equipoise.files.state import (
+    OPEN_TO_OTHERS,
+    StateFolderUnusable,
+    is_identity,
+    new_identity,
+    open_state,
+    stored_identity,
+)
+from equipoise.files.writing import remove_below
 from equipoise.measure.abandoned import leaves_of, own_cgroup
 
 PREFIX = "equipoise-"
@@ -41,8 +48,6 @@ MARKER = ".equipoise-scratch"
 """File in a scratch folder that holds its identity (also crates/launcher/src/main.rs)."""
 RECORDS = "scratch"
 """Folder of the records, in the state folder."""
-IDENTITY_BYTES = 16
-_IDENTITY_DIGITS = 2 * IDENTITY_BYTES
 _MOST_BYTES = 1 << 16
 _LETTERS = string.ascii_lowercase + string.digits
 _NAME_LETTERS = 10
@@ -72,7 +77,7 @@ def scratch_folder() -> Iterator[Path]:
     Where the state folder cannot be used, the folder has no record: nothing removes it if this
     process and its launchers are killed.
     """
-    identity = secrets.token_hex(IDENTITY_BYTES)
+    identity = new_identity()
     name = "".join(secrets.choice(_LETTERS) for _ in range(_NAME_LETTERS))
     path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + name)
     with _recorded(identity, path) as record:
@@ -101,12 +106,7 @@ def read_identity(marker: int) -> str | None:
     status = os.fstat(marker)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         return None
-    text = os.pread(marker, _IDENTITY_DIGITS + 1, 0).decode("ascii", "replace")
-    return text if _is_identity(text) else None
-
-
-def _is_identity(text: str) -> bool:
-    return len(text) == _IDENTITY_DIGITS and set(text) <= set("0123456789abcdef")
+    return stored_identity(marker)
 
 
 def _record_name(identity: str) -> str:
@@ -128,7 +128,7 @@ def read_record(descriptor: int, name: str) -> Record | None:
             content.update(msgspec.json.decode(line, type=dict[str, object]))
         record = msgspec.convert(content, Record)
         own_path = os.path.isabs(record.path) and _NAME.fullmatch(os.path.basename(record.path))
-        if own_path and _is_identity(record.identity) and name == _record_name(record.identity):
+        if own_path and is_identity(record.identity) and name == _record_name(record.identity):
             cgroup = None if record.cgroup is None else _from_bytes(record.cgroup)
             return replace(record, path=_from_bytes(record.path), cgroup=cgroup)
     except (ValueError, RecursionError, msgspec.MsgspecError):
@@ -146,20 +146,13 @@ def remove_folder(folder: int, path: Path) -> bool:
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if name != MARKER:
-                _remove(name, folder)
+                with contextlib.suppress(OSError):
+                    remove_below(folder, name)
         if not set(os.listdir(folder)) - {MARKER}:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(MARKER, dir_fd=folder)
             os.rmdir(path)
     return not os.path.lexists(path)
-
-
-def _remove(name: str, folder: int) -> None:
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
-            shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=folder)
 
 
 @contextmanager

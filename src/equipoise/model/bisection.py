@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
 from equipoise.model.plan import Revision
+from equipoise.model.quantities import Interval
 
 BisectVerdict = Literal["culprit", "several", "set", "no difference", "undecided"]
 """``culprit``: one commit is named. ``several``: no single commit made the whole difference.
@@ -34,14 +34,19 @@ class BisectGap(Struct, frozen=True):
     status: GapStatus
 
 
-class Culprit(Struct, frozen=True):
-    """A commit that made a difference by itself, against its parent."""
+class NamedCommit(Struct, frozen=True):
+    """A commit, as results name it."""
 
     commit: str
     """Whole name; that of the working tree ends in ``+``."""
     subject: str
     author: str
     date: str
+
+
+class Culprit(NamedCommit, frozen=True):
+    """A commit that made a difference by itself, against its parent."""
+
     parent: str
     """Whole name of the commit that it was compared with: its first parent, or the latest ancestor
     that builds."""
@@ -63,14 +68,9 @@ class Culprit(Struct, frozen=True):
     summary: str
 
 
-class BisectCommit(Struct, frozen=True):
+class BisectCommit(NamedCommit, frozen=True):
     """One commit after the good one."""
 
-    commit: str
-    """Whole name; that of the working tree ends in ``+``."""
-    subject: str
-    author: str
-    date: str
     status: CommitStatus
     e_value: float | None
     """Evidence against its having made the whole difference; null before the search."""

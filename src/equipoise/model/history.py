@@ -1,18 +1,96 @@
-"""The result of a history: a curve over the commits, and the changes that are certain.
+"""The result of a history, and series of other tools, which may stand beside it.
 
-A history is a series of campaigns. The result of each campaign counts the blocks of all campaigns
-of its series until then.
+A history is a curve over the commits, and the changes that are certain. It is a series of
+campaigns: the result of each counts the blocks of all campaigns of its series until then. A series
+of another tool has a value for each commit, not measured side by side, and suspicions.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
-from equipoise.model.plan import Revision
-from equipoise.model.series import ImportedSeries
+from equipoise.model.bisection import NamedCommit
+from equipoise.model.plan import Revision, short_name
+from equipoise.model.quantities import Interval
+
+SERIES_SCHEMA = "equipoise.series/1"
+_HASH = re.compile("[0-9a-f]{12,}")
+
+
+class SeriesPoint(Struct, frozen=True):
+    """The value of one commit, as another tool measured it on some day."""
+
+    commit: str
+    """Commit as the file names it: a hash, whole or not, a tag or a version."""
+    date: str | None
+    """Time of the commit or of its report, ISO 8601; null where the file has none."""
+    value: float
+
+
+class Suspicion(Struct, frozen=True):
+    """A place where a series may have changed its level: the program or the machine did it."""
+
+    after: str
+    """Last commit that is probably on the old level."""
+    until: str
+    """First commit that is probably on the new level."""
+    first: int
+    """Place in the series of ``after``, counted from 0."""
+    place: int
+    """Place of the first value on the new level, where the series fits best."""
+    last: int
+    """Place of ``until``."""
+    before: float
+    """The level until then, in the unit of the series."""
+    ratio: float
+    """The level from then on, over the one before."""
+    confirm: str
+    """Shell line that measures both commits side by side."""
+    summary: str
+
+
+class ImportedSeries(Struct, frozen=True):
+    """The values of one benchmark over commits, and where its level may have changed."""
+
+    source: str
+    """File or folder, as the user typed it."""
+    tool: str
+    """Tool that wrote the file, with its version where the file has it."""
+    benchmark: str
+    metric: str
+    unit: str | None
+    """Unit of the values; null where the file has none."""
+    setting: str
+    """What else tells series of one benchmark apart: machine, environment, branch; may be empty."""
+    points: tuple[SeriesPoint, ...]
+    """In the order of the commits as far as the file tells, the oldest first."""
+    suspicions: tuple[Suspicion, ...] = ()
+    """In the order of the points."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what was left out."""
+    summary: str = ""
+
+
+class SeriesResult(Struct, frozen=True, kw_only=True):
+    """Imported series with their suspicions: the outward form ``equipoise.series/1``."""
+
+    schema: str = SERIES_SCHEMA
+    series: tuple[ImportedSeries, ...]
+    """Those with suspicions first."""
+    min_effect: float
+    """Percent by which two levels differ at least, for a suspicion."""
+    summary: str
+    again: str
+    """The shell line that imports them again."""
+
+
+def shown_commit(name: str) -> str:
+    """Return a commit's name as people read it: a hash by its first letters, a tag whole."""
+    return short_name(name) if _HASH.fullmatch(name) else name
+
 
 PairStatus = Literal["changed", "equivalent", "open"]
 """``changed``: named as a change. ``equivalent``: within the smallest effect that matters.
@@ -22,14 +100,9 @@ RevisionStatus = Literal["measured", "waiting", "not built"]
 did not run yet. ``not built``: it does not build or run."""
 
 
-class HistoryRevision(Struct, frozen=True):
+class HistoryRevision(NamedCommit, frozen=True):
     """One commit of the curve; ratios of a cost, the commit over the baseline."""
 
-    commit: str
-    """Whole name."""
-    subject: str
-    author: str
-    date: str
     place: int
     """Place among the commits along first parents, of which 0 is the baseline."""
     status: RevisionStatus

@@ -7,15 +7,26 @@ more of a metric is better, a ratio of costs is turned round before a reader see
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.model.fleet_result import FleetAnswers, FleetInterval
-from equipoise.model.functions import CALL_METRIC
-from equipoise.model.history import HistoryResult
-from equipoise.model.interval import Interval
-from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Comparison, Verdict
+from equipoise.model.fleet import (
+    FleetAnswers,
+    FleetInterval,
+    HostDifference,
+    HostEffect,
+    PropertyEffect,
+)
+from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.quantities import Interval
+from equipoise.model.result import Comparison, TheseLayouts, Verdict
+
+_OfHosts = HostEffect | HostDifference | FleetInterval
+_OfCommits = HistoryRevision | HistoryChange | HistoryPair
+RatioT = TypeVar("RatioT", bound=Comparison | TheseLayouts | _OfHosts | _OfCommits)
 
 
 class MetricWords(Struct, frozen=True):
@@ -85,66 +96,49 @@ def as_values(comparison: Comparison) -> Comparison:
     """
     these = comparison.in_these_layouts
     return replace(
-        comparison,
-        ratio=inverse_ratio(comparison.ratio),
-        ratio_ci=inverse_interval(comparison.ratio_ci),
+        _inverted(comparison),
         equivalence_ci=inverse_interval(comparison.equivalence_ci),
         mean_ratio=inverse_ratio(comparison.mean_ratio),
         mean_ratio_ci=inverse_interval(comparison.mean_ratio_ci),
         answers=tuple(
             replace(answer, ratio=inverse_ratio(answer.ratio)) for answer in comparison.answers
         ),
-        hosts=tuple(
-            replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
-            for one in comparison.hosts
-        ),
+        hosts=tuple(map(_inverted, comparison.hosts)),
         fleet=comparison.fleet and _answers_of_values(comparison.fleet),
-        in_these_layouts=None
-        if these is None
-        else replace(
-            these, ratio=inverse_ratio(these.ratio), ratio_ci=inverse_interval(these.ratio_ci)
-        ),
+        in_these_layouts=these and _inverted(these),
     )
 
 
 def _answers_of_values(answers: FleetAnswers) -> FleetAnswers:
     """Return the answers of a fleet with ratios of values; their sentences have them already."""
-
-    def inverse(one: FleetInterval) -> FleetInterval:
-        ratio, ends = inverse_ratio(one.ratio), inverse_interval(one.ratio_ci)
-        return replace(one, ratio=ratio, ratio_ci=ends)
-
-    hosts = tuple(
-        replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
-        for one in answers.otherwise.hosts
-    )
+    otherwise = answers.otherwise
     return replace(
         answers,
-        mean=inverse(answers.mean),
-        stayed=answers.stayed and inverse(answers.stayed),
-        new_host=inverse(answers.new_host),
-        median=inverse(answers.median),
-        normal=inverse(answers.normal),
-        otherwise=replace(answers.otherwise, hosts=hosts),
-        by_property=tuple(
-            replace(
-                one,
-                values=tuple(
-                    replace(value, ratio=inverse_ratio(value.ratio)) for value in one.values
-                ),
-            )
-            for one in answers.by_property
-        ),
+        mean=_inverted(answers.mean),
+        stayed=answers.stayed and _inverted(answers.stayed),
+        new_host=_inverted(answers.new_host),
+        median=_inverted(answers.median),
+        normal=_inverted(answers.normal),
+        otherwise=replace(otherwise, hosts=tuple(map(_inverted, otherwise.hosts))),
+        by_property=tuple(map(_property_of_values, answers.by_property)),
     )
+
+
+def _property_of_values(effect: PropertyEffect) -> PropertyEffect:
+    values = (replace(one, ratio=inverse_ratio(one.ratio)) for one in effect.values)
+    return replace(effect, values=tuple(values))
 
 
 def history_of_values(result: HistoryResult) -> HistoryResult:
     """Return a history of a metric of which more is better, with ratios of its values."""
-    revisions, changes, pairs = (
-        tuple(
-            replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))
-            for one in parts
-        )
-        for parts in (result.revisions, result.changes, result.pairs)
+    return replace(
+        result,
+        revisions=tuple(map(_inverted, result.revisions)),
+        changes=tuple(map(_inverted, result.changes)),
+        pairs=tuple(map(_inverted, result.pairs)),
     )
-    return replace(result, revisions=revisions, changes=changes, pairs=pairs)
+
+
+def _inverted(one: RatioT) -> RatioT:
+    """Return a part of a result with the inverse of its ratio and of the interval."""
+    return replace(one, ratio=inverse_ratio(one.ratio), ratio_ci=inverse_interval(one.ratio_ci))

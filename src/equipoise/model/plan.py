@@ -10,13 +10,13 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.adjustment import MOST_COVARIATES
 from equipoise.model.fleet import FleetMembership, FleetPlan
-from equipoise.model.functions import FunctionsPlan
 from equipoise.model.primitives import OS_STUDY
-from equipoise.model.why import Explanation
+from equipoise.model.why import ExperimentPlan
 
 PRIMARY_METRIC = "wall_s"
+CALL_METRIC = "call_s"
+"""Seconds of one call: the metric that decides in a campaign of functions."""
 LATEST_ENGINE = 2
 """Version of the rules by which a new campaign is judged (crates/verdict, ``engine``)."""
 FIRST_ENGINE = 1
@@ -30,12 +30,32 @@ FEWEST_RANKED = 3
 """With one candidate, its verdict is the ranking."""
 COMPARE_STUDY = "compare"
 """The study of every campaign of `compare`."""
+WHY_STUDY = "why"
+"""The study of every campaign that explains another one."""
+FUNCTIONS_STUDY = "functions"
+"""The study of every campaign of functions."""
 COMMAND = "command"
 """Factor whose levels are the commands of `compare`, if parameters vary beside them."""
 LAYOUT = "{layout}"
 """Placeholder in a command for the number of the layout that its block has drawn."""
 SOCKET = "{folder}/socket"
 """Unix socket of a server, for which Equipoise waits if no command tells that it is ready."""
+COVARIATES_BEFORE_TRIAL = (
+    "load_1_minute",
+    "pressure_cpu_before",
+    "pressure_memory_before",
+    "pressure_io_before",
+    "steal_before",
+    "frequency_before_hz",
+    "temperature_c",
+)
+"""Covariates that are read before a trial begins, so that its own program cannot move them.
+
+The trial before can: pressure and steal are rates since it began, and load, frequency and
+temperature follow it.
+"""
+MOST_COVARIATES = 8
+"""At most this many covariates are tried (`MOST_COVARIATES` in crates/verdict)."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """Length of one trial of a server: its whole life, or an interval while it runs on."""
@@ -230,6 +250,27 @@ class Judgement(Struct, frozen=True):
     """Covariates that costs may be adjusted by; the user chooses to (``--adjust``)."""
 
 
+class FunctionsPlan(Struct, frozen=True):
+    """Terms of a campaign of Python functions: each block is one process that runs all of them."""
+
+    calls: tuple[int, ...]
+    """Number of calls in a batch of each function."""
+    rounds: int
+    """Number of analysed batches of each function in a process."""
+    fresh_calls: bool
+    """Whether what a call works on is made anew, untimed, before each call; else once in each
+    process."""
+    setup: str | None
+    """Code of the setup, or the name of its function; ``None`` without one."""
+    digests: tuple[str, ...]
+    """Names of what runs: equal for equal functions with equal data."""
+    python: str
+    """Implementation and version of Python: ``CPython 3.12.1``."""
+    again: str
+    """Line of Python that asks the same question with the same coin; empty where a function has no
+    name that Python could read, as a lambda."""
+
+
 class Plan(Struct, frozen=True):
     """Everything that was decided before the first trial.
 
@@ -364,72 +405,6 @@ class Plan(Struct, frozen=True):
     def described(self) -> tuple[int, ...]:
         """The conditions that a result shows: all but the control."""
         return tuple(i for i in range(len(self.conditions)) if i != self.control)
-
-
-WHY_STUDY = "why"
-"""The study of every campaign that explains another one."""
-
-
-class ExpectedChange(Struct, frozen=True):
-    """What an intervention must change of the evidence of one cause to refute that cause."""
-
-    cause: int
-    """Place of the cause in the plan."""
-    account: str | None = None
-    """Account of the campaign's own trials that must fall; ``None`` if a run was observed."""
-    unchanged: str | None = None
-    """Sentence that says what an observed run with the intervention had as before."""
-
-
-class PlannedIntervention(Struct, frozen=True):
-    """One intervention: the places of its conditions in the plan."""
-
-    intervention: str
-    words: str
-    causes: tuple[str, ...]
-    """The causes that it tests; none for the user's own."""
-    baseline_with: int
-    candidate_with: int
-    baseline_without: int
-    """The baseline itself, or with a sham of the intervention (verdict.md §7)."""
-    candidate_without: int
-    weight: float
-    """Its weight in the draw among open interventions: the seconds of its causes."""
-    advice: str | None = None
-    only_confirms: bool = False
-    """Whether it refutes no cause if it closes nothing of the gap."""
-    asked_by: tuple[str, str] | None = None
-    """The option and its value that asked for it; ``None`` if a cause did."""
-    expected: tuple[ExpectedChange, ...] = ()
-    """Changes that the campaign's trials must show, or that an observed run did not show. The first
-    release checked none."""
-    is_reachable: bool = True
-    """Whether it changes the evidence of some cause; else it gets no block."""
-
-
-class OmittedIntervention(Struct, frozen=True):
-    """One intervention that was left out."""
-
-    intervention: str
-    words: str
-    causes: tuple[str, ...]
-    because: str
-    """Reason, with the hint: ``libjemalloc2 is not installed``."""
-
-
-class ExperimentPlan(Struct, frozen=True):
-    """A gap, the causes that evidence suggests, and the interventions that test them.
-
-    Conditions 0 and 1 of the plan are the baseline and the candidate.
-    """
-
-    run: str
-    """The campaign whose gap it is."""
-    causes: tuple[Explanation, ...]
-    """Suggested causes; all are open."""
-    attempts: tuple[PlannedIntervention, ...]
-    not_tried: tuple[OmittedIntervention, ...] = field(default=())
-    """Interventions that fit a cause and are not among the attempts."""
 
 
 Order = Literal["in blocks", "one after the other", "mixed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.result import VarianceByLevel
 
 POOLED_SCHEMA = "equipoise.pooled/2"

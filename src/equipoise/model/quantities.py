@@ -1,4 +1,4 @@
-"""Numbers with their units, and lists of names, as people read them in sentences."""
+"""Intervals, and numbers with their units and lists of names as people read them in sentences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
+Interval = tuple[float | None, float | None]
+"""Lower and upper bound; ``None`` where there is none yet."""
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
@@ -15,6 +17,12 @@ MOST_NAMES = 5
 """Number of conditions that a sentence names."""
 MOST_LISTED = 6
 """Number of values of a column that an error lists."""
+
+
+def excludes_one(interval: Interval) -> bool:
+    """Return whether the interval of a ratio leaves out 1: "no difference"."""
+    low, high = interval
+    return (low is not None and low > 1.0) or (high is not None and high < 1.0)
 
 
 def duration(seconds: float) -> str:

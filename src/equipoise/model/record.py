@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -176,6 +179,21 @@ class RunRecord(Struct, frozen=True):
     members: tuple[RunRecord, ...] = ()
     """Records of the hosts of a fleet, those that are in this ledger, in the order of its plan."""
 
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Environment of the first segment; empty without one."""
+        return self.segments[0].environment if self.segments else {}
+
+    @property
+    def stopped_because(self) -> str | None:
+        """Why the last segment stopped; ``None`` while it runs, or if it was killed."""
+        return self.segments[-1].stopped_because if self.segments else None
+
+    @property
+    def measured_draws(self) -> dict[int, Draw]:
+        """Draws of the measured blocks, by block."""
+        return {draw.block: draw for draw in self.draws if draw.phase == "measured"}
+
 
 class RunSummary(Struct, frozen=True):
     """One line of ``equipoise list runs``."""
@@ -194,3 +212,18 @@ class RunSummary(Struct, frozen=True):
     """Run id of the fleet that it is a part of; ``None`` if it is none, or that is not here."""
     hosts: int | None = None
     """Hosts of a fleet with a campaign that is here; ``trials`` are theirs. ``None`` for others."""
+
+
+@contextmanager
+def paused_garbage_collector() -> Iterator[None]:
+    """Stop Python's cycle collector while the block makes many records and drops none.
+
+    The collector would walk them again and again: without it a large ledger opens in half the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

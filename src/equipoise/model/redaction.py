@@ -25,10 +25,7 @@ _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 def placeholder(name: str, number: int) -> str:
     """Return the text that stands for a hidden value of the variable.
 
-    Parameters
-    ----------
-    number
-        Counts the different values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
+    ``number`` counts the different values of one variable from 1: ``$TOKEN``, ``$TOKEN_2``.
     """
     return f"${name}" if number == 1 else f"${name}_{number}"
 
@@ -38,12 +35,7 @@ def quoted_but_for_placeholders(word: str, quote: Callable[[str], str]) -> str:
 
     Only an assignment of a placeholder of the same name counts (``TOKEN=$TOKEN``), and only where
     it is a whole word of the command that the word holds. A shell's line in the word is not
-    opened: the inner shell expands its placeholders.
-
-    Parameters
-    ----------
-    quote
-        Quotes a text for a shell.
+    opened: the inner shell expands its placeholders. ``quote`` quotes a text for a shell.
     """
     placeholders = _placeholders_in(word)
     if not placeholders:
@@ -71,123 +63,42 @@ def _placeholders_in(word: str) -> tuple[str, ...]:
     )
 
 
-TUNING_VARIABLES = frozenset(
-    {
-        # The dynamic loader.
-        "LD_AUDIT",
-        "LD_BIND_NOW",
-        "LD_DEBUG",
-        "LD_LIBRARY_PATH",
-        "LD_PRELOAD",
-        "LD_PROFILE",
-        # Allocators.
-        "GLIBC_TUNABLES",
-        "G_DEBUG",
-        "G_SLICE",
-        "MALLOC_ARENA_MAX",
-        "MALLOC_ARENA_TEST",
-        "MALLOC_CHECK_",
-        "MALLOC_CONF",
-        "MALLOC_MMAP_MAX_",
-        "MALLOC_MMAP_THRESHOLD_",
-        "MALLOC_PERTURB_",
-        "MALLOC_TCACHE_COUNT_",
-        "MALLOC_TOP_PAD_",
-        "MALLOC_TRACE",
-        "MALLOC_TRIM_THRESHOLD_",
-        "MIMALLOC_ALLOW_LARGE_OS_PAGES",
-        "MIMALLOC_ARENA_EAGER_COMMIT",
-        "MIMALLOC_EAGER_COMMIT",
-        "MIMALLOC_LARGE_OS_PAGES",
-        "MIMALLOC_PURGE_DELAY",
-        "MIMALLOC_RESERVE_HUGE_OS_PAGES",
-        "MIMALLOC_SHOW_STATS",
-        "MIMALLOC_VERBOSE",
-        "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
-        "TCMALLOC_RELEASE_RATE",
-        # Numbers and places of threads.
-        "BLIS_IC_NT",
-        "BLIS_JC_NT",
-        "BLIS_NUM_THREADS",
-        "GOMAXPROCS",
-        "GOTO_NUM_THREADS",
-        "JULIA_NUM_THREADS",
-        "MKL_DYNAMIC",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_MAX_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "OMP_DISPLAY_ENV",
-        "OMP_DYNAMIC",
-        "OMP_MAX_ACTIVE_LEVELS",
-        "OMP_NESTED",
-        "OMP_NUM_THREADS",
-        "OMP_PLACES",
-        "OMP_PROC_BIND",
-        "OMP_SCHEDULE",
-        "OMP_STACKSIZE",
-        "OMP_THREAD_LIMIT",
-        "OMP_WAIT_POLICY",
-        "OPENBLAS_MAIN_FREE",
-        "OPENBLAS_NUM_THREADS",
-        "POLARS_MAX_THREADS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        # Kernels of linear algebra.
-        "BLIS_ARCH_DEBUG",
-        "BLIS_ARCH_TYPE",
-        "CUDA_VISIBLE_DEVICES",
-        "MKL_DEBUG_CPU_TYPE",
-        "MKL_ENABLE_INSTRUCTIONS",
-        "OPENBLAS_CORETYPE",
-        "OPENBLAS_VERBOSE",
-        # Run-time systems of languages.
-        "GODEBUG",
-        "GOGC",
-        "GOMEMLIMIT",
-        "PERL_HASH_SEED",
-        "PERL_PERTURB_KEYS",
-        "PYTHONASYNCIODEBUG",
-        "PYTHONDEVMODE",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONHASHSEED",
-        "PYTHONMALLOC",
-        "PYTHONOPTIMIZE",
-        "PYTHONTRACEMALLOC",
-        "PYTHONUNBUFFERED",
-        "PYTHON_GIL",
-        "PYTHON_JIT",
-        "RUBY_YJIT_ENABLE",
-        "RUST_BACKTRACE",
-        "RUST_LIB_BACKTRACE",
-        "RUST_MIN_STACK",
-        # Sanitizers.
-        "ASAN_OPTIONS",
-        "LSAN_OPTIONS",
-        "MSAN_OPTIONS",
-        "TSAN_OPTIONS",
-        "UBSAN_OPTIONS",
-        # Sorting, case and dates cost what the locale makes them cost.
-        "LANG",
-        "LANGUAGE",
-        "LC_ADDRESS",
-        "LC_ALL",
-        "LC_COLLATE",
-        "LC_CTYPE",
-        "LC_IDENTIFICATION",
-        "LC_MEASUREMENT",
-        "LC_MESSAGES",
-        "LC_MONETARY",
-        "LC_NAME",
-        "LC_NUMERIC",
-        "LC_PAPER",
-        "LC_TELEPHONE",
-        "LC_TIME",
-        "POSIXLY_CORRECT",
-        "TZ",
-        # Set by Equipoise itself.
-        "EQUIPOISE_EVEN",
-        "EQUIPOISE_INTERVENTION",
-        "EQUIPOISE_PADDING",
-    }
-)
+_VARIABLES = {
+    "the dynamic loader": "LD_AUDIT LD_BIND_NOW LD_DEBUG LD_LIBRARY_PATH LD_PRELOAD LD_PROFILE",
+    "allocators": """
+        GLIBC_TUNABLES G_DEBUG G_SLICE MALLOC_ARENA_MAX MALLOC_ARENA_TEST MALLOC_CHECK_
+        MALLOC_CONF MALLOC_MMAP_MAX_ MALLOC_MMAP_THRESHOLD_ MALLOC_PERTURB_
+        MALLOC_TCACHE_COUNT_ MALLOC_TOP_PAD_ MALLOC_TRACE MALLOC_TRIM_THRESHOLD_
+        MIMALLOC_ALLOW_LARGE_OS_PAGES MIMALLOC_ARENA_EAGER_COMMIT MIMALLOC_EAGER_COMMIT
+        MIMALLOC_LARGE_OS_PAGES MIMALLOC_PURGE_DELAY MIMALLOC_RESERVE_HUGE_OS_PAGES
+        MIMALLOC_SHOW_STATS MIMALLOC_VERBOSE TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES
+        TCMALLOC_RELEASE_RATE
+    """,
+    "numbers and places of threads": """
+        BLIS_IC_NT BLIS_JC_NT BLIS_NUM_THREADS GOMAXPROCS GOTO_NUM_THREADS JULIA_NUM_THREADS
+        MKL_DYNAMIC MKL_NUM_THREADS NUMEXPR_MAX_THREADS NUMEXPR_NUM_THREADS OMP_DISPLAY_ENV
+        OMP_DYNAMIC OMP_MAX_ACTIVE_LEVELS OMP_NESTED OMP_NUM_THREADS OMP_PLACES OMP_PROC_BIND
+        OMP_SCHEDULE OMP_STACKSIZE OMP_THREAD_LIMIT OMP_WAIT_POLICY OPENBLAS_MAIN_FREE
+        OPENBLAS_NUM_THREADS POLARS_MAX_THREADS RAYON_NUM_THREADS TOKIO_WORKER_THREADS
+        VECLIB_MAXIMUM_THREADS
+    """,
+    "kernels of linear algebra": """
+        BLIS_ARCH_DEBUG BLIS_ARCH_TYPE CUDA_VISIBLE_DEVICES MKL_DEBUG_CPU_TYPE
+        MKL_ENABLE_INSTRUCTIONS OPENBLAS_CORETYPE OPENBLAS_VERBOSE
+    """,
+    "run-time systems of languages": """
+        GODEBUG GOGC GOMEMLIMIT PERL_HASH_SEED PERL_PERTURB_KEYS PYTHONASYNCIODEBUG
+        PYTHONDEVMODE PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONMALLOC PYTHONOPTIMIZE
+        PYTHONTRACEMALLOC PYTHONUNBUFFERED PYTHON_GIL PYTHON_JIT RUBY_YJIT_ENABLE
+        RUST_BACKTRACE RUST_LIB_BACKTRACE RUST_MIN_STACK
+    """,
+    "sanitizers": "ASAN_OPTIONS LSAN_OPTIONS MSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS",
+    "what sorting, case and dates cost": """
+        LANG LANGUAGE LC_ADDRESS LC_ALL LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT
+        LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME
+        POSIXLY_CORRECT TZ
+    """,
+    "Equipoise itself": "EQUIPOISE_EVEN EQUIPOISE_INTERVENTION EQUIPOISE_PADDING",
+}
+"""Names of the tuning variables by what they set."""
+TUNING_VARIABLES = frozenset(name for names in _VARIABLES.values() for name in names.split())

@@ -12,14 +12,18 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from equipoise.model.adjustment import Adjustment
 from equipoise.model.bisection import BisectResult
-from equipoise.model.findings import Findings
-from equipoise.model.fleet_result import FleetAnswers, FleetResult, HostEffect
-from equipoise.model.functions import FunctionsPlan
+from equipoise.model.fleet import FleetAnswers, FleetResult, HostEffect
 from equipoise.model.history import HistoryResult
-from equipoise.model.interval import Interval
-from equipoise.model.plan import FIRST_ENGINE, PRIMARY_METRIC, ImportSource, Layout, Revision
+from equipoise.model.plan import (
+    FIRST_ENGINE,
+    PRIMARY_METRIC,
+    FunctionsPlan,
+    ImportSource,
+    Layout,
+    Revision,
+)
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 
@@ -340,6 +344,23 @@ class RatioSegment(Struct, frozen=True):
     """e to the mean of the log ratios within its blocks, extremes clipped."""
 
 
+class Adjustment(Struct, frozen=True):
+    """What adjusting costs by a covariate, read before each trial, did; the numbers without it."""
+
+    covariate: str
+    """Covariate that adjusted most blocks."""
+    blocks: int
+    """Blocks that were adjusted; none before past blocks showed that it pays."""
+    spread_ratio: float
+    """Spread of the adjusted block differences over that of the differences."""
+    unadjusted_ratio: float | None
+    """Typical ratio without an adjustment."""
+    unadjusted_ratio_ci: Interval
+    """Its interval, at the level of the comparison."""
+    summary: str
+    """Sentence on it; empty where it saved under 1 % of the blocks."""
+
+
 class Comparison(Struct, frozen=True):
     """One candidate against its baseline on one metric; ratios of a cost.
 
@@ -586,6 +607,26 @@ class Ranking(Struct, frozen=True):
     summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """Levels that all conditions share."""
+
+
+class FindingTable(Struct, frozen=True):
+    """A table of words; whoever shows it escapes and aligns them."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Each as long as the headings."""
+    notes: tuple[str, ...] = ()
+    """How its numbers are made, a line each."""
+
+
+class Findings(Struct, frozen=True):
+    """What the numbers of a study say."""
+
+    tables: tuple[FindingTable, ...] = ()
+    paragraphs: tuple[str, ...] = ()
+    answer: str = ""
+    """What the study asked and found, in one sentence; empty where nothing can be said yet."""
 
 
 class ResultDocument(Struct, frozen=True):

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from msgspec import field as struct_field
+
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import ServerTrial
+from equipoise.model.plan import Process, Server
 
 Keys = tuple[str | int, ...]
 """Keys within keys, and positions in arrays of tables."""
@@ -95,10 +97,7 @@ class Level:
     """Words that are put behind the client of a server."""
     client_cpus: tuple[int, ...] | None = None
     """The CPUs that the client of a server may use."""
-    working_folder: str | None = None
-    cpus: tuple[int, ...] | None = None
-    random_addresses: bool | None = None
-    huge_pages: bool | None = None
+    process: Process = Process()
     build: str | None = None
     """A line for the shell that makes the program of this level in the folder ``{build}``."""
     instructions: Words = ()
@@ -124,26 +123,13 @@ class Factor:
     """Levels that can be chosen beside those above."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerWorkload:
-    """A server and the commands around its life; see `equipoise.model.plan.Server`."""
+class ServerWorkload(Server, frozen=True):
+    """A server as a study describes it, with names in braces for what is filled in."""
 
-    start: Words
-    install: Words | None = None
-    fill: Words | None = None
-    prepare: Words | None = None
-    ready: Words | None = None
-    stop: Words | None = None
-    stop_signal: str = "TERM"
-    ready_s: float = 30.0
     path: Words = ()
     """Patterns of folders in which its programs may be, beside those of ``PATH``."""
-    needs: dict[str, str] = field(default_factory=dict)
+    needs: dict[str, str] = struct_field(default_factory=dict)
     """The Debian package of each program that it needs."""
-    unprivileged: bool = False
-    trial: ServerTrial = "life"
-    keys: Keys = field(default=("workload", "server"), compare=False)
-    """Keys that lead to its table in the file."""
 
     def commands(self) -> dict[str, Words]:
         """Return its commands by the keys under which a study gives them, without the client."""

@@ -1,4 +1,4 @@
-"""Explanations of a gap: what an instrumented run suggests, and what an intervention showed."""
+"""Explanations of a gap: suggested causes, planned interventions, and what these showed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 
 Kind = Literal[
     "allocation",
@@ -117,3 +117,65 @@ class ExtraTime(Struct, frozen=True):
     unseen: dict[str, tuple[str, ...]]
     """Sentences about what could not be seen, and why runs gave no evidence, by source."""
     summary: str
+
+
+class ExpectedChange(Struct, frozen=True):
+    """What an intervention must change of the evidence of one cause to refute that cause."""
+
+    cause: int
+    """Place of the cause in the plan."""
+    account: str | None = None
+    """Account of the campaign's own trials that must fall; ``None`` if a run was observed."""
+    unchanged: str | None = None
+    """Sentence that says what an observed run with the intervention had as before."""
+
+
+class PlannedIntervention(Struct, frozen=True):
+    """One intervention: the places of its conditions in the plan."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    """The causes that it tests; none for the user's own."""
+    baseline_with: int
+    candidate_with: int
+    baseline_without: int
+    """The baseline itself, or with a sham of the intervention (verdict.md §7)."""
+    candidate_without: int
+    weight: float
+    """Its weight in the draw among open interventions: the seconds of its causes."""
+    advice: str | None = None
+    only_confirms: bool = False
+    """Whether it refutes no cause if it closes nothing of the gap."""
+    asked_by: tuple[str, str] | None = None
+    """The option and its value that asked for it; ``None`` if a cause did."""
+    expected: tuple[ExpectedChange, ...] = ()
+    """Changes that the campaign's trials must show, or that an observed run did not show. The first
+    release checked none."""
+    is_reachable: bool = True
+    """Whether it changes the evidence of some cause; else it gets no block."""
+
+
+class OmittedIntervention(Struct, frozen=True):
+    """One intervention that was left out."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    because: str
+    """Reason, with the hint: ``libjemalloc2 is not installed``."""
+
+
+class ExperimentPlan(Struct, frozen=True):
+    """A gap, the causes that evidence suggests, and the interventions that test them.
+
+    Conditions 0 and 1 of the plan are the baseline and the candidate.
+    """
+
+    run: str
+    """The campaign whose gap it is."""
+    causes: tuple[Explanation, ...]
+    """Suggested causes; all are open."""
+    attempts: tuple[PlannedIntervention, ...]
+    not_tried: tuple[OmittedIntervention, ...] = field(default=())
+    """Interventions that fit a cause and are not among the attempts."""

@@ -9,11 +9,9 @@ In reading order; docs/observe.md has the formulas and their sources.
 - ``clusters``: rows that are not independent
 - ``matching``: matching until the covariates are balanced
 - ``effects``: the effect over the matched pairs, with its errors
-- ``rosenbaum``: the strength of a hidden factor, by Rosenbaum's bounds
-- ``robustness``: its strength compared with the observed covariates
+- ``hidden_factor``: the strength of a hidden factor, by Rosenbaum's bounds and compared with the
+  observed covariates
 - ``checks``: effects that cannot exist, and the effect by periods of time
-- ``refusal``: why no effect is reported, and warnings
-- ``wording``: the sentences of the answer
-- ``strata``: the story of ``observe --strata``, and the effect over all strata
-- ``stratum``: one stratum, matched and judged alone
+- ``wording``: the sentences of the answer, why no effect is reported, and warnings
+- ``strata``: the story of ``observe --strata``: each stratum alone, and the effect over all
 """

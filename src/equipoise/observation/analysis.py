@@ -27,18 +27,24 @@ from equipoise.observation.effects import (
     to_effect,
     to_matched_effect,
 )
+from equipoise.observation.hidden_factor import (
+    contributions,
+    hidden_bias,
+    regressions,
+    robustness_of,
+)
 from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
 from equipoise.observation.question import Log, Question
-from equipoise.observation.refusal import (
+from equipoise.observation.sample import Arms, Sample, Scales, read_sample
+from equipoise.observation.wording import (
+    answer_sentences,
     answer_warnings,
     few_clusters_refusal,
+    refusal_sentences,
     sample_warnings,
+    scope_sentence,
     unbalanced_refusal,
 )
-from equipoise.observation.robustness import contributions, regressions, robustness_of
-from equipoise.observation.rosenbaum import hidden_bias
-from equipoise.observation.sample import Arms, Sample, Scales, read_sample
-from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
 
 
 class MatchedSample(Struct, frozen=True):

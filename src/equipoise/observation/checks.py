@@ -8,9 +8,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import astuple
 
-from equipoise.matching.categories import text_of
-from equipoise.matching.frames import numbers_of
-from equipoise.matching.stratified import plain
+from equipoise.matching.frames import numbers_of, plain, text_of
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
@@ -56,14 +54,10 @@ def placebos_of(sample: Sample, matched: BalancedMatch, progress: Progress) -> I
             "outcome",
             name,
             effects,
-            {
-                True: f"comparable {unit} differ in {name} {{range}}, which {treatment} cannot "
-                f"have changed: something that was not measured differs too, and may be what "
-                "the answer shows",
-                False: f"comparable {unit} do not differ in {name} {{range}}, which {treatment} "
-                "cannot have changed: nothing speaks against the answer here",
-                None: f"{name} checks nothing: there are too few clusters for an interval",
-            },
+            f"comparable {unit} differ in {name} {{range}}, which {treatment} cannot have changed: "
+            "something that was not measured differs too, and may be what the answer shows",
+            f"comparable {unit} do not differ in {name} {{range}}, which {treatment} cannot have "
+            "changed: nothing speaks against the answer here",
         )
     if sample.placebo_log is not None and sample.placebo_treated is not None:
         yield _placebo_period(sample.placebo_log, sample.placebo_treated, sample.question, progress)
@@ -93,13 +87,10 @@ def _placebo_period(log: Log, treated: Truths, question: Question, progress: Pro
         "period",
         name,
         effects,
-        {
-            True: f"an effect shows in {name} {{range}}, where {question.treatment} cannot have "
-            "one: something that was not measured differs too, and may be what the answer shows",
-            False: f"no effect shows in {name} {{range}}, where {question.treatment} cannot have "
-            "one: nothing speaks against the answer here",
-            None: f"{name} checks nothing: there are too few clusters for an interval",
-        },
+        f"an effect shows in {name} {{range}}, where {question.treatment} cannot have one: "
+        "something that was not measured differs too, and may be what the answer shows",
+        f"no effect shows in {name} {{range}}, where {question.treatment} cannot have one: nothing "
+        "speaks against the answer here",
     )
 
 
@@ -110,23 +101,20 @@ def _scales(values: Floats, question: Question) -> Scales[Floats]:
 
 
 def _placebo(
-    kind: str, name: str, effects: Scales[EffectEstimate], summaries: dict[bool | None, str]
+    kind: str, name: str, effects: Scales[EffectEstimate], with_effect: str, without: str
 ) -> Placebo:
-    """Return the check; ``{range}`` in a summary stands for the interval of the effect."""
+    """Return the check; ``{range}`` in both summaries stands for the interval of the effect."""
     estimates = effects.map(lambda effect: effect.estimate)
-    interval = estimates.main.interval
-    shows_effect = None if interval is None else not interval[0] <= 0.0 <= interval[1]
-    effect = to_effect(estimates)
-    return Placebo(
-        kind,
-        name,
-        effect.ratio,
-        effect.ratio_ci,
-        effect.difference,
-        effect.difference_ci,
-        shows_effect,
-        summaries[shows_effect].replace("{range}", f"({range_clause(effect)})"),
+    interval, effect = estimates.main.interval, to_effect(estimates)
+    known = (effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
+    if interval is None:
+        unknown = f"{name} checks nothing: there are too few clusters for an interval"
+        return Placebo(kind, name, *known, None, unknown)
+    shows_effect = not interval[0] <= 0.0 <= interval[1]
+    summary = (with_effect if shows_effect else without).replace(
+        "{range}", f"({range_clause(effect)})"
     )
+    return Placebo(kind, name, *known, shows_effect, summary)
 
 
 def periods_of(sample: Sample, matched: BalancedMatch) -> tuple[tuple[Period, ...], float | None]:

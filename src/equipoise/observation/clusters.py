@@ -5,13 +5,10 @@ The reference is verdict.md §9.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from equipoise.matching.stratified import levels_of
+from equipoise.matching.frames import levels_of, missing_in
 from equipoise.matching.units import Floats, Indices, Truths
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question
@@ -85,7 +82,7 @@ def choose_clusters(log: Log, question: Question, treated: Truths) -> Clusters |
     known = [
         _clusters_of_column(log, name, treated)
         for name in log
-        if is_known_cluster(name) and name not in other_roles and _is_complete(log[name])
+        if is_known_cluster(name) and name not in other_roles and not missing_in(log[name]).any()
     ]
     if not known:
         return None
@@ -129,12 +126,3 @@ def _clusters_of_column(log: Log, name: str, treated: Truths) -> Clusters:
         windows = windows_of_runs(code.astype(np.float64), treated)
         return Clusters(f"windows of two runs in {name}", windows)
     return Clusters(name, code)
-
-
-def _is_complete(column: NDArray[Any]) -> bool:
-    """Return whether no value is missing."""
-    if column.dtype.kind == "f":
-        return not np.isnan(column).any()
-    if column.dtype.kind == "M":
-        return not np.isnat(column).any()
-    return column.dtype.kind != "O" or all(value is not None for value in column.tolist())

@@ -9,9 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.categories import MAX_CATEGORIES, numbers_or_indicators
-from equipoise.matching.frames import missing_in
-from equipoise.matching.stratified import levels_of
+from equipoise.matching.frames import MAX_CATEGORIES, levels_of, missing_in, numbers_or_indicators
 from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster

@@ -132,11 +132,9 @@ def estimate_effect(
     judged = match(
         pair_effect.regressed.residual, treated, matched.points, reuse=pairs, **matched.options
     )
-    error, without = judged.se, judged.n_without_neighbors / len(pair_effect.rows)
-    by = {ABADIE_IMBENS: Estimate(pair_effect.effect)}
-    if error is not None:
-        quantile = t_quantile(math.inf, intervals=intervals)
-        by[ABADIE_IMBENS] = with_error(pair_effect.effect, error, quantile)
+    without = judged.n_without_neighbors / len(pair_effect.rows)
+    quantile = t_quantile(math.inf, intervals=intervals)
+    by = {ABADIE_IMBENS: with_error(pair_effect.effect, judged.se, quantile)}
     if clusters is None:
         return EffectEstimate(pair_effect, by, ABADIE_IMBENS, without)
     by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
@@ -241,10 +239,8 @@ def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: i
     if smaller_arm < MIN_CLUSTERS:
         return Estimate(pair_effect.effect)
     error = cluster_error(cluster_moves(pair_effect, code))
-    if not math.isfinite(error):
-        return Estimate(pair_effect.effect)
     quantile = t_quantile(smaller_arm - 1, intervals=intervals)
-    return with_error(pair_effect.effect, error, quantile)
+    return with_error(pair_effect.effect, error if math.isfinite(error) else None, quantile)
 
 
 def cluster_moves(pair_effect: PairEffect, code: Indices) -> Floats:
@@ -308,8 +304,10 @@ def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Floa
     return np.asarray(treated_outcome - served_outcome - moved)
 
 
-def with_error(effect: float, error: float, quantile: float) -> Estimate:
+def with_error(effect: float, error: float | None, quantile: float) -> Estimate:
     """Return an effect with its error and the interval of ``quantile`` errors around it."""
+    if error is None:
+        return Estimate(effect)
     reach = quantile * error
     return Estimate(effect, error, (effect - reach, effect + reach))
 

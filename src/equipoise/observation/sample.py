@@ -10,8 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.matching.categories import distinct_texts
-from equipoise.matching.frames import numbers_of, take_rows
+from equipoise.matching.frames import distinct_texts, numbers_of, take_rows
 from equipoise.matching.units import Floats, Truths, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed

@@ -1,13 +1,16 @@
 """The story of ``observe --strata``: one stratum in memory at a time, then all together.
 
-τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The weights count as
-constants. Strata have no row in common, so the variances of Abadie and Imbens add up:
-Σ w_s² V_s. A cluster may have rows in several strata, and leaving it out changes τ by the sum of
-the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))² over the clusters of all strata.
+The rows of a stratum are matched and judged alone; no array of rows outlives its stratum. The
+effect over all is τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The
+weights count as constants. Strata have no row in common, so the variances of Abadie and Imbens add
+up: Σ w_s² V_s. A cluster may have rows in several strata, and leaving it out changes τ by the sum
+of the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))² over the clusters of all
+strata.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from collections import Counter, defaultdict
@@ -18,6 +21,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.matching.frames import distinct_texts, take_rows
+from equipoise.matching.units import Indices, Truths
 from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import (
@@ -35,36 +40,101 @@ from equipoise.model.observation_result import (
     Strata,
     StratumResult,
 )
-from equipoise.observation.analysis import describe_question
+from equipoise.observation.analysis import (
+    MatchedSample,
+    describe_matching,
+    describe_question,
+    match_sample,
+)
 from equipoise.observation.clusters import MIN_CLUSTERS
 from equipoise.observation.effects import (
     ABADIE_IMBENS,
     BY_CLUSTERS,
+    EffectEstimate,
     Estimate,
     cluster_error,
+    cluster_moves,
     naive_estimate,
     t_quantile,
     to_effect,
     to_matched_effect,
     with_error,
 )
+from equipoise.observation.hidden_factor import hidden_bias
 from equipoise.observation.matching import Progress
-from equipoise.observation.question import Log, Question
-from equipoise.observation.refusal import few_clusters_refusal, sample_warnings
-from equipoise.observation.sample import Arms, Scales, read_arms
-from equipoise.observation.stratum import (
-    ClusterLabel,
-    StratumAnswer,
-    StratumEffect,
-    StratumOutcome,
-    judge_rows,
+from equipoise.observation.question import Log, Question, check_question
+from equipoise.observation.sample import Arms, Sample, Scales, read_arms, read_outcomes, read_sample
+from equipoise.observation.wording import (
+    answer_sentences,
+    few_clusters_refusal,
+    refusal_sentences,
+    sample_warnings,
+    scope_sentence,
+    unbalanced_clause,
 )
-from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
 
 MIN_SHARE = 0.5
 """Share of the candidate's rows that the strata with an answer must match."""
 _NAMED = 3
 """Number of strata that a message lists."""
+
+ClusterLabel = tuple[str, object]
+"""A cluster by its column and its value: the same in every stratum that has rows of it."""
+
+
+class StratumEffect(Struct, frozen=True):
+    """The effect in one stratum on one scale, with the error of Abadie and Imbens.
+
+    ``moves`` has for each cluster the change of the effect if it is left out.
+    """
+
+    effect: float
+    error: float | None
+    moves: dict[ClusterLabel, float]
+
+
+class StratumAnswer(Struct, frozen=True):
+    """The answer of one stratum, with the clusters of the matched rows of each version.
+
+    ``clusters_by`` is the column that forms the clusters; ``None`` without clusters.
+    ``without_neighbors`` is that of ``EffectEstimate``.
+    """
+
+    effects: Scales[StratumEffect]
+    without_neighbors: float
+    matching: MatchingSummary
+    balance: tuple[ColumnBalance, ...]
+    dropped: tuple[DroppedMean, ...]
+    hidden_bias: HiddenBias
+    clusters_by: str | None
+    candidate_clusters: frozenset[ClusterLabel]
+    baseline_clusters: frozenset[ClusterLabel]
+
+    @property
+    def weight(self) -> int:
+        """Number of candidate rows with a match."""
+        return self.matching.candidate_matched
+
+    @property
+    def worst(self) -> ColumnBalance:
+        """The column that differs most after matching."""
+        return max(self.balance, key=lambda column: abs(column.difference_after or 0.0))
+
+
+class StratumOutcome(Struct, frozen=True):
+    """A stratum with its answer, or the reason why it has none.
+
+    ``candidate`` and ``baseline`` are the moments of all rows of each version, if there are any.
+    """
+
+    name: str
+    rows: int
+    candidate_rows: int
+    baseline_rows: int
+    candidate: Scales[Moments] | None
+    baseline: Scales[Moments] | None
+    answer: StratumAnswer | None
+    reason: str | None
 
 
 class StratifiedLog(Struct, frozen=True):
@@ -161,9 +231,7 @@ def observe_strata(
         matched=matched,
         clustering=clustering,
         matching=matching,
-        about=_scope(
-            outcomes, matched_rows, candidate_rows, arms.candidate, arms.baseline, question.unit
-        ),
+        about=_scope(outcomes, matched_rows, candidate_rows, arms, question.unit),
         dropped=_dropped(judged),
         balance=_balance(judged),
         contributions=(),
@@ -210,6 +278,115 @@ def check_strata(column: str, question: Question) -> None:
         raise UnusableInput(
             f"--strata: {column} is the treatment or the outcome", hint="name another column"
         )
+
+
+def judge_rows(
+    name: str, log: Log, question: Question, arms: Arms, progress: Progress = lambda _: None
+) -> StratumOutcome:
+    """Match and judge the rows of one stratum; errors name the stratum, column and rows.
+
+    Only the names in ``arms`` count: the rows that ran the versions are read from ``log``.
+    """
+    check_question(log, question)
+    try:
+        versions, code = distinct_texts(log[question.treatment], question.treatment)
+        texts = np.array(versions)[code]
+        treated, control = texts == arms.candidate, texts == arms.baseline
+        moments = _moments(log, question, treated, control)
+        answer: StratumAnswer | str
+        if not treated.any() or not control.any():
+            answer = f"no row of {arms.baseline if treated.any() else arms.candidate}"
+        else:
+            seeded = replace(question, seed=stratum_seed(question.seed, name))
+            answer = _judge(name, read_sample(log, seeded, {}), progress)
+    except UnusableInput as error:
+        raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
+    return StratumOutcome(
+        name,
+        len(code),
+        int(np.count_nonzero(treated)),
+        int(np.count_nonzero(control)),
+        *moments,
+        answer=None if isinstance(answer, str) else answer,
+        reason=answer if isinstance(answer, str) else None,
+    )
+
+
+def stratum_seed(seed: int, name: str) -> int:
+    """Return the seed of a stratum, which does not depend on the other strata."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:4])
+
+
+def _moments(
+    log: Log, question: Question, treated: Truths, control: Truths
+) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
+    """Return the moments of the outcomes of each version."""
+    taking_part = treated | control
+    if not taking_part.any():
+        return None, None
+    outcomes = read_outcomes(take_rows(log, taking_part), question)
+
+    def moments_of(arm: Truths) -> Scales[Moments] | None:
+        rows = arm[taking_part]
+        return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
+
+    return moments_of(treated), moments_of(control)
+
+
+def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+    """Return the answer, or the reason why there is none."""
+    try:
+        match = match_sample(sample, progress)
+    except UnusableInput as error:
+        return error.what
+    matched, clusters, effect = match.matched, sample.clusters, match.effects.plain.pair_effect
+    if not matched.is_balanced:
+        place = matched.unbalanced()[0]
+        return unbalanced_clause(
+            matched.balance.variables[place], matched.column_balance()[place].difference_after
+        )
+    labels = [
+        frozenset(_labels(name, sample, rows))
+        for rows in (effect.treated_rows, effect.control_rows)
+    ]
+    for label, arm in zip(labels, (sample.arms.candidate, sample.arms.baseline), strict=True):
+        if clusters is not None and len(label) < 2:
+            return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
+    progress("bounding the influence of a hidden factor")
+    return StratumAnswer(
+        match.effects.map(lambda effect: _stratum_effect(name, match, effect)),
+        match.effects.main.without_neighbors,
+        describe_matching(match),
+        matched.column_balance(),
+        matched.dropped_means(sample.covariates, sample.treated),
+        hidden_bias(sample, matched, match.effects),
+        None if clusters is None else clusters.by,
+        *labels,
+    )
+
+
+def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -> StratumEffect:
+    pair_effect, clusters = estimate.pair_effect, match.sample.clusters
+    error = estimate.by[ABADIE_IMBENS].error
+    if clusters is None:
+        return StratumEffect(pair_effect.effect, error, {})
+    moves = cluster_moves(pair_effect, clusters.code)
+    labels = _labels(name, match.sample, pair_effect.rows)
+    return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
+
+
+def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
+    """Return the clusters of these rows in the order of their codes.
+
+    Windows of time lie within their stratum, so their label names it.
+    """
+    clusters = sample.clusters
+    if clusters is None:
+        return []
+    codes, first = np.unique(clusters.code[rows], return_index=True)
+    if clusters.by in sample.log:
+        return [(clusters.by, value) for value in sample.log[clusters.by][rows[first]].tolist()]
+    return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]
 
 
 def _prefixed(name: str, progress: Progress) -> Progress:
@@ -275,10 +452,8 @@ def _estimates(
     """Return the weighted effect with every error, by name."""
     effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
     errors = [part.error for part in parts if part.error is not None]
-    by = {ABADIE_IMBENS: Estimate(effect)}
-    if len(errors) == len(parts):
-        error = math.hypot(*map(operator.mul, weights, errors))
-        by[ABADIE_IMBENS] = with_error(effect, error, t_quantile(math.inf))
+    error = math.hypot(*map(operator.mul, weights, errors)) if len(errors) == len(parts) else None
+    by = {ABADIE_IMBENS: with_error(effect, error, t_quantile(math.inf))}
     if clustering is None:
         return by
     by[BY_CLUSTERS] = Estimate(effect)
@@ -288,8 +463,8 @@ def _estimates(
         for weight, part in zip(weights, parts, strict=True):
             for label, move in part.moves.items():
                 moves[label] += weight * move
-        error = cluster_error(np.array([*moves.values()]))
-        by[BY_CLUSTERS] = with_error(effect, error, t_quantile(fewest - 1))
+        of_clusters = cluster_error(np.array([*moves.values()]))
+        by[BY_CLUSTERS] = with_error(effect, of_clusters, t_quantile(fewest - 1))
     return by
 
 
@@ -382,12 +557,7 @@ def _too_few_rows(
 
 
 def _scope(
-    outcomes: Sequence[StratumOutcome],
-    matched_rows: int,
-    candidate_rows: int,
-    candidate: str,
-    baseline: str,
-    unit: str,
+    outcomes: Sequence[StratumOutcome], matched: int, rows: int, arms: Arms, unit: str
 ) -> str:
     """Return the candidate rows that the answer is about, and why others are not."""
     reasons = "; ".join(
@@ -395,8 +565,8 @@ def _scope(
         for outcome in outcomes
         if outcome.reason is not None and outcome.candidate_rows
     )
-    scope = scope_sentence(candidate_rows, matched_rows, candidate, baseline, unit)
-    if matched_rows == candidate_rows:
+    scope = scope_sentence(rows, matched, arms.candidate, arms.baseline, unit)
+    if matched == rows:
         return scope
     return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from equipoise.model.host import Disturbance
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:

@@ -17,11 +17,18 @@ import msgspec
 from equipoise.files.reading import read_whole
 from equipoise.model.bisection import BisectBranch, BisectGap, BisectResult, Culprit
 from equipoise.model.errors import UnusableInput
-from equipoise.model.fleet_result import FleetInterval, FleetResult, HostDifference, HostEffect
-from equipoise.model.history import HistoryChange, HistoryPair, HistoryResult, HistoryRevision
-from equipoise.model.interval import Interval
+from equipoise.model.fleet import FleetInterval, FleetResult, HostDifference, HostEffect
+from equipoise.model.history import (
+    SERIES_SCHEMA,
+    HistoryChange,
+    HistoryPair,
+    HistoryResult,
+    HistoryRevision,
+    SeriesResult,
+)
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
+from equipoise.model.quantities import Interval
 from equipoise.model.result import (
     FIRST_SCHEMA,
     SCHEMA,
@@ -29,7 +36,6 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
-from equipoise.model.series import SERIES_SCHEMA, SeriesResult
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""

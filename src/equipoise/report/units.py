@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from equipoise.model.interval import Interval
-from equipoise.model.quantities import amount
+from equipoise.model.quantities import Interval, amount
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import metric_formatter as metric_formatter

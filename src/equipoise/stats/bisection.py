@@ -21,10 +21,9 @@ from equipoise.stats.bisection_segment import (
     Pair,
     Segment,
     SegmentState,
-    share_of_gap,
 )
 from equipoise.stats.resolution import Resolution
-from equipoise.stats.verdict import ComparisonVerdict, check_alpha, judge_alone, margin_of
+from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
 __all__ = ["Bisection", "BisectionState", "NamedStep", "OwnPairs", "Pair", "SegmentState"]
 
@@ -126,7 +125,6 @@ class Bisection:
         self._remainder_blocks = remainder_blocks
         self._withdrawn: set[int] = set()
         self._waiting: deque[Pair] = deque()
-        self._steps: dict[Pair, NamedStep] = {}
         self._blocks = 0
         self._segments = [self._segment((0, count))]
 
@@ -227,11 +225,7 @@ class Bisection:
         """Return the search of the branch of a merge that this one named (bisect.md §8).
 
         Both make one claim: k goes on. A gap of the branch is judged as what is left of a gap.
-
-        Parameters
-        ----------
-        count
-            Number of commits of the branch after the one where it began.
+        ``count`` is the number of commits of the branch after the one where it began.
         """
         return Bisection(
             count,
@@ -263,11 +257,8 @@ class Bisection:
     @property
     def named(self) -> tuple[NamedStep, ...]:
         """The commits named so far, in the order in which they were named."""
-        return tuple(
-            self._named_step(segment, segment.named)
-            for segment in self._segments
-            if segment.named is not None
-        )
+        steps = (segment.named_step(self._segments[0].gap) for segment in self._segments)
+        return tuple(step for step in steps if step is not None)
 
     def state(self) -> BisectionState:
         """Return how the bisection stands."""
@@ -306,33 +297,6 @@ class Bisection:
             parts = ((segment.first, segment.split), (segment.split, segment.last))
         whole = (segment.first, segment.last)
         self._waiting.extend(part for part in parts if part[0] < part[1] and part != whole)
-
-    def _named_step(self, segment: Segment, pair: Pair) -> NamedStep:
-        blocks, level = segment.own_blocks(pair), segment.level_of(pair)
-        known = self._steps.get(pair)
-        if known is not None and known.blocks == len(blocks):
-            return known
-        judged = judge_alone(blocks, 0.0, level)
-        halved = judge_alone(blocks, 0.0, 0.5 * level)
-        gap = judge_alone(self._segments[0].gap, 0.0, 0.5 * self._alpha)
-        share, share_ci = share_of_gap(
-            judged.typical, (halved.low, halved.high), gap.typical, (gap.low, gap.high)
-        )
-        assert segment.search is not None, "a commit is named by a search"
-        self._steps[pair] = NamedStep(
-            first=pair[0] + 1,
-            last=pair[1],
-            rank=segment.ranks[pair],
-            e_value=segment.own_e_value(pair),
-            margin=segment.search.margin(),
-            blocks=judged.blocks,
-            ratio=judged.ratio,
-            ratio_ci=judged.ratio_ci,
-            level=level,
-            share_of_gap=share,
-            share_ci=share_ci,
-        )
-        return self._steps[pair]
 
     def _segment(self, ends: Pair) -> Segment:
         first, last = ends

@@ -84,12 +84,7 @@ class Course(Struct, frozen=True):
     def next_block(self, built: Collection[int], build_trials: float) -> tuple[int, ...]:
         """Return the commits of the next block, in their order; none if nothing is left to ask.
 
-        Parameters
-        ----------
-        built
-            Commits that can be run without a build.
-        build_trials
-            Seconds of a build over those of a trial, as measured.
+        Parameters are those of `History.next_block`.
         """
         if len(self.wanted) == 1:
             return ()
@@ -185,14 +180,7 @@ class Course(Struct, frozen=True):
     ) -> tuple[int, ...]:
         """Return the baseline and commits in a row, for the pair with the fewest blocks.
 
-        Parameters
-        ----------
-        pairs
-            One after the other.
-        patience
-            Blocks that an undecided pair may have taken.
-        ready
-            Commits that need no build.
+        The pairs follow each other; commits that are ready need no build.
         """
         shortest = self._shortest(pairs, patience)
         if shortest is None:

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import Interval
 from equipoise.model.why import Outcome
 from equipoise.stats.arrays import as_costs
 

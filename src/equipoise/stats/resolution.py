@@ -44,18 +44,8 @@ class Resolution(Struct, frozen=True):
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
     """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
 
-    The rule of the first engine.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Shape (n,): values, in the unit of ``quantum``.
-    quantum
-        Resolution of the metric; 0 for one without.
-
-    Returns
-    -------
-    Shape (n,); 0 where the smaller value is 0, which ``block_differences`` deals with.
+    The rule of the first engine. All have one unit and shape (n,); a metric without a resolution
+    has the quantum 0. 0 where the smaller value is 0, which ``block_differences`` deals with.
     """
     smaller = np.minimum(baseline, candidate)
     tolerance = np.zeros_like(smaller)

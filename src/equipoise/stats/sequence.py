@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct
 
 from equipoise._native import BettingSequence, VerdictRules, verdict_rules
 from equipoise.model.errors import UnusableInput
-from equipoise.model.interval import Interval
 from equipoise.model.plan import LATEST_ENGINE
+from equipoise.model.quantities import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
 from equipoise.stats.resolution import TIE_QUANTA, PastValues, Resolution, tie_tolerance
 
@@ -91,11 +91,19 @@ class PairedBlocks:
         readings = None if covariates is None else _readings(below, above, covariates)
         self.engine = BettingSequence(differences, checked, tolerances, engine, readings)
         """The bets on these blocks."""
+        self.verdicts: dict[tuple[str, float, float], Any] = {}
+        """Verdicts on the blocks so far (`equipoise.stats.verdict`); a further block voids them."""
         self._baseline: list[float] = below.tolist()
         self._candidate: list[float] = above.tolist()
         self._differences_of_blocks: list[float] = differences.tolist()
         self._orders: list[int] = checked.tolist()
         self._tolerances_of_blocks: list[float] = tolerances.tolist()
+
+    @classmethod
+    def empty(cls, resolution: Resolution, engine: int) -> Self:
+        """Return no blocks of a metric with this resolution."""
+        quantum, more_is_better = resolution.quantum, resolution.more_is_better
+        return cls(quantum=quantum, more_is_better=more_is_better, engine=engine)
 
     @classmethod
     def pooled(
@@ -162,11 +170,8 @@ class PairedBlocks:
                 _readings_of_block(below[1:], above[1:], covariates[[1, 2]]),
             ),
         )
-        self._baseline.append(0.5 * (float(baseline) + float(twin)))
-        self._candidate.append(float(candidate))
-        self._differences_of_blocks.append(float(differences[0]))
-        self._orders.append(int(orders[0]))
-        self._tolerances_of_blocks.append(float(tolerances.max()))
+        mean = 0.5 * (float(baseline) + float(twin))
+        self._remember(mean, candidate, differences, orders, float(tolerances.max()))
 
     def append(
         self,
@@ -181,16 +186,28 @@ class PairedBlocks:
         differences, tolerances = self._learn(below, above)
         readings = None if covariates is None else _readings_of_block(below, above, covariates)
         self.engine.push(float(differences[0]), int(orders[0]), float(tolerances[0]), readings)
+        self._remember(baseline, candidate, differences, orders, float(tolerances[0]))
+
+    def _remember(
+        self,
+        baseline: float,
+        candidate: float,
+        differences: FloatArray,
+        orders: OrderArray,
+        tolerance: float,
+    ) -> None:
+        """Keep the block that the engine took, with the first pair's difference and order."""
         self._baseline.append(float(baseline))
         self._candidate.append(float(candidate))
         self._differences_of_blocks.append(float(differences[0]))
         self._orders.append(int(orders[0]))
-        self._tolerances_of_blocks.append(float(tolerances[0]))
+        self._tolerances_of_blocks.append(tolerance)
+        self.verdicts.clear()
 
     def unadjusted(self) -> Self:
         """Return the same blocks, as if no covariate had been read; nothing is added to them."""
         without = copy.copy(self)
-        without.engine = self.engine.unadjusted()
+        without.engine, without.verdicts = self.engine.unadjusted(), {}
         return without
 
     def _learn(self, below: FloatArray, above: FloatArray) -> tuple[FloatArray, FloatArray]:

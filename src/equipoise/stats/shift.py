@@ -144,19 +144,9 @@ def minimum_misleads(
 ) -> bool:
     """Return whether a ranking by minimum contradicts the result (design.md §4).
 
-    True if the minimum and the typical ratio name different winners, each by more than
-    ``min_effect`` percent, or the minimum names one and the verdict is ``equivalent``.
-
-    Parameters
-    ----------
-    baseline_minimum, candidate_minimum
-        Costs from 0 up.
-    typical
-        The typical log ratio, candidate over baseline; ``None`` if unknown.
-    verdict
-        Verdict of the comparison.
-    min_effect
-        Smallest effect that matters, in percent.
+    True if the minimum and the typical log ratio, candidate over baseline, name different winners,
+    each by more than ``min_effect`` percent, or the minimum names one and the verdict is
+    ``equivalent``. Costs are from 0 up.
     """
     margin = margin_of(min_effect)
     by_minimum = _winner(_ln_ratio(candidate_minimum, baseline_minimum), margin)

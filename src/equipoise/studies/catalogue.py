@@ -13,20 +13,29 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, ResultDocument
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-PAGE = "page.md"
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
 
 class BuiltInStudy(Struct, frozen=True):
-    """One built-in study."""
+    """One built-in study, and the analysis of its own result if it has one.
+
+    The folder of a study may have two modules::
+
+        analysis.py   def findings(document: ResultDocument) -> Findings: ...
+        charts.py     def figures(document: ResultDocument) -> Iterator[Figure]: ...
+
+    ``figures`` stands in ``analysis`` where it imports no altair itself. Both functions are pure:
+    the same document gives the same sentences and charts. They meet results of ``--quick``, of
+    chosen levels and of interrupted campaigns: what a document lacks is left out or reported as
+    missing, and is no error.
+    """
 
     folder: Path
 
@@ -46,22 +55,25 @@ class BuiltInStudy(Struct, frozen=True):
         """File of the study."""
         return self.folder / FILE
 
-    @property
-    def page(self) -> Path | None:
-        """Page of text about the study."""
-        page = self.folder / PAGE
-        return page if page.is_file() else None
+    def findings(self, document: ResultDocument) -> Findings:
+        """Return the tables and paragraphs of the study."""
+        return cast(Findings, self._module(ANALYSIS).findings(document))
+
+    def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
+        """Return the charts of the study, each with a name for files."""
+        has_charts = (self.folder / CHARTS).is_file()
+        figures = getattr(self._module(CHARTS if has_charts else ANALYSIS), "figures", None)
+        return () if figures is None else tuple(figures(document))
+
+    def _module(self, file: str) -> Any:
+        name = file.removesuffix(".py")
+        return importlib.import_module(f"{__package__}.builtin.{self.name}.{name}")
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """Return the built-in studies, by name."""
     folder = Path(str(resources.files(f"{__package__}.builtin")))
     return tuple(BuiltInStudy(file.parent) for file in sorted(folder.glob(f"*/{FILE}")))
-
-
-def built_in_study(name: str) -> BuiltInStudy | None:
-    """Return the built-in study of that name."""
-    return next((study for study in built_in_studies() if study.name == name), None)
 
 
 def find_study(reference: str) -> tuple[Path, str]:
@@ -91,42 +103,11 @@ def find_study(reference: str) -> tuple[Path, str]:
     return studies[reference].file, f"{reference}/{FILE}"
 
 
-class StudyAnalysis(Struct, frozen=True):
-    """Analysis of a built-in study's own result.
-
-    The folder of a study may have two modules, each with one function::
-
-        analysis.py   def findings(document: ResultDocument) -> Findings: ...
-        charts.py     def figures(document: ResultDocument) -> Iterator[Figure]: ...
-
-    Both functions are pure: the same document gives the same sentences and charts. They meet
-    results of ``--quick``, of chosen levels and of interrupted campaigns: what a document lacks is
-    left out or reported as missing, and is no error. Only ``charts`` imports altair.
-    """
-
-    study: BuiltInStudy
-
-    def findings(self, document: ResultDocument) -> Findings:
-        """Return the tables and paragraphs of the study."""
-        return cast(Findings, self._module(ANALYSIS).findings(document))
-
-    def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
-        """Return the charts of the study, each with a name for files."""
-        if not (self.study.folder / CHARTS).is_file():
-            return ()
-        return tuple(self._module(CHARTS).figures(document))
-
-    def _module(self, file: str) -> Any:
-        name = file.removesuffix(".py")
-        return importlib.import_module(f"{__package__}.builtin.{self.study.name}.{name}")
-
-
-def analysis_of(study: str) -> StudyAnalysis | None:
-    """Return the analysis of a built-in study; ``None`` for any other, or where it has none."""
-    built_in = built_in_study(study)
-    if built_in is None or not (built_in.folder / ANALYSIS).is_file():
-        return None
-    return StudyAnalysis(built_in)
+def analysis_of(study: str) -> BuiltInStudy | None:
+    """Return a built-in study that has an analysis; ``None`` for any other."""
+    built_in = next((one for one in built_in_studies() if one.name == study), None)
+    has_analysis = built_in is not None and (built_in.folder / ANALYSIS).is_file()
+    return built_in if has_analysis else None
 
 
 def with_findings(document: ResultDocument) -> ResultDocument:

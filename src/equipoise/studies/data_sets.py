@@ -6,15 +6,13 @@ Nothing is copied into the project: the rows are those of a package, if it is in
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 
 from equipoise.design.choice import named_data, with_data_word
+from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
@@ -91,10 +89,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
         return file
     try:
         home.mkdir(parents=True, exist_ok=True)
-        handle, unfinished = tempfile.mkstemp(dir=home)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(unfinished, file)
+        write_whole(file, content)
     except OSError as error:
         raise UnusableInput(
             f"the rows of {name} cannot be written to {file}: {error.strerror}",
@@ -109,5 +104,5 @@ def _lalonde() -> str:
     return str(lalonde().to_csv(index=False))
 
 
-DATA_SETS: Mapping[str, DataSet] = MappingProxyType({"lalonde": DataSet(_lalonde, "made-up")})
+DATA_SETS: Mapping[str, DataSet] = {"lalonde": DataSet(_lalonde, "made-up")}
 """Data sets by the name that ``[workload] data`` gives them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -81,18 +80,14 @@ class Kind(Struct, frozen=True):
         return self.usual + self.others
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
-)
+KINDS: Mapping[str, Kind] = {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
 """``kind = "allocator"`` in a factor takes its levels from here."""
 
-PACKAGES: Mapping[str, str] = MappingProxyType(
-    {
-        library: level.package
-        for kind in KINDS.values()
-        for level in kind.choices
-        for library in level.preload
-        if level.package is not None
-    }
-)
+PACKAGES: Mapping[str, str] = {
+    library: level.package
+    for kind in KINDS.values()
+    for level in kind.choices
+    for library in level.preload
+    if level.package is not None
+}
 """The Debian package of a library, by its file name."""

@@ -11,9 +11,15 @@ from msgspec import Struct
 
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.values import analysed_values, known_values
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.interval import Interval
-from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.model.quantities import Interval
+from equipoise.model.result import (
+    Comparison,
+    ConditionResult,
+    Findings,
+    FindingTable,
+    MetricSummary,
+    ResultDocument,
+)
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import judge

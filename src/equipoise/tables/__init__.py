@@ -1,14 +1,12 @@
 """Matching and observing on tables: data frames and files in, results and matched data out.
 
 - ``interface``: what Python has of it: ``eq.match``, ``eq.gen_match``, ``eq.observe``, …
-- ``reading``: a table as columns, from a file or a data frame, and back into a file
+- ``reading``: a table as columns, from a file (CSV, Parquet) or a data frame, and back into a file
 - ``csv_file``: CSV by the standard library
-- ``parquet``: Parquet files, and folders of them
 - ``strata``: the strata of Parquet files: where their rows lie, and the rows of one
 - ``problem``: the named columns as matching takes them, words as indicators
 - ``missing``: what is done about missing values
 - ``matching``: matching and the search for weights, as the options say
-- ``python_hints``: errors and warnings that name arguments, not options
 - ``results``: the result, its report, its balance and the matched data set
-- ``observing``: effects from the columns of a log
+- ``observing``: the missing values of a log
 """

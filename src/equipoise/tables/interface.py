@@ -1,30 +1,62 @@
-"""``eq.match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out."""
+"""``eq.match``, ``match_balance``, ``gen_match`` and ``observe``: tables in, results out.
+
+Errors and warnings are in the words of Python: ``missing="drop"`` where a terminal has an option.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 from msgspec.structs import asdict
 
-from equipoise.matching.balance import Balance, Matched
+from equipoise.matching.balance import Balance
 from equipoise.matching.gen_match import Progress as SearchProgress
+from equipoise.matching.match import MatchResult
 from equipoise.matching.options import Estimand
 from equipoise.model.errors import UnusableInput
+from equipoise.observation.analysis import observe as observe_log
+from equipoise.observation.question import Question
 from equipoise.tables.matching import Progress, match_by_weights, run_match, run_search
 from equipoise.tables.missing import Policy
-from equipoise.tables.observing import Names, observe_table
+from equipoise.tables.observing import Names, complete_log
 from equipoise.tables.problem import MatchColumns, MatchTable, Pairing, names_in, read_problem
-from equipoise.tables.python_hints import in_python, python_hints
 from equipoise.tables.reading import read_columns
-from equipoise.tables.results import Observation, TableMatch, balance_of, question_of, table_match
+from equipoise.tables.results import Observation, TableMatch, balance_of, question_of
 
 Calipers = float | Sequence[float] | None
 
+_OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)")
+_MISSING = re.compile(r"--missing (refuse|drop|indicator)")
+_OTHERWISE = (
+    ("--cluster none", "cluster=()"),
+    ("--difference", "ratio=False"),
+    ("--leave-others-out", "leave_others_out=True"),
+    ("--one-unit", "one_unit=True"),
+    ("--placebo-outcome", "placebo_outcomes"),
+)
+"""Options whose argument in Python has another form."""
 
-@python_hints()
+
+@contextmanager
+def _python_hints() -> Iterator[None]:
+    """Name the arguments of a function, not options, in the errors of what runs within."""
+    try:
+        yield
+    except UnusableInput as error:
+        what, hint = error.what, error.hint
+        if "--" not in f"{what} {hint}":
+            raise
+        error.what, error.hint = _in_python(what), None if hint is None else _in_python(hint)
+        error.args = (error.what if error.hint is None else f"{error.what}\n{error.hint}",)
+        raise
+
+
+@_python_hints()
 def match(
     table: Any,
     outcome: str | None = None,
@@ -110,10 +142,10 @@ variance, r_compatible, threads, seed, progress
         command="",
     )
     balance = balance_of(data, among, pairing, boot=0)
-    return table_match(data, among, balance, pairing, question, frame=table)
+    return TableMatch(data, among, balance, pairing, question, frame=table)
 
 
-@python_hints()
+@_python_hints()
 def match_balance(
     table: Any,
     treatment: str | None = None,
@@ -158,7 +190,7 @@ def match_balance(
     )
 
 
-@python_hints()
+@_python_hints()
 def gen_match(
     table: Any,
     treatment: str | None = None,
@@ -239,10 +271,10 @@ executor, progress
     }
     question = question_of(data, options, source=_source(table), outcome=outcome, command="")
     after = search.balance(boot=boot, ks=ks)
-    return table_match(data, among, after, pairing, question, search=search, frame=table)
+    return TableMatch(data, among, after, pairing, question, search, frame=table)
 
 
-@python_hints()
+@_python_hints()
 def observe(
     table: Any,
     treatment: str,
@@ -313,32 +345,35 @@ threads
             f"treatment: '{treatment}' is not COLUMN=CANDIDATE:BASELINE",
             hint='name the column and two of its values, such as "version=2.0:1.0"',
         )
-    document = observe_table(
-        read_columns(table, (column,)),
-        {
-            "treatment": column,
-            "values": values or None,
-            "outcome": outcome,
-            "covariates": None if covariates is None else names_in(covariates),
-            "exact": names_in(exact),
-            "cluster": None if cluster is None else names_in(cluster),
-            "method": method,
-            "ratio": ratio,
-            "unit": unit,
-            "placebo_outcomes": names_in(placebo_outcomes),
-            "placebo_period": placebo_period,
-            "mediators": names_in(mediators),
-            "leave_others_out": leave_others_out,
-            "one_unit": one_unit,
-            "seed": seed,
-            "threads": threads,
-        },
+    question = Question(
+        treatment=column,
+        values=values or None,
+        outcome=outcome,
+        covariates=None if covariates is None else names_in(covariates),
+        exact=names_in(exact),
+        cluster=None if cluster is None else names_in(cluster),
+        method=method,
+        ratio=ratio,
+        unit=unit,
+        placebo_outcomes=names_in(placebo_outcomes),
+        placebo_period=placebo_period,
+        mediators=names_in(mediators),
+        leave_others_out=leave_others_out,
+        one_unit=one_unit,
+        seed=seed,
+        threads=threads,
+    )
+    log = complete_log(read_columns(table, (column,)), question, missing)
+    document = observe_log(
+        log.columns,
+        log.question,
         source=_source(table),
-        missing=missing,
+        left_out=log.left_out,
+        warnings=log.warnings,
         progress=progress,
     )
     warnings = tuple(
-        structs.replace(warning, summary=in_python(warning.summary), hint=in_python(warning.hint))
+        structs.replace(warning, summary=_in_python(warning.summary), hint=_in_python(warning.hint))
         for warning in document.warnings
     )
     return Observation(structs.replace(document, warnings=warnings))
@@ -366,15 +401,7 @@ def _options(pairing: Pairing, columns: MatchColumns) -> dict[str, Any]:
     }
 
 
-class _Pairs(Struct, frozen=True):
-    """Pairs of rows, numbered among those that take part."""
-
-    treated_index: Any
-    control_index: Any
-    weights: Any
-
-
-def _pairs_among(match: TableMatch, data: MatchTable) -> Matched:
+def _pairs_among(match: TableMatch, data: MatchTable) -> MatchResult:
     """Return the pairs of a match of the whole table, by the rows that take part here."""
     if match.table.rows_read != data.rows_read:
         raise UnusableInput(
@@ -384,10 +411,18 @@ def _pairs_among(match: TableMatch, data: MatchTable) -> Matched:
         )
     place = np.full(data.rows_read, -1)
     place[data.rows] = np.arange(len(data.rows))
-    treated, control = place[match.pairs.treated_index], place[match.pairs.control_index]
-    if min(treated.min(), control.min()) < 0:
+    pairs = match.pairs.of_rows(place, len(data.rows))
+    if min(pairs.treated_index.min(), pairs.control_index.min()) < 0:
         raise UnusableInput(
             "the match has rows in which a covariate is missing here",
             hint='match with the same missing="drop", or balance with missing="indicator"',
         )
-    return _Pairs(treated, control, match.pairs.weights)
+    return pairs
+
+
+def _in_python(text: str) -> str:
+    """Return a sentence that names arguments where it named options of the command line."""
+    text = _MISSING.sub(r'missing="\1"', text)
+    for option, argument in _OTHERWISE:
+        text = text.replace(option, argument)
+    return _OPTION.sub(lambda option: option[1].replace("-", "_"), text)

@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.categories import holds_text
-from equipoise.matching.frames import missing_in, take_rows
+from equipoise.matching.frames import holds_text, missing_in, take_rows
 from equipoise.matching.units import Floats, Indices, row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.tables.csv_file import Columns

@@ -1,9 +1,8 @@
-"""Effects from a log whose columns are a table: its missing values, then ``observe``."""
+"""A log whose columns are a table: what is done about its missing values before ``observe``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,14 +10,15 @@ from msgspec.structs import replace
 from equipoise.matching.frames import missing_in
 from equipoise.matching.units import FINITE_HINT
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
-from equipoise.observation.analysis import observe
 from equipoise.observation.covariates import infinite_covariates, usable_covariates
-from equipoise.observation.matching import Progress
 from equipoise.observation.question import Log, Question, check_question
 from equipoise.tables.missing import Policy, without_missing
 
+_MATCH_ON_GAPS = (
+    "to match on them, give --missing indicator, which keeps the rows, or --missing drop; or name "
+    "the covariates with --covariates"
+)
 Names = str | Sequence[str]
 """Names of columns; a single one may be given as it is."""
 
@@ -34,26 +34,6 @@ class CompleteLog(Struct, frozen=True):
     question: Question
     left_out: dict[str, int]
     warnings: tuple[CampaignWarning, ...] = ()
-
-
-def observe_table(
-    columns: Log,
-    question: Mapping[str, Any],
-    *,
-    source: str,
-    missing: Policy | None,
-    progress: Progress,
-) -> ObservationResult:
-    """Observe the columns of a table; ``question`` has the fields of a ``Question``."""
-    log = complete_log(columns, Question(**question), missing)
-    return observe(
-        log.columns,
-        log.question,
-        source=source,
-        left_out=log.left_out,
-        warnings=log.warnings,
-        progress=progress,
-    )
 
 
 def complete_log(log: Log, question: Question, policy: Policy | None) -> CompleteLog:
@@ -80,7 +60,9 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     is_chosen = question.covariates is None
     usable = usable_covariates(log, question) if is_chosen else ()
     infinite = infinite_covariates(log, question) if is_chosen else {}
-    warnings = (_infinite_warning(infinite),) if infinite else ()
+    warnings: tuple[CampaignWarning, ...] = ()
+    if infinite:
+        warnings = (_unmatched("covariates-infinite", infinite, "infinite", FINITE_HINT),)
     if infinite and not usable and not question.exact:
         raise UnusableInput(
             f"the columns to match on have infinite values: {_counted(infinite, 'infinite')}",
@@ -91,8 +73,10 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
         # Nothing would be left to match on.
         policy = "refuse"
     if policy is None:
-        of_gaps = (_left_out_warning(gaps),) if gaps else ()
-        return CompleteLog(log, question, {}, (*of_gaps, *warnings))
+        if gaps:
+            of_gaps = _unmatched("covariates-left-out", gaps, "missing", _MATCH_ON_GAPS)
+            warnings = (of_gaps, *warnings)
+        return CompleteLog(log, question, {}, warnings)
     if policy == "refuse" and not gaps:
         # The question's own checks name the option.
         return CompleteLog(log, question, {}, warnings)
@@ -108,25 +92,13 @@ def complete_log(log: Log, question: Question, policy: Policy | None) -> Complet
     return CompleteLog(columns, question, {reason: count} if count else {}, warnings)
 
 
-def _left_out_warning(gaps: Mapping[str, int]) -> CampaignWarning:
-    """Warn that columns are not matched on; ``gaps`` are their numbers of missing values."""
-    counts = _counted(gaps, "missing")
+def _unmatched(kind: str, columns: Mapping[str, int], what: str, hint: str) -> CampaignWarning:
+    """Warn that columns are not matched on; each has a number of missing or infinite values."""
     return CampaignWarning(
-        "covariates-left-out",
-        "columns with missing values are not matched on, though they may explain the difference: "
-        f"{counts}",
-        "to match on them, give --missing indicator, which keeps the rows, or --missing drop; or "
-        "name the covariates with --covariates",
-    )
-
-
-def _infinite_warning(infinite: Mapping[str, int]) -> CampaignWarning:
-    """Warn that columns are not matched on, with their numbers of infinite values."""
-    return CampaignWarning(
-        "covariates-infinite",
-        "columns with infinite values are not matched on, though they may explain the difference: "
-        f"{_counted(infinite, 'infinite')}",
-        FINITE_HINT,
+        kind,
+        f"columns with {what} values are not matched on, though they may explain the difference: "
+        f"{_counted(columns, what)}",
+        hint,
     )
 
 

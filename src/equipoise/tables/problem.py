@@ -10,23 +10,21 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from equipoise.matching.categories import (
-    MAX_CATEGORIES,
-    distinct_texts,
-    holds_text,
-    numbers_or_indicators,
-    yes_or_no,
-)
 from equipoise.matching.frames import (
+    MAX_CATEGORIES,
     Covariates,
     covariates_of,
+    distinct_texts,
     formula_columns,
+    holds_text,
+    levels_of,
     missing_in,
     numbers_of,
+    numbers_or_indicators,
     take_rows,
+    yes_or_no,
 )
 from equipoise.matching.options import Estimand
-from equipoise.matching.stratified import levels_of
 from equipoise.matching.units import Floats, Indices, Truths, treatment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.quantities import listed
@@ -35,27 +33,9 @@ from equipoise.tables.missing import MissingValues, Policy, without_missing
 
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
-    """The columns that a question names.
+    """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
 
-    Parameters
-    ----------
-    treatment
-        Column of 0 and 1, of truths or of yes and no; or ``COLUMN=TREATED:CONTROL`` for two of the
-        values of any column. ``None`` with a formula.
-    covariates
-        Columns to match on; of words, there is an indicator for each word but the first.
-    formula
-        Treatment and covariates at once: ``treat ~ age + educ``.
-    outcome, weights
-        Column that the treatment may have changed; column with the weight of each row.
-    by
-        Columns that form strata.
-    exact
-        Columns that must be equal in pairs; they are matched on, too.
-    balance
-        Terms to balance, as the right side of a formula; by default the covariates.
-    missing
-        What is done about missing values (``equipoise.tables.missing``).
+    Those of ``exact`` are matched on, too.
     """
 
     treatment: str | None = None
@@ -138,11 +118,8 @@ def read_problem(columns: Columns, question: MatchColumns, source: str = "the ta
     if question.balance is not None:
         named += formula_columns(question.balance, columns)
     others = [one for one in (question.outcome, question.weights) if one is not None]
-    for one in (name, *named, *others, *question.by):
-        # A formula may compute its treatment; it says itself which column it lacks.
-        if one not in columns and formula is None:
-            raise no_column(source, columns, one)
-    for one in (*others, *question.by):
+    # A formula may compute its treatment; it says itself which column it lacks.
+    for one in (*((name, *named) if formula is None else ()), *others, *question.by):
         if one not in columns:
             raise no_column(source, columns, one)
     known = [one for one in named if one in columns]
@@ -221,10 +198,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
     def settings(self, names: Sequence[str], owners: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
-        Parameters
-        ----------
-        owners
-            Column of the table that each of them comes from.
+        ``owners`` are the columns of the table that each of them comes from.
 
         Raises
         ------
@@ -251,17 +225,16 @@ class Pairing(Struct, frozen=True, kw_only=True):
                 f"--caliper: {len(caliper)} numbers for {len(matched_on)} covariates",
                 hint=f"give one, or one each for {', '.join(matched_on)}",
             )
-        is_exact = [
-            name in self.exact or owner in self.exact
-            for name, owner in zip(names, owners, strict=True)
-        ]
-        same = ("estimand", "m", "replace", "r_compatible", "threads", "seed")
+        same = ("estimand", "m", "replace", "ties", "r_compatible", "threads", "seed")
         return {
             **{name: getattr(self, name) for name in same},
-            "exact": is_exact if self.exact else None,
+            "exact": self.exact_in(names, owners) if self.exact else None,
             "caliper": caliper,
-            "ties": self.ties and self.replace,
         }
+
+    def exact_in(self, names: Sequence[str], owners: Sequence[str]) -> list[bool]:
+        """Return for each column whether it must be equal, by its name or that of its owner."""
+        return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
 def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -323,7 +296,7 @@ def _codes(
     """Return 1, 0 or missing for each row, and whether it is treated, a control or missing."""
     is_missing = missing_in(column)
     if values is None:
-        codes = yes_or_no(column) if not is_missing.any() else column.copy()
+        codes = yes_or_no(column)
         if is_missing.any():
             codes = column.astype(object)
             codes[~is_missing] = yes_or_no(column[~is_missing])

@@ -1,9 +1,14 @@
-"""A table as columns: of a CSV or Parquet file, or of a data frame; and back into either."""
+"""A table as columns: of a CSV or Parquet file, or of a data frame; and back into a file.
+
+Parquet is one file, or a folder of them whose subfolders may be a partition (``day=3/``).
+"""
 
 from __future__ import annotations
 
+import importlib
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +17,14 @@ from numpy.typing import NDArray
 from equipoise.files.writing import write_whole
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.extras import require
-from equipoise.tables.csv_file import Columns, read_csv, to_csv
-from equipoise.tables.parquet import PARQUET_ENDINGS, is_parquet, no_file, no_row, read_parquet
+from equipoise.model.extras import install_line, require
+from equipoise.tables.csv_file import Columns, read_csv, refuse_repeated, to_csv
 
+PARQUET_ENDINGS = (".parquet", ".pq")
 ENDINGS = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
 WRITTEN_ENDINGS = (".csv", *PARQUET_ENDINGS)
+_HIDDEN = ("_", ".")
+"""First letters of names that writers of Parquet give to files and folders without rows."""
 
 
 def read_columns(table: Any, as_text: Collection[str] = ()) -> Columns:
@@ -81,6 +88,103 @@ def read_file(path: Path, as_text: Collection[str] = ()) -> Columns:
     return columns
 
 
+def is_parquet(path: Path) -> bool:
+    """Return whether the name is that of a Parquet file, or of a folder that holds some."""
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return True
+    return path.is_dir() and bool(parquet_files(path))
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """Return the file, or all Parquet files below a folder, in the order of their names."""
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.name.lower().endswith(PARQUET_ENDINGS)
+        and not any(part.startswith(_HIDDEN) for part in file.relative_to(path).parts)
+        and file.is_file()
+    )
+
+
+def read_parquet(path: Path) -> Columns:
+    """Read a whole Parquet file, or all files of a folder; maybe no row.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such file, it cannot be read, two columns have one name, or pyarrow is missing.
+    """
+    with pyarrow_for(path, "parquet") as (_, parquet):
+        if path.is_dir():
+            table = open_parquet(path).to_table()
+        else:
+            table = parquet.read_table(path)
+    refuse_repeated(path, table.column_names)
+    return columns_of(table) or {}
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file or a folder of them as a data set of pyarrow.
+
+    The columns are those of all files together. A folder ``name=value`` is a column of its rows.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such file, no file of the folder is Parquet, the files' columns do not fit each
+        other, or pyarrow is missing.
+    """
+    with pyarrow_for(path, "dataset") as (arrow, datasets):
+        files = [str(file.absolute()) for file in parquet_files(path)]
+        if not files:
+            raise UnusableInput(
+                f"{path}: no file of the folder is Parquet",
+                hint=f"name a folder of files that end in {' or '.join(PARQUET_ENDINGS)}",
+            )
+        if not path.is_dir():
+            return datasets.dataset(files, format="parquet")
+        base = str(path.absolute())
+        options = {"format": "parquet", "partitioning": "hive", "partition_base_dir": base}
+        dataset = datasets.dataset(files, **options)
+        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+        together = arrow.unify_schemas([dataset.schema, *schemas], promote_options="permissive")
+        return datasets.dataset(files, schema=together, **options)
+
+
+@contextmanager
+def pyarrow_for(path: Path, *modules: str) -> Iterator[tuple[Any, ...]]:
+    """Import pyarrow and some of its modules; report its errors about the file as the user's."""
+    if not (path.is_file() or path.is_dir()):
+        raise no_file(path)
+    try:
+        arrow = importlib.import_module("pyarrow")
+        loaded = (arrow, *(importlib.import_module(f"pyarrow.{module}") for module in modules))
+    except ImportError as error:
+        raise UnusableInput(
+            f"{path}: reading it needs pyarrow",
+            hint=f"{install_line('equipoise[matching]')}, or save it as CSV",
+        ) from error
+    try:
+        yield loaded
+    except (arrow.ArrowException, OSError) as error:
+        raise UnusableInput(
+            f"{path}: {' '.join(str(error).split())}",
+            hint="correct the file, or save it again from the program that wrote it",
+        ) from error
+
+
+def no_file(path: Path) -> UnusableInput:
+    """Return the error of a path without a file."""
+    return UnusableInput(f"{path}: there is no such file", hint="check the name")
+
+
+def no_row(path: Path) -> UnusableInput:
+    """Return the error of a file without a row."""
+    return UnusableInput(f"{path}: the table has no row", hint="give a table with rows")
+
+
 def check_writable(path: Path) -> None:
     """Check before the work that a table can be written at a path.
 
@@ -113,9 +217,7 @@ def write_columns(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
         arrow = require("pyarrow", "Parquet files")
         parquet = require("pyarrow.parquet", "Parquet files")
         buffer = io.BytesIO()
-        parquet.write_table(
-            arrow.table({name: arrow.array(values) for name, values in columns.items()}), buffer
-        )
+        parquet.write_table(arrow.table(dict(columns)), buffer)
         content = buffer.getvalue()
     try:
         write_whole(path, content)

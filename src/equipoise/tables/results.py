@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,8 @@ from equipoise.matching.stratified import MatchByResult
 from equipoise.matching.units import Floats, Indices
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
-from equipoise.model.interval import Interval
 from equipoise.model.observation_result import Effect, ObservationResult
+from equipoise.model.quantities import Interval
 from equipoise.model.record import CampaignWarning
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.matching import by_name, exact_cells
@@ -30,37 +31,39 @@ from equipoise.tables.problem import MatchTable, Pairing
 if TYPE_CHECKING:
     import pandas
 
-    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.builders.matching import MatchQuestion
     from equipoise.report.document import Document
 
 ROW, PAIR, STRATUM, WEIGHT = "row", "pair", "stratum", "weight"
 
 
-class TableMatch(Struct, frozen=True, eq=False, kw_only=True):
+class TableMatch(Struct, frozen=True, eq=False, dict=True):
     """A match of the rows of a table, its effect, its balance and the matched data set.
 
     Parameters
     ----------
-    pairs
-        The match; its rows are numbered as in the table, from 0.
-    balance
-        Balance of the covariates before and after matching.
     table
         The columns in use.
     among
         The match with the rows numbered among those that take part.
+    balance
+        Balance of the covariates before and after matching.
     search
         The search that found the weights; ``None`` without one.
     """
 
-    pairs: MatchResult
-    balance: Balance
     table: MatchTable
     among: MatchResult
+    balance: Balance
     pairing: Pairing
     question: MatchQuestion
     search: GenMatchResult | None = None
     frame: Any = None
+
+    @cached_property
+    def pairs(self) -> MatchResult:
+        """The match; its rows are numbered as in the table, from 0."""
+        return self.among.of_rows(self.table.rows, self.table.rows_read)
 
     @property
     def estimate(self) -> float | None:
@@ -113,7 +116,8 @@ class TableMatch(Struct, frozen=True, eq=False, kw_only=True):
 
     def matched_columns(self) -> Columns:
         """Return the matched data set as columns; ``matched_frame`` describes it."""
-        return matched_columns(self.table, self._numbers())
+        numbers, columns = self._numbers(), self.table.columns
+        return {**take_rows(columns, numbers[ROW]), **_named(numbers, columns)}
 
     def matched_frame(self) -> Any:
         """Return the matched data set, as a frame of the library that the table came from.
@@ -131,7 +135,23 @@ class TableMatch(Struct, frozen=True, eq=False, kw_only=True):
             ``r_compatible`` and ``common_support`` together number rows as R does; or pandas is
             not installed, for a table that was no frame.
         """
-        return matched_frame(self.frame, self.table, self._numbers())
+        if isinstance(self.frame, str | Path | Mapping):
+            return require("pandas", "frames").DataFrame(self.matched_columns())
+        narwhals, numbers = require("narwhals", "data frames"), self._numbers()
+        frame = narwhals.from_native(self.frame, pass_through=True)
+        if isinstance(frame, narwhals.LazyFrame):
+            frame = frame.collect()
+        if not isinstance(frame, narwhals.DataFrame):
+            frame = narwhals.from_native(require("pyarrow", "Arrow streams").table(self.frame))
+        taken = frame[numbers[ROW].tolist()]
+        if hasattr(taken.to_native(), "reset_index"):
+            # Rows of pandas have names, and a row may be there several times.
+            taken = narwhals.from_native(taken.to_native().reset_index(drop=True))
+        added = [
+            narwhals.new_series(name, values, backend=frame.implementation).to_frame()
+            for name, values in _named(numbers, self.table.columns).items()
+        ]
+        return narwhals.concat([taken, *added], how="horizontal").to_native()
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a row for each pair, with the numbers of its rows in the table (pandas)."""
@@ -145,10 +165,13 @@ class TableMatch(Struct, frozen=True, eq=False, kw_only=True):
         """Return the report of the match, which every form is rendered from."""
         from equipoise.report.builders import matching
 
-        naive = difference_before(self.table)
+        table, naive = self.table, None
+        if table.outcome is not None:
+            treated = table.covariates.treated
+            naive = matching.naive_difference(table.outcome, treated, table.weights)
         if self.search is None:
             return matching.match_document(self.among, self.balance, naive, self.question)
-        effect = None if self.table.outcome is None else self.among
+        effect = None if table.outcome is None else self.among
         return matching.search_document(self.search, effect, self.balance, naive, self.question)
 
     def summary(self) -> str:
@@ -233,29 +256,6 @@ class Observation(Struct, frozen=True):
         return to_html(observation_document(self.document, ""))
 
 
-def table_match(
-    table: MatchTable,
-    among: MatchResult,
-    balance: Balance,
-    pairing: Pairing,
-    question: MatchQuestion,
-    *,
-    search: GenMatchResult | None = None,
-    frame: Any = None,
-) -> TableMatch:
-    """Return the result of a match of the rows that take part."""
-    return TableMatch(
-        pairs=among.of_rows(table.rows, table.rows_read),
-        balance=balance,
-        table=table,
-        among=among,
-        pairing=pairing,
-        question=question,
-        search=search,
-        frame=frame,
-    )
-
-
 def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **more: Any) -> Balance:
     """Return the balance of the table's covariates; ``more`` as for ``match_balance``."""
     return match_balance(
@@ -267,15 +267,6 @@ def balance_of(table: MatchTable, result: Matched | None, pairing: Pairing, **mo
         r_compatible=pairing.r_compatible,
         **more,
     )
-
-
-def difference_before(table: MatchTable) -> Difference | None:
-    """Return the difference of the outcome before matching; ``None`` without an outcome."""
-    if table.outcome is None:
-        return None
-    from equipoise.report.builders.matching import naive_difference
-
-    return naive_difference(table.outcome, table.covariates.treated, table.weights)
 
 
 def question_of(
@@ -321,14 +312,8 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
     whose weight is the sum over its matches, and behind it a row for each match. So the mean of the
     treated less that of the controls, both weighted, is the effect.
 
-    Parameters
-    ----------
-    result
-        A match of the rows that take part.
-    rows
-        Number in the table of each of these rows, from 0.
-    cells
-        Cell of exact matching of each of these rows, from 0.
+    ``result`` matches the rows that take part; ``rows`` and ``cells`` are the number in the table
+    and the cell of exact matching of each of them, from 0.
     """
     is_treated = result.matched_treated
     query = np.where(is_treated, result.treated_index, result.control_index)
@@ -345,43 +330,6 @@ def matched_numbers(result: MatchResult, rows: Indices, cells: NDArray[np.int64]
         STRATUM: np.concatenate([stratum[first], stratum])[order] + 1,
         WEIGHT: np.concatenate([np.bincount(pair, result.weights), result.weights])[order],
     }
-
-
-def matched_columns(table: MatchTable, numbers: Columns) -> Columns:
-    """Return the matched data: all columns of the table, then the ``matched_numbers``."""
-    return {**take_rows(table.columns, numbers[ROW]), **_named(numbers, table.columns)}
-
-
-def matched_frame(frame: Any, table: MatchTable, numbers: Columns) -> Any:
-    """Return the matched data as a frame of the library that the table came from.
-
-    A table from a file or a mapping gives a frame of pandas.
-    """
-    if isinstance(frame, str | Path | Mapping):
-        return require("pandas", "frames").DataFrame(matched_columns(table, numbers))
-    narwhals = require("narwhals", "data frames")
-    native = narwhals.from_native(frame, pass_through=True)
-    if isinstance(native, narwhals.LazyFrame):
-        native = native.collect()
-    if not isinstance(native, narwhals.DataFrame):
-        native = narwhals.from_native(require("pyarrow", "Arrow streams").table(frame))
-    taken = native[numbers[ROW].tolist()]
-    added = [
-        narwhals.new_series(name, values, backend=native.implementation)
-        for name, values in _named(numbers, table.columns).items()
-    ]
-    joined = narwhals.concat(
-        [_renumbered(narwhals, taken), *(series.to_frame() for series in added)], how="horizontal"
-    )
-    return joined.to_native()
-
-
-def _renumbered(narwhals: Any, frame: Any) -> Any:
-    """Return a frame of pandas with its rows numbered anew: a row may be there several times."""
-    native = narwhals.to_native(frame)
-    if hasattr(native, "reset_index"):
-        return narwhals.from_native(native.reset_index(drop=True))
-    return frame
 
 
 def _named(numbers: Columns, columns: Mapping[str, Any]) -> Columns:

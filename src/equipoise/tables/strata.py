@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from equipoise.matching.categories import text_of
-from equipoise.matching.frames import columns_of
+from equipoise.matching.frames import columns_of, text_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.question import Log, Question
 from equipoise.observation.strata import StratifiedLog
-from equipoise.tables.parquet import is_parquet, no_row, open_parquet, pyarrow_for
+from equipoise.tables.csv_file import refuse_repeated
+from equipoise.tables.reading import is_parquet, no_row, open_parquet, pyarrow_for
 
 _TAIL = 8
 """Bytes at the end of a Parquet file: the length of its footer, and the format's mark."""
@@ -217,18 +216,13 @@ def _needed_columns(path: Path, schema: Any, column: str, question: Question) ->
             *(question.cluster or ()),
         )
     )
-    numbers = Counter(schema.names)
-    missing = [name for name in named if not numbers[name]]
+    missing = [name for name in named if name not in schema.names]
     if missing:
         raise UnusableInput(
             f"{path}: there is no column {', '.join(missing)}",
             hint=f"the columns are {', '.join(schema.names)}",
         )
-    repeated = [name for name in named if numbers[name] > 1]
-    if repeated:
-        raise UnusableInput(
-            f"{path}: more than one column {', '.join(repeated)}", hint="rename all but one"
-        )
+    refuse_repeated(path, (name for name in schema.names if name in named))
     return [schema.field(name) for name in named]
 
 

@@ -11,11 +11,10 @@ import numpy as np
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.interim import judge_for
 from equipoise.campaign.segment import Judge
-from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Contrast, Plan, Stopping
-from equipoise.model.record import RunRecord
+from equipoise.model.record import RunRecord, paused_garbage_collector
 from equipoise.model.result import ResultDocument
 
 
@@ -35,7 +34,7 @@ def judge_of(plan: Plan, stopping: Stopping) -> Judge:
     ``stopping`` holds the limits of the plan, or later ones.
     """
     if plan.explains is None:
-        return InterimAnalysis(plan, stopping)
+        return judge_for(plan, stopping)
     from equipoise.why.experiment.judge import Experiment
 
     return Experiment(plan, plan.explains, stopping)
@@ -53,6 +52,12 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
 
     with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return with_causes(document, record, experiment)
+
+
+def with_experiment(record: RunRecord, ledger: Reader) -> tuple[RunRecord, ...]:
+    """Return a campaign, and the latest one that tested a gap of it, if there is one."""
+    experiment = latest_experiment(record, ledger)
+    return (record,) if experiment is None else (record, experiment)
 
 
 def latest_experiment(

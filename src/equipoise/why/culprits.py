@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import PurePosixPath
 
 import msgspec
@@ -16,7 +17,7 @@ from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.record import DIFF, RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation
-from equipoise.why.causes.vocabulary import is_named, short_name
+from equipoise.why.causes.remaining import is_named, short_name
 from equipoise.why.differences.changes import Difference
 
 MOST_HUNKS = 5
@@ -115,15 +116,12 @@ def explained_culprit(
 
 
 def _functions(causes: Sequence[Explanation]) -> Iterator[str]:
-    """Yield the functions that causes name, each once; those of refuted causes are left out."""
-    seen: set[str] = set()
+    """Yield the functions that causes name; those of refuted causes are left out."""
     standing = [one for one in causes if one.status != "refuted"]
-    for key in _FUNCTIONS:
-        for cause in standing:
-            name = cause.evidence.get(key)
-            if isinstance(name, str) and name not in seen and _identifier(name):
-                seen.add(name)
-                yield name
+    for key, cause in product(_FUNCTIONS, standing):
+        name = cause.evidence.get(key)
+        if isinstance(name, str) and _identifier(name):
+            yield name
 
 
 def _longer_functions(difference: Difference) -> Iterator[str]:
@@ -136,13 +134,10 @@ def _longer_functions(difference: Difference) -> Iterator[str]:
 
 
 def _diff_of(record: RunRecord, condition: int) -> CommitDiff | None:
-    documents = (
-        one.document
-        for one in reversed(record.observations)
-        if one.source == DIFF and one.condition == condition
-    )
-    document = next(documents, None)
-    return None if document is None else msgspec.json.decode(document, type=CommitDiff)
+    for one in reversed(record.observations):
+        if (one.source, one.condition) == (DIFF, condition) and one.document is not None:
+            return msgspec.json.decode(one.document, type=CommitDiff)
+    return None
 
 
 def _identifier(name: str) -> str:

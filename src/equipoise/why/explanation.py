@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,13 +26,6 @@ from equipoise.why.evidence.sources import (
 )
 from equipoise.why.experiment.outcome import tested_causes
 from equipoise.why.gap import Gap, explains_gap, gaps_of
-
-_PARTS: dict[str, PartName] = {
-    "user_s": "user",
-    "system_s": "system",
-    "waiting_s": "waiting",
-    "queueing_s": "queueing",
-}
 
 
 class GapEvidence(Struct, frozen=True):
@@ -132,7 +127,7 @@ def _extra_time(evidence: GapEvidence) -> ExtraTime:
         gap_s_ci=difference.gap.extra_ci,
         parts=tuple(
             TimePart(
-                part=_PARTS[name],
+                part=cast(PartName, name.removesuffix("_s")),
                 baseline_s=change.baseline,
                 candidate_s=change.candidate,
                 extra_s=change.extra,

@@ -100,15 +100,12 @@ def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | 
                 f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
             )
     gaps = gaps_of(record)
-    if not gaps and plan.bisected is not None:
-        raise UnusableInput(
-            f"run {record.id} has not named a commit, and only a named one is explained",
-            hint=f"go on with it: equipoise resume {record.id}",
-        )
     if not gaps:
+        lack = "compares nothing, or has no complete block"
+        if plan.bisected is not None:
+            lack = "has not named a commit, and only a named one is explained"
         raise UnusableInput(
-            f"run {record.id} compares nothing, or has no complete block",
-            hint=f"go on with it: equipoise resume {record.id}",
+            f"run {record.id} {lack}", hint=f"go on with it: equipoise resume {record.id}"
         )
     matching = [
         gap
@@ -136,26 +133,23 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     blocks = complete_blocks(record.draws, record.trials)
     if not blocks:
         return ()
-    contrasts = plan.contrasts
-    metrics = [plan.judgement.primary_metric] * len(contrasts)
-    named: list[tuple[Contrast, Culprit, str]] = []
-    if plan.bisected is not None:
-        named = list(named_culprits(record, blocks))
-        contrasts = tuple(contrast for contrast, _, _ in named)
-        metrics = [metric for _, _, metric in named]
-    if not contrasts:
+    chosen: list[tuple[Contrast, Culprit | None, str]] = [*named_culprits(record, blocks)]
+    if plan.bisected is None:
+        chosen = [(one, None, plan.judgement.primary_metric) for one in plan.contrasts]
+    if not chosen:
         return ()
     judgement = replace(plan.judgement, primary_metric=PRIMARY_METRIC)
+    contrasts = tuple(contrast for contrast, _, _ in chosen)
     by_time = replace(plan, judgement=judgement, chosen_contrasts=contrasts)
     compared = primary_comparisons(by_time, blocks)
-    if named:
-        compared = tuple(
-            as_named(comparison, culprit, metric)
-            for comparison, (_, culprit, metric) in zip(compared, named, strict=True)
-        )
     return tuple(
-        Gap(contrast, comparison, _trials(contrast, blocks), judged_by=metric)
-        for contrast, comparison, metric in zip(contrasts, compared, metrics, strict=True)
+        Gap(
+            contrast,
+            comparison if culprit is None else as_named(comparison, culprit, metric),
+            _trials(contrast, blocks),
+            judged_by=metric,
+        )
+        for comparison, (contrast, culprit, metric) in zip(compared, chosen, strict=True)
         if comparison.blocks
     )
 

@@ -24,17 +24,15 @@ from equipoise.model.plan import (
     CommitsPlan,
     Condition,
     Contrast,
-    ExpectedChange,
-    ExperimentPlan,
     GatePlan,
     HistoryPlan,
     Hooks,
     Plan,
-    PlannedIntervention,
     Revision,
     Server,
 )
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.model.why import ExpectedChange, ExperimentPlan, PlannedIntervention
 from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated

@@ -14,9 +14,12 @@ import msgspec.structs
 import pytest
 
 from equipoise.measure.disturbances import examine, observe_host
+from equipoise.measure.disturbances.contention import (
+    busy_processes,
+    cpu_quota,
+    full_temporary_folder,
+)
 from equipoise.measure.disturbances.host_state import watch
-from equipoise.measure.disturbances.memory import full_temporary_folder
-from equipoise.measure.disturbances.other_work import busy_processes, cpu_quota
 from equipoise.measure.environment import Host, Unknown
 from equipoise.measure.environment.cgroups import groups
 from tests.measure.planted import quiet_state
@@ -99,7 +102,7 @@ PROGRAM_IN_A_GROUP = """
 import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
 from equipoise.measure.disturbances import observe_host
-from equipoise.measure.disturbances.other_work import cpu_quota
+from equipoise.measure.disturbances.contention import cpu_quota
 for one in cpu_quota(observe_host()):
     print(one.severity, one.summary, one.hint, sep="\\n")
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.why.differences.trials import split
+from equipoise.why.differences.compare import split
 
 
 def test_what_no_thread_used_was_waited() -> None:

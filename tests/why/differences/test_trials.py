@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from equipoise.why.differences.trials import trials_difference
+from equipoise.why.differences.compare import trials_difference
 from equipoise.why.evidence.sources import Runs
 from tests.why.differences.made import trial, trials
 

@@ -11,9 +11,14 @@ import msgspec.structs
 import numpy as np
 
 from equipoise.design.coin import draw_block
-from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
+from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Trial
-from equipoise.model.why import Explanation, InterventionOutcome
+from equipoise.model.why import (
+    ExperimentPlan,
+    Explanation,
+    InterventionOutcome,
+    PlannedIntervention,
+)
 from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.outcome import tested_causes
 from tests.plans import plan_of, trial_of

@@ -13,8 +13,9 @@ from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import OmittedIntervention, Plan, Stopping
+from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
+from equipoise.model.why import OmittedIntervention
 from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from equipoise.model.plan import ExpectedChange, Plan, PlannedIntervention
+from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, RunRecord
+from equipoise.model.why import ExpectedChange, PlannedIntervention
 from equipoise.report.builders.why import interventions_section
 from equipoise.report.document import Paragraph
 from equipoise.why.campaigns import result_of

@@ -41,14 +41,14 @@ def test_altered_twice_is_altered_once(one: Intervention) -> None:
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     causes = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
-    names = [one.name for one in proposed(causes, (BASELINE, CANDIDATE), site())]
+    names = [one.name for one in proposed(Case((BASELINE, CANDIDATE), site(), causes))]
     assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
 
 def test_without_a_cause_nothing_is_proposed() -> None:
-    assert proposed((), (BASELINE, CANDIDATE), site()) == ()
-    assert proposed((cause("no_such_cause"),), (BASELINE, CANDIDATE), site()) == ()
+    assert proposed(Case((BASELINE, CANDIDATE), site())) == ()
+    assert proposed(Case((BASELINE, CANDIDATE), site(), (cause("no_such_cause"),))) == ()
 
 
 def test_what_both_have_already_is_not_proposed() -> None:
@@ -57,10 +57,10 @@ def test_what_both_have_already_is_not_proposed() -> None:
         msgspec.structs.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
     )
     causes = (cause("blocks_returned_at_free"),)
-    names = [one.name for one in proposed(causes, (pair[0], pair[1]), site())]
+    names = [one.name for one in proposed(Case((pair[0], pair[1]), site(), causes))]
     assert "never_mmap" not in names
     # One that has it already is no reason against it.
-    names = [one.name for one in proposed(causes, (pair[0], CANDIDATE), site())]
+    names = [one.name for one in proposed(Case((pair[0], CANDIDATE), site(), causes))]
     assert "never_mmap" in names
 
 
@@ -68,7 +68,8 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
     causes = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
-        one.name: one.impossible_because for one in proposed(causes, (BASELINE, CANDIDATE), nowhere)
+        one.name: one.impossible_because
+        for one in proposed(Case((BASELINE, CANDIDATE), nowhere, causes))
     }
     assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
     assert "make build" in str(reasons["no_sleep"])
@@ -86,15 +87,15 @@ def test_a_path_that_cannot_be_preloaded_is_the_reason() -> None:
 def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     causes = (cause("tiny_writes"),)
 
-    def names(output: Output | None, pair: tuple[Condition, Condition]) -> set[str]:
-        them = proposed(causes, pair, site(), output=output)
+    def names(output: Output, pair: tuple[Condition, Condition]) -> set[str]:
+        them = proposed(Case(pair, site(), causes, output))
         return {one.name for one in them if one.name.startswith("output_")}
 
     pair = (BASELINE, CANDIDATE)
-    assert names(None, pair) == {"output_to_file"}
+    assert names(Output(), pair) == {"output_to_file"}
     assert names(Output("file", "/tmp/out"), pair) == {"output_discarded"}
     loud = msgspec.structs.replace(CANDIDATE, output=Output("inherit"))
-    assert names(None, (BASELINE, loud)) == {"output_to_file", "output_discarded"}
+    assert names(Output(), (BASELINE, loud)) == {"output_to_file", "output_discarded"}
 
 
 def test_a_sham_is_the_same_library_doing_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Server
-from equipoise.why.interventions.own import user_command, user_variable
+from equipoise.why.interventions.catalogue import user_command, user_variable
 from tests.why.interventions.cases import CANDIDATE
 
 NICE = shutil.which("nice")

@@ -11,8 +11,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw, Trial
 from equipoise.why.differences.changes import Difference
-from equipoise.why.differences.compare import difference_between
-from equipoise.why.differences.trials import trials_difference
+from equipoise.why.differences.compare import difference_between, trials_difference
 from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
 from equipoise.why.evidence.sources import BY_DEFAULT, Runs, decode_evidence
 from tests.why.planted.pairs import Planted

@@ -25,10 +25,11 @@ from equipoise.analysis.redaction.commands import (
     with_values_replaced,
 )
 from equipoise.model.bisection import CommitDiff
-from equipoise.model.plan import CommitsPlan, Condition, Hooks, Plan, PlannedIntervention, Server
+from equipoise.model.plan import CommitsPlan, Condition, Hooks, Plan, Server
 from equipoise.model.record import DIFF, Observation, RunRecord, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
+from equipoise.model.why import PlannedIntervention
 
 VARIABLES = "variables"
 WITHHELD = "variables_set_but_withheld"

@@ -15,9 +15,9 @@ from equipoise.interop.formats import (
     rebench,
     sysbench,
 )
-from equipoise.interop.reading import Format
+from equipoise.interop.reading import Format, Reading
 
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, Format[Reading]] = {
     module.FORMAT.name: module.FORMAT
     for module in (
         hyperfine,

@@ -7,16 +7,14 @@ column of values may also have the name of a metric that ends in ``_s`` (seconds
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
-
 from equipoise.interop.reading import (
     BENCHMARK,
     Format,
     Process,
     Reading,
     SourceFile,
+    csv_header,
+    csv_rows,
     finite_number,
     quoted,
 )
@@ -27,13 +25,8 @@ _KNOWN = frozenset({CONDITION, BLOCK, ORDER, HOST})
 
 
 def _recognises(file: SourceFile) -> bool:
-    header = _header(file)
+    header = csv_header(file)
     return CONDITION in header and _value_column(header) is not None
-
-
-def _header(file: SourceFile) -> list[str]:
-    lines = file.begins(65536).splitlines()[:1]
-    return [name.strip() for row in csv.reader(lines) for name in row]
 
 
 def _value_column(header: list[str]) -> str | None:
@@ -45,7 +38,7 @@ def _value_column(header: list[str]) -> str | None:
 
 
 def _read(file: SourceFile) -> Reading:
-    header = _header(file)
+    header = csv_header(file)
     column = _value_column(header)
     if CONDITION not in header or column is None:
         raise file.unusable(
@@ -61,24 +54,12 @@ def _read(file: SourceFile) -> Reading:
     return Reading(
         tool=None,
         metric=column,
-        processes=tuple(_processes(file, header, column)),
+        processes=tuple(
+            _process(file, number, row, column) for number, row in csv_rows(file, header)
+        ),
         compared=BENCHMARK,
         notes=(f"columns that are not used: {quoted(', '.join(others))}",) if others else (),
     )
-
-
-def _processes(file: SourceFile, header: list[str], column: str) -> Iterator[Process]:
-    rows = csv.reader(io.StringIO(file.text, newline=""))
-    try:
-        next(rows)
-        for row in rows:
-            if row:
-                yield _process(file, rows.line_num, dict(zip(header, row, strict=True)), column)
-    except (csv.Error, ValueError) as error:
-        raise file.unusable(
-            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
-            "give every row a cell for each column",
-        ) from error
 
 
 def _process(file: SourceFile, number: int, row: dict[str, str], column: str) -> Process:

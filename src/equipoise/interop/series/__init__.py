@@ -12,10 +12,11 @@ Whoever adds one lists it in `SERIES_FORMATS`.
 
 from __future__ import annotations
 
+from equipoise.interop.reading import Format
 from equipoise.interop.series import asv, bencher, conbench, pyperf, table
-from equipoise.interop.series.reading import SeriesFormat
+from equipoise.interop.series.reading import SeriesReading
 
-SERIES_FORMATS: dict[str, SeriesFormat] = {
+SERIES_FORMATS: dict[str, Format[SeriesReading]] = {
     module.FORMAT.name: module.FORMAT for module in (asv, pyperf, conbench, bencher, table)
 }
 """Formats by name, in the order in which they are tried."""

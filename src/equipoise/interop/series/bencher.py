@@ -1,25 +1,34 @@
-"""Bencher: the values of ``bencher perf``, or a file in its metric format for each commit.
+"""Bencher: the values of ``bencher perf``, or a file in its metric format, which is written, too.
 
 ``bencher perf`` answers with a series for each branch, testbed, benchmark and measure, and in each
 the values with the version that they belong to (Bencher's API documentation, ``JsonPerf``). A file
-in Bencher Metric Format knows no commit and is named after its revision: ``v1.2.json``.
+in Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format) knows no commit
+and is named after its revision: ``v1.2.json``.
+
+Writing: a benchmark is a condition, a measure a metric: its value is the median over the analysed
+trials, its bounds those of the median's interval, left out where there is none. The primary metric,
+where it is a time, is also ``latency`` in nanoseconds, Bencher's own measure.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
+import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import SourceFile
-from equipoise.interop.series.reading import (
-    SeriesFormat,
-    SeriesReading,
-    SeriesValue,
-    revision_of_file,
-)
+from equipoise.interop.reading import Format, SourceFile
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, revision_of_file
+from equipoise.model.fleet import check_one_host
 from equipoise.model.quantities import counted
+from equipoise.model.result import MetricSummary, ResultDocument
+from equipoise.model.safe_text import as_unicode
 
+LATENCY = "latency"
+MOST_NAME = 1024
+"""Characters of the name of a benchmark."""
+_NANOSECONDS = 1e9
 _NO_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "schema", "data"})
 """Keys of other files, which are no name of a benchmark."""
 
@@ -27,7 +36,6 @@ _NO_BENCHMARKS = frozenset({"results", "project", "benchmarks", "version", "sche
 class _Named(Struct):
     name: str
     units: str | None = None
-    parameters: dict[str, str | float | bool] = {}
 
 
 class _Variant(Struct):
@@ -43,11 +51,15 @@ class _Metric(Struct):
     value: float
 
 
+class _WrittenMetric(_Metric, omit_defaults=True):
+    lower_value: float | None = None
+    upper_value: float | None = None
+
+
 class _Value(Struct):
     version: _Version
     metric: _Metric | None = None
     metrics: dict[str, _Metric] = {}
-    start_time: str | None = None
 
 
 class _Series(Struct):
@@ -112,7 +124,7 @@ def _of_metric_format(file: SourceFile) -> Iterator[SeriesValue]:
             yield SeriesValue(
                 benchmark=benchmark,
                 metric=measure,
-                unit="nanoseconds" if measure == "latency" else None,
+                unit="nanoseconds" if measure == LATENCY else None,
                 setting="",
                 commit=revision_of_file(file.path),
                 date=None,
@@ -120,9 +132,39 @@ def _of_metric_format(file: SourceFile) -> Iterator[SeriesValue]:
             )
 
 
-FORMAT = SeriesFormat(
+FORMAT = Format(
     "bencher",
     "what `bencher perf` prints, or a file of Bencher Metric Format for each commit",
     _recognises,
     _read,
 )
+
+
+def to_bmf(document: ResultDocument) -> bytes:
+    """Write every metric of every condition whose median is finite, indented.
+
+    Raises
+    ------
+    UnusableInput
+        The document is a fleet's.
+    """
+    check_one_host(document.fleet, "Bencher Metric Format")
+    benchmarks: dict[str, dict[str, _WrittenMetric]] = {}
+    for condition in document.conditions:
+        measures: dict[str, _WrittenMetric] = {}
+        for metric, summary in condition.metrics.items():
+            if not math.isfinite(summary.median):
+                continue
+            if metric == document.primary_metric and metric.endswith("_s"):
+                measures[LATENCY] = _measure(summary, _NANOSECONDS)
+            measures[as_unicode(metric)] = _measure(summary, 1.0)
+        benchmarks[as_unicode(condition.name)[:MOST_NAME]] = measures
+    return msgspec.json.format(msgspec.json.encode(benchmarks), indent=2) + b"\n"
+
+
+def _measure(summary: MetricSummary, factor: float) -> _WrittenMetric:
+    low, high = (
+        None if bound is None or not math.isfinite(bound) else float(bound) * factor
+        for bound in summary.median_ci
+    )
+    return _WrittenMetric(float(summary.median) * factor, low, high)

@@ -14,14 +14,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import NOT_DECODED, SourceFile
-from equipoise.interop.series.reading import (
-    SeriesFormat,
-    SeriesReading,
-    SeriesValue,
-    converted,
-    moment,
-)
+from equipoise.interop.reading import NOT_DECODED, Format, SourceFile
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, converted, moment
 from equipoise.model.quantities import counted
 
 _UNKNOWN_COMMITS = (None, "", "unknown commit")
@@ -41,7 +35,6 @@ class _Hardware(Struct):
 class _Stats(Struct):
     unit: str | None = None
     mean: float | str | None = None
-    data: list[float | str | None] = []
 
 
 class _Result(Struct):
@@ -58,7 +51,6 @@ class _Result(Struct):
     case_id: str | None = None
     hardware: _Hardware | None = None
     hardware_hash: str | None = None
-    context_id: str | None = None
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -129,7 +121,7 @@ def _value(file: SourceFile, one: _Result, stats: _Stats) -> float:
         raise file.unusable("no answer of Conbench: a mean is no number") from error
 
 
-FORMAT = SeriesFormat(
+FORMAT = Format(
     "conbench",
     "what Conbench's /api/history/ or /api/benchmark-results/ answers",
     _recognises,

@@ -12,14 +12,8 @@ from typing import Any
 import msgspec
 
 from equipoise.interop.formats.pyperf import FORMAT as ONE_FILE
-from equipoise.interop.reading import Process, SourceFile, mean
-from equipoise.interop.series.reading import (
-    SeriesFormat,
-    SeriesReading,
-    SeriesValue,
-    moment,
-    revision_of_file,
-)
+from equipoise.interop.reading import Format, Process, SourceFile, mean
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment, revision_of_file
 
 _UNITS = {"time_s": "seconds", "memory_bytes": "bytes"}
 
@@ -57,6 +51,6 @@ def _read(file: SourceFile) -> SeriesReading:
     return SeriesReading(reading.tool or "pyperf", tuple(values))
 
 
-FORMAT = SeriesFormat(
+FORMAT = Format(
     "pyperf", "a file of `pyperf … -o FILE` for each commit", ONE_FILE.recognises, _read
 )

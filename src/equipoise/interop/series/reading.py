@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -13,11 +13,11 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from equipoise.interop.reading import SourceFile, quoted
+from equipoise.interop.reading import Format, SourceFile, quoted, read_by_format
 from equipoise.model.errors import UnusableInput
+from equipoise.model.history import ImportedSeries, SeriesPoint
 from equipoise.model.quantities import counted
 from equipoise.model.safe_text import as_unicode
-from equipoise.model.series import ImportedSeries, SeriesPoint
 
 Converted = TypeVar("Converted")
 MOST_SERIES = 5000
@@ -55,19 +55,8 @@ class SeriesReading(Struct, frozen=True):
     """Sentences on what was left out."""
 
 
-class SeriesFormat(Struct, frozen=True):
-    """One tool's form of values over commits."""
-
-    name: str
-    written_by: str
-    """What writes it."""
-    recognises: Callable[[SourceFile], bool]
-    read: Callable[[SourceFile], SeriesReading]
-    reads_folders: bool = False
-
-
 def read_series(
-    files: Sequence[SourceFile], chosen: str | None, formats: Mapping[str, SeriesFormat]
+    files: Sequence[SourceFile], chosen: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> tuple[ImportedSeries, ...]:
     """Read files of one tool, and join their values by benchmark, metric and setting.
 
@@ -144,24 +133,13 @@ def converted(file: SourceFile, part: object, kind: type[Converted], tool: str) 
 
 
 def _read(
-    file: SourceFile, chosen: str | None, formats: Mapping[str, SeriesFormat]
+    file: SourceFile, chosen: str | None, formats: Mapping[str, Format[SeriesReading]]
 ) -> SeriesReading:
-    if chosen is not None:
-        form = formats[chosen]
-    else:
-        known = next((one for one in formats.values() if one.recognises(file)), None)
-        if known is None:
-            raise file.unusable(
-                "it holds no values over commits in a format that is known here",
-                f"say which with --format: {', '.join(formats)}",
-            )
-        form = known
-    hint = f"give {form.written_by}"
-    if file.is_folder != form.reads_folders:
-        raise file.unusable(f"it is a {'folder' if file.is_folder else 'file'}", hint)
-    reading = form.read(file)
+    unknown = "it holds no values over commits in a format that is known here"
+    form, reading = read_by_format(file, chosen, formats, unknown, "give {}")
     if not reading.values:
-        raise file.unusable(f"no value of a commit is in it ({form.name})", hint)
+        what = f"no value of a commit is in it ({form.name})"
+        raise file.unusable(what, f"give {form.written_by}")
     for value in reading.values:
         if _REVISION.fullmatch(value.commit) is None:
             raise file.unusable(

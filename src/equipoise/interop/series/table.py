@@ -6,12 +6,17 @@ that ends in ``_s`` (seconds) or ``_bytes``.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
-from equipoise.interop.reading import SourceFile, finite_number, quoted
-from equipoise.interop.series.reading import SeriesFormat, SeriesReading, SeriesValue, moment
+from equipoise.interop.reading import (
+    Format,
+    SourceFile,
+    csv_header,
+    csv_rows,
+    finite_number,
+    quoted,
+)
+from equipoise.interop.series.reading import SeriesReading, SeriesValue, moment
 
 COMMIT, DATE, VALUE = "commit", "date", "value"
 BENCHMARK, SETTING, UNIT = "benchmark", "setting", "unit"
@@ -20,15 +25,8 @@ _UNITS = {"_s": "seconds", "_bytes": "bytes"}
 
 
 def _recognises(file: SourceFile) -> bool:
-    header = _header(file)
+    header = csv_header(file)
     return COMMIT in header and _value_column(header) is not None
-
-
-def _header(file: SourceFile) -> list[str]:
-    if file.is_folder:
-        return []
-    lines = file.begins(65536).splitlines()[:1]
-    return [name.strip() for row in csv.reader(lines) for name in row]
 
 
 def _value_column(header: list[str]) -> str | None:
@@ -37,7 +35,7 @@ def _value_column(header: list[str]) -> str | None:
 
 
 def _read(file: SourceFile) -> SeriesReading:
-    header = _header(file)
+    header = csv_header(file)
     column = _value_column(header)
     if COMMIT not in header or column is None or len(set(header)) < len(header):
         raise file.unusable(
@@ -50,19 +48,10 @@ def _read(file: SourceFile) -> SeriesReading:
 
 
 def _values(file: SourceFile, header: list[str], column: str) -> Iterator[SeriesValue]:
-    rows = csv.reader(io.StringIO(file.text, newline=""))
     unit = next((unit for end, unit in _UNITS.items() if column.endswith(end)), None)
-    try:
-        next(rows)
-        for row in rows:
-            if row:
-                cells = dict(zip(header, (cell.strip() for cell in row), strict=True))
-                yield _value(file, rows.line_num, cells, column, unit)
-    except (csv.Error, ValueError) as error:
-        raise file.unusable(
-            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
-            "give every row a cell for each column",
-        ) from error
+    for number, row in csv_rows(file, header):
+        cells = {name: cell.strip() for name, cell in row.items()}
+        yield _value(file, number, cells, column, unit)
 
 
 def _value(
@@ -89,6 +78,6 @@ def _value(
     )
 
 
-FORMAT = SeriesFormat(
+FORMAT = Format(
     "csv", "a header commit,date,value[,benchmark][,setting][,unit]", _recognises, _read
 )

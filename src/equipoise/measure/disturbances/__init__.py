@@ -3,10 +3,8 @@
 Files, in reading order:
 
 - ``host_state``: what a check may look at, and half a second of the host's activity.
-- ``other_work``: other processes, the load, a CPU quota, stolen CPU time, shared cores.
-- ``memory``: full memory, swap, huge pages, a full temporary folder.
-- ``settings``: battery, frequency governor, turbo, variables that slow programs, fixed addresses.
-- ``instruments``: a slow clock, missing performance counters and covariates.
+- ``contention``: other processes, CPU time that we do not get, full memory and a full disk.
+- ``settings``: power, variables that slow programs, addresses; the clock, missing counters.
 - ``around``: the cheap ones of these checks, before and after a campaign.
 
 A check is a function of a `HostState` that yields disturbances and raises ``Unknown`` if it cannot
@@ -19,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from equipoise.measure.disturbances import instruments, memory, other_work, settings
+from equipoise.measure.disturbances import contention, settings
 from equipoise.measure.disturbances.host_state import HostState, watch
 from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
@@ -29,23 +27,23 @@ __all__ = ["CHECKS", "HostState", "examine", "observe_host"]
 CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
     check.__name__: check
     for check in (
-        other_work.busy_processes,
-        other_work.cpu_quota,
-        other_work.steal,
-        memory.full_memory,
-        memory.swap,
-        other_work.load,
+        contention.busy_processes,
+        contention.cpu_quota,
+        contention.steal,
+        contention.full_memory,
+        contention.swap,
+        contention.load,
         settings.debug_variables,
-        memory.full_temporary_folder,
-        instruments.coarse_clock,
+        contention.full_temporary_folder,
+        settings.coarse_clock,
         settings.battery,
         settings.governor,
         settings.turbo,
-        other_work.shared_cores,
-        memory.huge_pages,
+        contention.shared_cores,
+        settings.huge_pages,
         settings.fixed_addresses,
-        instruments.counters,
-        instruments.unread_covariates,
+        settings.counters,
+        settings.unread_covariates,
     )
 }
 """Checks by name, the worst first; a new check is one function and one line here."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from equipoise.measure.disturbances import memory, other_work
+from equipoise.measure.disturbances import contention
 from equipoise.measure.disturbances.host_state import (
     LENGTH_S,
     Activity,
@@ -28,8 +28,8 @@ BUSY_SHARE = 0.25
 """Share of one CPU from which on the work of others is told."""
 CODE = "busy_host"
 _HINT = "close what else runs: `equipoise doctor` names it"
-_BEFORE = (other_work.load, memory.full_memory)
-_WHILE = (other_work.steal, other_work.cpu_quota, memory.swap)
+_BEFORE = (contention.load, contention.full_memory)
+_WHILE = (contention.steal, contention.cpu_quota, contention.swap)
 
 Clock = Callable[[], float]
 
@@ -85,8 +85,7 @@ def busy_host(
 
 
 def _state(host: Host, first: Moment, last: Moment) -> HostState:
-    activity = Activity(first, last, os.getpid(), os.sysconf("SC_CLK_TCK"))
-    return HostState(host, activity, dict(os.environ))
+    return HostState(host, Activity(first, last), dict(os.environ))
 
 
 def _disturbing(
@@ -105,17 +104,17 @@ def _others(activity: Activity, own_children_s: float) -> Iterator[str]:
     processes = activity.busy_processes()
     own = own_children_s / activity.seconds
     unseen = max(0.0, activity.unseen_share() - own)
-    if unseen < other_work.UNSEEN_SHARE:
+    if unseen < contention.UNSEEN_SHARE:
         # The kernel samples the processors' time.
         unseen = 0.0
     total = unseen + sum(process.share for process in processes)
     if total < BUSY_SHARE:
         return
-    named = [one for one in processes if one.share >= other_work.NAMED_SHARE]
-    named = named[: other_work.MOST_NAMED]
+    named = [one for one in processes if one.share >= contention.NAMED_SHARE]
+    named = named[: contention.MOST_NAMED]
     rest = total - sum(process.share for process in named)
     texts = [f"process {one.number} ({one.name}) {_percent(one.share)}" for one in named]
-    if rest >= other_work.NAMED_SHARE:
+    if rest >= contention.NAMED_SHARE:
         texts.append(f"{'others together' if named else 'other processes'} {_percent(rest)}")
     yield f"others used {_percent(total)} of a CPU: {', '.join(texts)}"
 

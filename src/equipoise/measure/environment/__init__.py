@@ -3,7 +3,6 @@
 Files, in reading order:
 
 - ``host``: reading /proc and /sys, the form of a fact, and `Unknown` with its reason.
-- ``snapshot``: every fact about a host, as the ledger keeps it.
 - ``hardware``: processor, memory, clock source, virtual machine.
 - ``system``: kernel, C library, and environment variables.
 - ``cgroups``: limits of the control groups that we live in.
@@ -11,9 +10,40 @@ Files, in reading order:
 - ``libraries``: libraries that a command loads, tunables and BLAS cores that are in force.
 """
 
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from equipoise.measure.environment import cgroups, hardware, system
 from equipoise.measure.environment.covariates import CovariateReader
-from equipoise.measure.environment.host import Host, Unknown
+from equipoise.measure.environment.host import Host, Unknown, collect, readable
 from equipoise.measure.environment.libraries import Mapped, mapped_libraries
-from equipoise.measure.environment.snapshot import snapshot
+from equipoise.model.redaction import TUNING_VARIABLES
 
 __all__ = ["CovariateReader", "Host", "Mapped", "Unknown", "mapped_libraries", "snapshot"]
+
+
+def snapshot(
+    host: Host | None = None, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the environment of a segment, ready for JSON: by default of this host and process.
+
+    It is read once for each segment, before its first trial.
+
+    Bytes, seconds and CPUs are plain numbers; ``"unlimited"`` and ``"none"`` stand for what is
+    known to be absent. ``None`` stands for what could not be read; ``unknown`` has the reasons.
+    """
+    environment = os.environ if environment is None else environment
+    facts = {**system.FACTS, **hardware.FACTS, **cgroups.FACTS}
+    values, unknown = collect(facts, Host() if host is None else host)
+    # An environment may hold secrets, and a ledger is passed on.
+    tuning = sorted(TUNING_VARIABLES & environment.keys())
+    return {
+        **values,
+        "variables": {name: readable(environment[name]) for name in tuning},
+        "variables_set_but_withheld": sorted(system.WITHHELD & environment.keys()),
+        "environment_bytes": system.size_bytes(environment),
+        "unknown": unknown,
+    }

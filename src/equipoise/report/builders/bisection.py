@@ -21,10 +21,9 @@ from equipoise.model.bisection import (
     Culprit,
     ExplainedCulprit,
 )
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import inverse_interval
 from equipoise.model.plan import short_name
-from equipoise.model.quantities import counted, joined
+from equipoise.model.quantities import Interval, counted, joined
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.claims import failures_of, strip_of, with_failures
 from equipoise.report.document import (

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from equipoise.design.command_line import after_options, shell_line_with_placeholders
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.interval import Interval
 from equipoise.model.metrics import is_time, verdict_word
 from equipoise.model.plan import COMPARE_STUDY
+from equipoise.model.quantities import Interval
 from equipoise.model.record import FAILURE, CampaignWarning
 from equipoise.model.result import (
     Comparison,

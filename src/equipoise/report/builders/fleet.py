@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from equipoise.design.command_line import shell_line
 from equipoise.figures.quantity import metric_name
-from equipoise.model.fleet_result import FleetAnswers, FleetHost, FleetResult, HostEffect
+from equipoise.model.fleet import FleetAnswers, FleetHost, FleetResult, HostEffect
 from equipoise.model.quantities import counted, listed, names_of
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.report.builders.claims import (

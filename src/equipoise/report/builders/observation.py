@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from equipoise.matching.match import VARIANCE_NEIGHBORS
-from equipoise.model.interval import Interval
 from equipoise.model.observation_result import (
     Effect,
     ObservationResult,
@@ -16,6 +15,7 @@ from equipoise.model.observation_result import (
     Placebo,
     StratumResult,
 )
+from equipoise.model.quantities import Interval
 from equipoise.report.document import (
     UNKNOWN,
     Answer,

@@ -10,8 +10,7 @@ from typing import Any
 from equipoise.design.chance import STUDY as CHANCE_STUDY
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.values import is_of_primitives
-from equipoise.model.functions import CALL_METRIC
-from equipoise.model.plan import COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
+from equipoise.model.plan import CALL_METRIC, COMPARE_STUDY, PRIMARY_METRIC, WHY_STUDY
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Origin
 

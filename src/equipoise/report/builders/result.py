@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from equipoise.design.command_line import command_of_document, shell_line
 from equipoise.figures.values import EVERY_TRIAL, is_of_primitives
 from equipoise.model.bisection import BisectResult
-from equipoise.model.fleet_result import FleetResult
+from equipoise.model.fleet import FleetResult
 from equipoise.model.history import HistoryResult
 from equipoise.model.plan import COMPARE_STUDY, LATEST_ENGINE
 from equipoise.model.primitives import PRIMITIVE_METRICS

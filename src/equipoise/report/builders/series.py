@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.model.series import ImportedSeries, SeriesResult, shown_commit
+from equipoise.model.history import ImportedSeries, SeriesResult, shown_commit
 from equipoise.report.document import (
     PAGE,
     WRITTEN,

@@ -11,10 +11,8 @@ from msgspec.structs import replace
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.figures.values import is_of_primitives, probe_metric
-from equipoise.model.functions import CALL_METRIC
-from equipoise.model.interval import Interval
-from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.quantities import names_of
+from equipoise.model.plan import CALL_METRIC, PRIMARY_METRIC
+from equipoise.model.quantities import Interval, names_of
 from equipoise.model.result import (
     Comparison,
     Component,

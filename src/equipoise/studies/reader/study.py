@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 
 from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
-from equipoise.model.plan import PRIMARY_METRIC, SOCKET, ServerTrial
+from equipoise.model.plan import PRIMARY_METRIC, SOCKET, Process, ServerTrial
 from equipoise.model.record import Accounting
 from equipoise.model.study import (
     ComparedFactor,
@@ -271,15 +271,17 @@ def _server(table: Table) -> tuple[ServerWorkload, Words]:
         )
     server = ServerWorkload(
         start=start,
+        install=table.command("install"),
+        fill=table.command("fill"),
+        prepare=table.command("prepare"),
         ready=ready,
-        **{key: table.command(key) for key in ("install", "fill", "prepare", "stop")},
+        stop=table.command("stop"),
         stop_signal=form.signal,
         ready_s=form.ready_s,
         path=table.texts("path"),
         needs=table.environment("needs"),
         unprivileged=form.unprivileged,
         trial=form.trial,
-        keys=table.path,
     )
     return server, table.command("client") or ()
 
@@ -374,10 +376,12 @@ def _level(table: Table, name: str, folder: str) -> Level:
         server=server,
         client_arguments=client.texts("args"),
         client_cpus=_cpus(client, client_cpus),
-        working_folder=None if form.folder is None else os.path.join(folder, form.folder),
-        cpus=_cpus(table, form.cpu),
-        random_addresses=form.aslr,
-        huge_pages=form.huge_pages,
+        process=Process(
+            None if form.folder is None else os.path.join(folder, form.folder),
+            _cpus(table, form.cpu),
+            form.aslr,
+            form.huge_pages,
+        ),
         build=form.build,
         instructions=table.texts("instructions"),
         tuned_for=table.texts("tuned_for"),
@@ -594,7 +598,7 @@ def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table,
             yield table, "build", (level.build or "",)
             yield table, "preload", level.preload
             yield table, "library_path", level.library_path
-            yield table, "folder", (level.working_folder or "",)
+            yield table, "folder", (level.process.working_folder or "",)
 
 
 def _names(named: Iterable[Factor | Level]) -> list[str]:

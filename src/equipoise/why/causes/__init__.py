@@ -5,8 +5,8 @@ earlier rule has claimed. Adding a cause is one such function, one line in ``ran
 names it, and one row in docs/why.md.
 
 - ``ranking.py``: all rules in their order, and the causes of a gap ranked by seconds
-- ``remaining.py``: the difference without what causes have claimed, in seconds of the gap
-- ``vocabulary.py``: names of system calls, and questions that many rules ask
+- ``remaining.py``: the difference without what causes have claimed, in seconds of the gap; what
+  several rules ask of a difference, and say in a sentence
 - ``memory.py``: allocations, page faults, huge pages
 - ``system_calls.py``: how files are used, messages, system calls of any kind
 - ``processes.py``: forks, many processes, fewer threads, locks, sleeps, waits of any kind

@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from equipoise.why.causes.remaining import Cause, Extra, Remaining
-from equipoise.why.causes.vocabulary import caller, in_function, is_named, largest, short_name
+from equipoise.why.causes.remaining import (
+    Cause,
+    Extra,
+    Remaining,
+    caller,
+    in_function,
+    is_named,
+    largest,
+    short_name,
+)
 from equipoise.why.differences.changes import Change, Difference, Function, is_more
 
 _SAME_INSTRUCTIONS = 0.02

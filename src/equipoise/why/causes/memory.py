@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.why.causes.remaining import Cause, Remaining
-from equipoise.why.causes.vocabulary import (
-    MAPPINGS,
-    PAGE_BYTES,
+from equipoise.why.causes.remaining import (
     PAGE_FAULT,
+    Cause,
+    Extra,
+    Remaining,
     call_evidence,
+    caller,
     in_function,
     instead,
+    is_named,
+    largest,
     most_more,
     number,
     short_name,
-    toucher,
 )
 from equipoise.why.differences.allocations import is_of_allocator
-from equipoise.why.differences.changes import AllocationsChange, is_more
+from equipoise.why.differences.changes import AllocationsChange, FaultsChange, is_more
+
+_MAPPINGS = ("mmap", "munmap", "madvise", "brk", "mremap")
+PAGE_BYTES = 4096
 
 _RETURNING = {
     "munmap": ("munmap", "mmap", "mremap"),
@@ -93,7 +98,7 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
     if faults.count.extra < calls.count.extra:
         return
     extra = remaining.extra(entries=("madvise", PAGE_FAULT))
-    function = toucher(remaining, faults, extra)
+    function = _toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
         "memory is given back to the kernel and faulted in again: madvise "
@@ -115,12 +120,12 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     is_paged_differently = (
         slower <= _SMALL * faults.count.slower and faster >= _HUGE * faults.count.faster
     )
-    mappings = [difference.calls[name].count for name in MAPPINGS if name in difference.calls]
+    mappings = [difference.calls[name].count for name in _MAPPINGS if name in difference.calls]
     is_mapped_alike = all(mapping.extra <= max(8.0, 0.1 * mapping.faster) for mapping in mappings)
     if not (is_same_memory and is_paged_differently and is_mapped_alike):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = toucher(remaining, faults, extra)
+    function = _toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
         "the same memory is faulted in page by page instead of in huge pages: page faults "
@@ -131,13 +136,23 @@ def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
+def _toucher(remaining: Remaining, faults: FaultsChange, extra: Extra) -> str | None:
+    """Return the named function that touches the pages that fault more, if it is known."""
+    function = largest(faults.by_function)
+    if function is None:
+        return None
+    if not is_named(function.name):
+        function = caller(remaining.difference, function, extra.sides.extra) or function
+    return short_name(function)
+
+
 def page_faults(remaining: Remaining) -> Iterator[Cause]:
     """Find more page faults, as more memory is used or memory is got anew."""
     faults = remaining.difference.faults
     if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
         return
     extra = remaining.extra(entries=(PAGE_FAULT,))
-    function = toucher(remaining, faults, extra)
+    function = _toucher(remaining, faults, extra)
     yield extra.cause(
         "page_fault",
         f"more page faults: {instead(faults.count)}{in_function(function, ', most of them in ')}",

@@ -5,22 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from equipoise.model.interval import Interval
-from equipoise.why.causes.remaining import Cause, Extra, Part, Remaining
-from equipoise.why.causes.vocabulary import (
-    FORKS,
+from equipoise.model.quantities import Interval
+from equipoise.why.causes.remaining import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,
-    SLEEPS,
-    WAITS_FOR_CHILDREN,
+    Cause,
+    Extra,
+    Part,
+    Remaining,
     in_function,
     instead,
     is_named,
+    largest,
     most_more,
     number,
 )
 from equipoise.why.differences.changes import Change, Difference, is_more
+
+_FORKS = ("clone", "clone3", "fork", "vfork")
+_SLEEPS = ("clock_nanosleep", "nanosleep")
+_WAITS_FOR_CHILDREN = ("wait4", "kernel_wait4", "waitid", "kernel_waitid")
+"""Calls that wait for children, and the kernel's functions that some kernels show instead."""
 
 _LONGER_TIMES = 2.0
 _AS_MANY_TIMES = 2.0
@@ -28,26 +34,12 @@ _AS_MANY_TIMES = 2.0
 
 _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
 _STARTING = (
-    *FORKS,
-    "execve",
-    "execveat",
-    "exit_group",
-    "exit",
-    *WAITS_FOR_CHILDREN,
+    *_FORKS,
+    *"execve execveat exit_group exit".split(),
+    *_WAITS_FOR_CHILDREN,
     PAGE_FAULT,
-    "mmap",
-    "munmap",
-    "mprotect",
-    "brk",
-    "openat",
-    "close",
-    "newfstatat",
-    "access",
-    "read",
-    "pread64",
-    "arch_prctl",
-    "rt_sigprocmask",
-    "rt_sigaction",
+    *"mmap munmap mprotect brk openat close newfstatat access read pread64".split(),
+    *"arch_prctl rt_sigprocmask rt_sigaction".split(),
 )
 """Kernel entry points by which a process begins, loads its program and ends."""
 
@@ -66,7 +58,7 @@ _AT_ONCE = 1.1
 def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     """Find forks that take longer: each copies the tables of a large memory."""
     difference = remaining.difference
-    forks = [name for name in FORKS if name in difference.calls and name != "vfork"]
+    forks = [name for name in _FORKS if name in difference.calls and name != "vfork"]
     syscall = max(forks, key=lambda name: difference.calls[name].seconds.extra, default=None)
     if syscall is None:
         return
@@ -84,7 +76,7 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
     yield remaining.extra(
         entries=(*others, syscall) if is_sampled else others,
         calls=() if is_sampled else (syscall,),
-        waits=WAITS_FOR_CHILDREN,
+        waits=_WAITS_FOR_CHILDREN,
     ).cause(
         "process",
         f"{number(count.slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
@@ -106,11 +98,11 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
     is_small = on_processor is None or on_processor.extra <= _SMALL_PROCESS_S * processes.extra
     if processes.slower < _MANY_TIMES * processes.faster or not is_small:
         return
-    executing = ("execve", "execveat") if is_more(programs) else FORKS
+    executing = ("execve", "execveat") if is_more(programs) else _FORKS
     syscall = most_more(difference, executing)
     loading = [function for function in remaining.functions if _LOADER.fullmatch(function.module)]
     yield remaining.extra(
-        entries=_STARTING, functions=loading, waits=(*WAITS_FOR_CHILDREN, *FORKS)
+        entries=_STARTING, functions=loading, waits=(*_WAITS_FOR_CHILDREN, *_FORKS)
     ).cause(
         "process",
         f"many small processes are started: {instead(processes)}"
@@ -154,16 +146,15 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
 
     A thread that waits for the end of another one may wait longer, but not more often.
     """
-    difference = remaining.difference
     contended = {
-        place: lock
-        for place, lock in difference.locks.items()
-        if is_named(place) and is_more(lock.waits) and lock.seconds.extra > 0
+        place: lock.seconds
+        for place, lock in remaining.difference.locks.items()
+        if is_named(place) and is_more(lock.waits)
     }
-    place = max(contended, key=lambda name: contended[name].seconds.extra, default=None)
+    place = largest(contended)
     if place is None:
         return
-    lock = contended[place]
+    lock = remaining.difference.locks[place]
     name, _, module = place.partition(" in ")
     is_unnamed = place == _LOCK_WITHOUT_NAME
     function = _waiter(remaining, _FUTEX)
@@ -187,7 +178,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
     """
     difference = remaining.difference
     is_alone = not any(name.startswith(NOT_ON_DISK) for name in difference.files)
-    entries = (*SLEEPS, *POLLS) if is_alone else SLEEPS
+    entries = (*_SLEEPS, *POLLS) if is_alone else _SLEEPS
     seconds = remaining.waits_by_entry
     if not difference.waits:
         seconds = {name: calls.seconds for name, calls in difference.calls.items()}
@@ -198,7 +189,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
         and seconds[entry].extra > 0
         and (is_more(seconds[entry]) or most_more(difference, (entry,)) is not None)
     }
-    syscall = max(longer, key=lambda entry: longer[entry].extra, default=None)
+    syscall = largest(longer)
     if syscall is None:
         return
     count = _number_of_calls(difference, syscall)

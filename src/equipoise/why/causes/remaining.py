@@ -14,16 +14,32 @@ twice:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.model.why import Kind
-from equipoise.why.differences.changes import NO_CHANGE, Change, Difference, Function, Wait, sum_of
+from equipoise.why.differences.changes import (
+    NO_CHANGE,
+    CallsChange,
+    Change,
+    Difference,
+    Function,
+    Wait,
+    is_more,
+    sum_of,
+)
 from equipoise.why.differences.stacks import WHOLE_KERNEL
+
+POLLS = ("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
+PAGE_FAULT = "page_fault"
+NOT_ON_DISK = ("pipe", "socket")
+"""Beginnings of the names of files that lie on no disk."""
+
+Key = TypeVar("Key")
 
 LONG_CALL_S = 50e-6
 """A call that takes longer usually waits, and observing it costs little beside that."""
@@ -214,3 +230,74 @@ def _part(function: Function) -> Part:
 def _half(interval: Interval) -> float:
     low, high = interval
     return 0.0 if low is None or high is None else (high - low) / 2
+
+
+_UNNAMED = "("
+"""Beginning of the names that sources give to what has none: ``(unknown)``."""
+
+_OF_EVERY_PROGRAM = frozenset(
+    {"_start", "__libc_start_main", "__libc_start_call_main", "<module>", "clone3"}
+)
+"""Functions from which every program is called."""
+
+_MOST = 0.8
+"""Least part of a function's extra time that its caller has: stacks are cut sometimes."""
+
+
+def most_more(difference: Difference, names: Iterable[str]) -> str | None:
+    """Return the call of which the slower condition certainly makes most more."""
+    counts = {name: difference.calls[name].count for name in names if name in difference.calls}
+    return largest({name: count for name, count in counts.items() if is_more(count)})
+
+
+def largest(changes: Mapping[Key, Change]) -> Key | None:
+    """Return what the slower condition has most more of."""
+    more = [key for key, change in changes.items() if change.extra > 0]
+    return max(more, key=lambda key: changes[key].extra, default=None)
+
+
+def caller(difference: Difference, function: Function, seconds: float) -> Function | None:
+    """Return the nearest named caller through which a function got these extra seconds.
+
+    A caller has all seconds of the function; the nearest of several callers has the fewest other
+    seconds. Of equal callers it is the last, as stacks are read inwards.
+    """
+    callers = {
+        one: change
+        for one, change in difference.reached.items()
+        if one != function
+        and is_named(one.name)
+        and one.name.partition(":")[0] not in _OF_EVERY_PROGRAM
+        and change.extra >= _MOST * seconds > 0
+    }
+    return min(reversed(callers), key=lambda caller: callers[caller].slower, default=None)
+
+
+def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
+    """Return a system call as evidence shows it, without its seconds."""
+    return {"syscall": syscall, "size_bytes": calls.typical_bytes, "calls": calls.count}
+
+
+def instead(change: Change) -> str:
+    """Return ``150,000 instead of 879``: the slower condition's number first."""
+    return f"{number(change.slower)} instead of {number(change.faster)}"
+
+
+def number(value: float) -> str:
+    """Return ``150,000``: means over runs that differ are rounded."""
+    return f"{value:,.0f}"
+
+
+def in_function(name: str | None, before: str = ", in ") -> str:
+    """Return the end of a sentence that names a function: empty if there is none."""
+    return "" if name is None else f"{before}{name}()"
+
+
+def is_named(name: str) -> bool:
+    """Return whether this is a name and not a remark that there is none."""
+    return not name.startswith(_UNNAMED)
+
+
+def short_name(function: Function) -> str:
+    """Return the name of a function, without the file in which an interpreter found it."""
+    return function.name.partition(":")[0] if function.kind == "python" else function.name

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
+from typing import Any
 
-from equipoise.why.causes.remaining import Cause, Remaining
-from equipoise.why.causes.vocabulary import (
+from equipoise.why.causes.remaining import (
     NOT_ON_DISK,
     PAGE_FAULT,
     POLLS,
-    READS,
-    SYNCS,
-    WRITES,
+    Cause,
+    Remaining,
     call_evidence,
-    file_evidence,
-    file_with_most,
     instead,
+    is_named,
+    largest,
     most_more,
     number,
     short_name,
 )
-from equipoise.why.differences.changes import Change, Difference, is_more, sum_of
+from equipoise.why.differences.changes import Change, Difference, FileChange, is_more, sum_of
+
+_WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
+_READS = ("read", "readv", "pread64", "preadv", "preadv2")
+_SYNCS = ("fsync", "fdatasync", "sync_file_range", "msync", "syncfs", "sync")
 
 _BLOCK_BYTES = 512
 """Unit of the kernel's account of block reads."""
@@ -32,16 +35,8 @@ TINY_BYTES = 1024.0
 _TINY_TIMES = 4.0
 _SAME_BYTES = 2.0
 
-_ASKING = (
-    "newfstatat",
-    "stat",
-    "lstat",
-    "statx",
-    "access",
-    "faccessat",
-    "faccessat2",
-    "readlink",
-    "readlinkat",
+_ASKING = tuple(
+    "newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat".split()
 )
 _OPENING = ("openat", "openat2", "open", "execve")
 """Calls that look a path up and open it; only those that fail are a search."""
@@ -53,16 +48,16 @@ _MOSTLY = 0.5
 def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
     """Find a file that is synced to its disk more often: after each record, for instance."""
     difference = remaining.difference
-    syscall = most_more(difference, SYNCS)
+    syscall = most_more(difference, _SYNCS)
     if syscall is None:
         return
     calls = difference.calls[syscall].count
-    file = file_with_most(difference, attrgetter("syncs"))
-    yield remaining.extra(entries=SYNCS, waits=SYNCS).cause(
+    file = _file_with_most(difference, attrgetter("syncs"))
+    yield remaining.extra(entries=_SYNCS, waits=_SYNCS).cause(
         "file_io",
         f"{file or 'a file'} is synced to its disk more often: {syscall} {instead(calls)}",
         syscall=syscall,
-        **file_evidence(file),
+        **_file_evidence(file),
         calls=calls,
     )
 
@@ -77,14 +72,14 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
     if blocks is None or not is_more(blocks):
         return
     is_mapped = is_more(difference.accounts.get("major_faults"))
-    entries = (*READS, PAGE_FAULT) if is_mapped else READS
+    entries = (*_READS, PAGE_FAULT) if is_mapped else _READS
     extra = remaining.extra(entries=entries, waits=entries)
     if extra.waited_s <= 0:
         return
-    file = file_with_most(difference, attrgetter("seconds"))
-    waits = [wait for wait in remaining.waits if wait.entry in (*READS, PAGE_FAULT)]
-    longest = max(waits, key=lambda wait: remaining.waits[wait].extra, default=None)
-    syscall = longest.entry if longest is not None and longest.entry in READS else None
+    file = _file_with_most(difference, attrgetter("seconds"))
+    waits = remaining.waits.items()
+    longest = largest({wait: one for wait, one in waits if wait.entry in (*_READS, PAGE_FAULT)})
+    syscall = longest.entry if longest is not None and longest.entry in _READS else None
     reader = None if syscall is not None or longest is None else longest.function
     yield extra.cause(
         "file_io",
@@ -92,7 +87,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
         f"{number(_BLOCK_BYTES * blocks.slower)} bytes are read from the disk",
         syscall=syscall,
         function=None if reader is None else short_name(reader),
-        **file_evidence(file),
+        **_file_evidence(file),
         bytes_from_disk={
             "baseline": _BLOCK_BYTES * blocks.baseline,
             "candidate": _BLOCK_BYTES * blocks.candidate,
@@ -100,14 +95,32 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
+def _file_with_most(
+    difference: Difference, change_of: Callable[[FileChange], Change], *, on_disk: bool = True
+) -> str | None:
+    """Return the named file on a disk, or the pipe or socket, that has most more of a change."""
+    changes = {
+        name: change_of(file)
+        for name, file in difference.files.items()
+        if is_named(name) and name.startswith(NOT_ON_DISK) is not on_disk
+    }
+    return largest(changes)
+
+
+def _file_evidence(name: str | None) -> dict[str, Any]:
+    """Return a file as evidence shows it."""
+    because = "it was closed before its name could be looked up"
+    return {"file": name} if name is not None else {"file": None, "file_unknown_because": because}
+
+
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes written in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, WRITES, "writes", "written")
+    return _in_tiny_pieces(remaining, _WRITES, "writes", "written")
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
     """Find the same bytes read in many more calls: one for each line, for instance."""
-    return _in_tiny_pieces(remaining, READS, "reads", "read")
+    return _in_tiny_pieces(remaining, _READS, "reads", "read")
 
 
 def _in_tiny_pieces(
@@ -127,13 +140,13 @@ def _in_tiny_pieces(
     if bytes_each > TINY_BYTES or size.slower > _SAME_BYTES * size.faster:
         return
     calls = difference.calls[syscall].count
-    file = file_with_most(difference, calls_of)
+    file = _file_with_most(difference, calls_of)
     yield remaining.extra(entries=syscalls, waits=syscalls).cause(
         "system_call",
         f"{file or 'a file'} is {participle} in pieces of about "
         f"{bytes_each:,.0f} bytes: {syscall} {instead(calls)}",
         syscall=syscall,
-        **file_evidence(file),
+        **_file_evidence(file),
         size_bytes=round(bytes_each),
         calls=calls,
     )
@@ -173,18 +186,8 @@ def _mostly_fails(difference: Difference, name: str) -> bool:
     return is_more(count) and _absent(difference, name).extra >= _MOSTLY * count.extra
 
 
-_MESSAGES = (
-    *READS,
-    *WRITES,
-    "sendto",
-    "recvfrom",
-    "sendmsg",
-    "recvmsg",
-    "sendmmsg",
-    "recvmmsg",
-    "splice",
-    *POLLS,
-)
+_SOCKETS = ("sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "splice")
+_MESSAGES = (*_READS, *_WRITES, *_SOCKETS, *POLLS)
 
 
 def messages(remaining: Remaining) -> Iterator[Cause]:
@@ -195,8 +198,8 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
         for name, change in difference.files.items()
         if name.startswith(NOT_ON_DISK) and (is_more(change.reads) or is_more(change.writes))
     ]
-    file = file_with_most(difference, attrgetter("writes"), on_disk=False)
-    file = file or file_with_most(difference, attrgetter("reads"), on_disk=False)
+    file = _file_with_most(difference, attrgetter("writes"), on_disk=False)
+    file = file or _file_with_most(difference, attrgetter("reads"), on_disk=False)
     syscall = most_more(difference, _MESSAGES)
     if not pipes or file is None or syscall is None:
         return

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct, field
 
-from equipoise.model.interval import Interval
+from equipoise.model.quantities import Interval
 from equipoise.stats.two_samples import NO_SPREAD, sample_difference
 from equipoise.why.evidence.sources import Runs, Side
 from equipoise.why.evidence.stacks import Kind as FrameKind
@@ -210,27 +211,27 @@ def is_more(change: Change | None) -> bool:
     return change is not None and change.extra > 0 and change.is_certain
 
 
-def counted(runs: Runs[float], slower: Side) -> Change:
-    """Return the change of something that each run counted exactly, by Welch's interval."""
-    return _change(runs, slower, paired=False, is_count=True)
+def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool) -> Change:
+    baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
+    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
+    extra, (low, high) = result.difference, result.difference_ci
+    if is_count and result.unknown == NO_SPREAD:
+        low = high = extra
+    if slower == "baseline":
+        extra = -extra
+        low, high = (None if high is None else -high, None if low is None else -low)
+    return Change(float(baseline.mean()), float(candidate.mean()), extra, (low, high))
 
 
-def measured(runs: Runs[float], slower: Side) -> Change:
-    """Return the change of something that was timed or sampled, by Welch's interval."""
-    return _change(runs, slower, paired=False)
-
-
-def paired_counted(runs: Runs[float], slower: Side) -> Change:
-    """Return the change of a count in trials of the same blocks, by Student's t."""
-    return _change(runs, slower, paired=True, is_count=True)
-
-
-def paired_measured(runs: Runs[float], slower: Side) -> Change:
-    """Return the change of a measure in trials of the same blocks, by Student's t.
-
-    It is a change of means, not of medians: means of parts add up to the mean of the whole.
-    """
-    return _change(runs, slower, paired=True)
+counted: Compute = partial(_change, paired=False, is_count=True)
+"""Return the change of something that each run counted exactly, by Welch's interval."""
+measured: Compute = partial(_change, paired=False, is_count=False)
+"""Return the change of something that was timed or sampled, by Welch's interval."""
+paired_counted: Compute = partial(_change, paired=True, is_count=True)
+"""Return the change of a count in trials of the same blocks, by Student's t."""
+paired_measured: Compute = partial(_change, paired=True, is_count=False)
+"""Return the change of a measure in trials of the same blocks, by Student's t: of means, not of
+medians, because means of parts add up to the mean of the whole."""
 
 
 def changes(
@@ -261,15 +262,3 @@ def sum_of(parts: Iterable[Change]) -> Change:
         extra=extra,
         extra_ci=(extra - half, extra + half),
     )
-
-
-def _change(runs: Runs[float], slower: Side, *, paired: bool, is_count: bool = False) -> Change:
-    baseline, candidate = np.array(runs.baseline, float), np.array(runs.candidate, float)
-    result = sample_difference(baseline, candidate, paired=paired, level=LEVEL)
-    extra, (low, high) = result.difference, result.difference_ci
-    if is_count and result.unknown == NO_SPREAD:
-        low = high = extra
-    if slower == "baseline":
-        extra = -extra
-        low, high = (None if high is None else -high, None if low is None else -low)
-    return Change(float(baseline.mean()), float(candidate.mean()), extra, (low, high))

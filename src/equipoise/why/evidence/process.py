@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from equipoise.measure.installation import native_programs
+from equipoise.measure.installation import native_programs, present
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")
@@ -56,12 +56,7 @@ def native_file(name: str) -> Path:
         The file is missing.
     """
     path = native_programs() / name
-    if not path.is_file():
-        raise UnusableInput(
-            f"{path} is missing",
-            hint="run `make build` in a checkout, or install the package again",
-        )
-    return path
+    return present(path, f"{path} is missing")
 
 
 def read_document(file: Path, kind: type[Document]) -> Document:

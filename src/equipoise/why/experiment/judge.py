@@ -8,10 +8,12 @@ from typing import Literal
 from equipoise.campaign.blocks import BlockRead, read_block
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
+from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_intervention
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
+from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Phase, Trial
+from equipoise.model.why import ExperimentPlan, PlannedIntervention
 from equipoise.stats.intervention import InterventionBlocks, describe_fraction, is_final
 
 BASELINE, CANDIDATE = 0, 1
@@ -26,7 +28,7 @@ SPREAD_EVENLY = 0.25
 rest."""
 
 
-class Experiment:
+class Experiment(Judge):
     """Judge of the gap and of each attempt as the blocks come, by the rules of the result.
 
     ``stopping`` holds the plan's limits, or later ones.
@@ -83,10 +85,6 @@ class Experiment:
     def earliest_block(self) -> int:
         """Return the least number of blocks after which the gap can be called."""
         return self._gap.earliest_block()
-
-    def blocks_to_verdict(self) -> tuple[int, ...]:
-        """Return no forecast: what an intervention will close cannot be foreseen."""
-        return ()
 
     def _open(self) -> list[Attempt]:
         may_settle = self._gap.has_measured_enough

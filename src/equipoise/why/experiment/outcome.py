@@ -12,11 +12,17 @@ from msgspec.structs import replace
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
-from equipoise.model.plan import OmittedIntervention, Plan, PlannedIntervention
+from equipoise.model.plan import Plan
 from equipoise.model.quantities import counted
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
-from equipoise.model.why import Explanation, InterventionOutcome, Status
+from equipoise.model.why import (
+    Explanation,
+    InterventionOutcome,
+    OmittedIntervention,
+    PlannedIntervention,
+    Status,
+)
 from equipoise.stats.intervention import (
     CONFIRMED_ABOVE,
     REFUTED_WITHIN,

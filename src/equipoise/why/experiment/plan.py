@@ -12,19 +12,14 @@ from equipoise.campaign.verification import check_that_each_took_effect, mapped_
 from equipoise.design.site import Site
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import ConditionFailed, TookNoEffect, UnusableInput
-from equipoise.model.plan import (
-    WHY_STUDY,
-    Condition,
-    Contrast,
-    ExperimentPlan,
-    Judgement,
-    OmittedIntervention,
-    Plan,
-    PlannedIntervention,
-    Stopping,
-)
+from equipoise.model.plan import WHY_STUDY, Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import Observation, RunRecord
-from equipoise.model.why import Explanation
+from equipoise.model.why import (
+    ExperimentPlan,
+    Explanation,
+    OmittedIntervention,
+    PlannedIntervention,
+)
 from equipoise.why.evidence.collect import EvidenceRun, collect
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, attempts_of
 from equipoise.why.experiment.reach import KnownEvidence, Observe, expected_changes, reaches_any
@@ -64,6 +59,10 @@ class OpenGap(Struct, frozen=True):
         conditions = self.record.plan.conditions
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
+    def case(self, site: Site) -> Case:
+        """Return what interventions are offered for."""
+        return Case(self.pair, site, self.causes, self.record.plan.measure.output)
+
 
 class ExperimentRequest(Struct, frozen=True):
     """The interventions to try, and how long."""
@@ -90,7 +89,7 @@ def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
     if not (request.only or request.own):
         # The catalogue looks this host up, which a ledger may only visit.
         return
-    known = _known(gap, site)
+    known = [intervention.name for intervention in offered(gap.case(site))]
     for name in request.only:
         if name not in known:
             raise UnusableInput(
@@ -119,21 +118,15 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
         A name is of no intervention, or of two.
     """
     check_names(gap, request, site)
+    case = gap.case(site)
     if request.only:
-        known = _known(gap, site)
+        known = {one.name: one for one in offered(case)}
         chosen = [
             replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
         ]
     else:
-        output = gap.record.plan.measure.output
-        chosen = list(proposed(gap.causes, gap.pair, site, output=output))
+        chosen = list(proposed(case))
     return effective_plan(gap, [*chosen, *request.own], request)
-
-
-def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
-    """Return every intervention for the two conditions, by its name."""
-    case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
-    return {intervention.name: intervention for intervention in offered(case)}
 
 
 def observe_once(gap: OpenGap) -> Observe:
@@ -190,13 +183,9 @@ def effective_plan(
                 for candidate in candidates
             ]
         else:
-            checked = _with_reach(plan, candidates, gap, observe or observe_once(gap))
-            is_missed = any(
-                new.expected is not None and old.expected is None and not new.is_reachable
-                for old, new in zip(candidates, checked, strict=True)
-            )
-            candidates = checked
-            if not is_missed:
+            reachable = [candidate.is_reachable for candidate in candidates]
+            candidates = _with_reach(plan, candidates, gap, observe or observe_once(gap))
+            if reachable == [candidate.is_reachable for candidate in candidates]:
                 return plan_of_interventions(gap, candidates, request)
 
 
@@ -206,15 +195,13 @@ def _with_reach(
     """Return the interventions; those that the plan tries now have what they must change."""
     assert plan.explains is not None
     attempts = {attempt.intervention: attempt for attempt in plan.explains.attempts}
-    checked: list[Intervention] = []
-    for intervention in interventions:
+    checked = list(interventions)
+    for place, intervention in enumerate(checked):
         attempt = attempts.get(intervention.name)
         if attempt is not None and intervention.expected is None:
             expected = expected_changes(plan, attempt, intervention.changes, gap.known, observe)
             is_reachable = reaches_any(plan, attempt, expected)
-            checked.append(replace(intervention, expected=expected, is_reachable=is_reachable))
-        else:
-            checked.append(intervention)
+            checked[place] = replace(intervention, expected=expected, is_reachable=is_reachable)
     return checked
 
 

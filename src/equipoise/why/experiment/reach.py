@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from equipoise.model.plan import ExpectedChange, Plan, PlannedIntervention
+from equipoise.model.plan import Plan
 from equipoise.model.record import Accounting, Observation, Trial
-from equipoise.model.why import Explanation
-from equipoise.why.causes.vocabulary import is_named
+from equipoise.model.why import ExpectedChange, Explanation, PlannedIntervention
+from equipoise.why.causes.remaining import is_named
 from equipoise.why.differences.allocations import is_inside_allocator
 from equipoise.why.differences.changes import Function
 from equipoise.why.differences.stacks import places_of

@@ -4,12 +4,11 @@ An intervention says what it changes, which causes that tests, and how its effec
 Adding one is one entry in the file of its subject, and one row in docs/why.md. Most are one call
 of a helper in ``intervention.py``: a preloaded library and its sham, or glibc tunables.
 
-- ``catalogue.py``: all interventions, and those that fit the causes that were found
+- ``catalogue.py``: all interventions, those that fit the causes that were found, the user's own
 - ``intervention.py``: `Intervention`, the case that it is offered for, helpers for common forms;
   conditions with other variables, preloaded libraries, process settings or hooks
 - ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
 - ``files.py``: buffers, syncs, standard output, the page cache
 - ``runtime.py``: threads, CPUs, sleeps; hash seeds, the size of the environment, addresses
 - ``blas.py``: another BLAS library, or another processor that a library is set to
-- ``own.py``: the user's own, from the command line
 """

@@ -1,14 +1,28 @@
-"""All interventions, and those that test the causes that were found."""
+"""All interventions: those that are offered for a gap, and the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from itertools import chain
 
+from msgspec.structs import replace
+
+from equipoise.design.commands import find_program, split_command
 from equipoise.design.site import Site
-from equipoise.model.plan import Output
-from equipoise.model.why import Explanation
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition
 from equipoise.why.interventions import blas, files, memory, runtime
-from equipoise.why.interventions.intervention import Case, Intervention, Pair
+from equipoise.why.interventions.intervention import (
+    Case,
+    Intervention,
+    started_by,
+    with_started,
+    with_variables,
+)
+
+COMMAND = "{command}"
+TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_ms:-1'"
+COMMAND_FORM = "NAME is yours to choose, as in --try-command 'local=numactl --localalloc'"
 
 
 def every_intervention(case: Case) -> tuple[Intervention, ...]:
@@ -35,23 +49,92 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     )
 
 
-def proposed(
-    causes: Sequence[Explanation],
-    pair: Pair,
-    site: Site,
-    *,
-    output: Output | None = None,
-) -> tuple[Intervention, ...]:
-    """Return the interventions that test an open cause, those for the most seconds first.
-
-    The plan sends standard output to ``output``, to /dev/null by default.
-    """
-    case = Case(pair, site, causes, output or Output())
+def proposed(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions that test an open cause, those for the most seconds first."""
     seconds: dict[str, float] = {}
-    for cause in causes:
+    for cause in case.causes:
         seconds[cause.cause] = max(seconds.get(cause.cause, 0.0), cause.seconds or 0.0)
     fitting = [one for one in offered(case) if one.causes & seconds.keys()]
     # The sort is stable: equals keep the order of the catalogue.
     return tuple(
         sorted(fitting, key=lambda one: -max(seconds[c] for c in one.causes & seconds.keys()))
     )
+
+
+def user_variable(text: str) -> Intervention:
+    """Return the intervention of ``NAME:KEY=VALUE``: a variable that is set in both conditions.
+
+    Raises
+    ------
+    UnusableInput
+        The text is not of that form.
+    """
+    name, colon, assignment = text.partition(":")
+    key, equals, value = assignment.partition("=")
+    if not (name.strip() and colon and key and equals):
+        raise UnusableInput(f"--try {text!r} is not of the form NAME:KEY=VALUE", hint=TRY_FORM)
+    _refuse_null("--try", text)
+    return Intervention(
+        name=name.strip(),
+        summary=name.strip(),
+        causes=frozenset(),
+        alter=lambda condition: with_variables(condition, {key: value}),
+        verified="the variable reaches the process; libraries, tunables and core types are checked "
+        "as for any condition",
+        advice=f"{key}={shlex.quote(value)} {COMMAND}",
+        asked_by=("--try", text),
+    )
+
+
+def user_command(text: str, site: Site) -> Intervention:
+    """Return the intervention of ``NAME=CMD``, which runs both commands behind CMD.
+
+    CMD is split as a POSIX shell splits words and run without a shell. Where a word is
+    ``{command}``, the command's words replace it; inside a longer word the command is quoted for a
+    shell.
+
+    Raises
+    ------
+    UnusableInput
+        The text is not of that form, its quotes are open, or there is no such program.
+    """
+    name, equals, line = text.partition("=")
+    if not (name.strip() and equals and line.strip()):
+        raise UnusableInput(
+            f"--try-command {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
+        )
+    _refuse_null("--try-command", text)
+    words = split_command(line, f"--try-command {name}: cannot split")
+    if not words[0]:
+        raise UnusableInput(f"--try-command {name}: its program is empty", hint=COMMAND_FORM)
+    if not any(COMMAND in word for word in words):
+        words.append(COMMAND)
+    if COMMAND not in words[0]:
+        hint = "check the spelling of --try-command"
+        words[0] = find_program(words[0], site.native_programs, site.environment, hint)
+
+    def alter(condition: Condition) -> Condition:
+        started = started_by(condition)
+        command = started.command
+        filled = (
+            command if word == COMMAND else (word.replace(COMMAND, shlex.join(command)),)
+            for word in words
+        )
+        return with_started(condition, replace(started, command=tuple(chain.from_iterable(filled))))
+
+    return Intervention(
+        name=name.strip(),
+        summary=name.strip(),
+        causes=frozenset(),
+        alter=alter,
+        verified="not seen: the command is run as it is given",
+        advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
+        asked_by=("--try-command", text),
+    )
+
+
+def _refuse_null(option: str, text: str) -> None:
+    if "\0" in text:
+        raise UnusableInput(
+            f"{option} {text!r} holds a null byte", hint="no program can be given one: leave it out"
+        )

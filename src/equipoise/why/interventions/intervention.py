@@ -17,8 +17,9 @@ from msgspec.structs import asdict, replace
 from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
-from equipoise.model.plan import Condition, ExpectedChange, Output, Process
-from equipoise.model.why import Explanation
+from equipoise.measure.installation import REINSTALL
+from equipoise.model.plan import Condition, Output, Process
+from equipoise.model.why import ExpectedChange, Explanation
 
 Alter = Callable[[Condition], Condition]
 """Returns the same condition with something changed; who plans the campaign renames it."""
@@ -125,10 +126,7 @@ def preload(
         alter=lambda condition: also(with_word(condition, name)),
         sham=lambda condition: with_word(condition, NOTHING),
         verified=LIBRARY_IS_MAPPED + also_verified,
-        impossible_because=impossible_because
-        or cannot_preload(
-            library, OWN_LIBRARY, "run `make build` in a checkout, or install the package again"
-        ),
+        impossible_because=impossible_because or cannot_preload(library, OWN_LIBRARY, REINSTALL),
     )
 
 

@@ -15,16 +15,9 @@ from equipoise.why.interventions.intervention import (
     with_variables,
 )
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-    "GOMAXPROCS",
-    "JULIA_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "POLARS_MAX_THREADS",
+THREAD_VARIABLES = tuple(
+    "OMP_NUM_THREADS OPENBLAS_NUM_THREADS BLIS_NUM_THREADS MKL_NUM_THREADS RAYON_NUM_THREADS "
+    "GOMAXPROCS JULIA_NUM_THREADS NUMEXPR_NUM_THREADS POLARS_MAX_THREADS".split()
 )
 """Variables from which runtimes usually read the number of threads."""
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, short
 
 MACHINES = (

@@ -6,9 +6,8 @@ import itertools
 
 from msgspec.structs import replace
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.ranking import Ranking
 from equipoise.studies.study_data import StudyData, findings_of, short, times
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.stats.levels import Levels, variance_by_level
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, ratio_text, times
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.interval import Interval
-from equipoise.model.quantities import counted, joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.quantities import Interval, counted, joined
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.study_data import StudyData, quantity, ratio_text, short
 
 THROUGHPUT = "throughput_per_s"

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from equipoise.helpers import pgbench, sysbench
-from equipoise.helpers.passwords import OPTION
+from equipoise.helpers.load_generator import PASSWORD_OPTION
 
 LOOPBACK = "127.0.0.1"
 TCP_ACCOUNT = "sysbench"
@@ -41,7 +41,7 @@ def mariadb_command(options: argparse.Namespace) -> list[str]:
             f"--mysql-user={TCP_ACCOUNT}",
             f"--mysql-host={LOOPBACK}",
             f"--mysql-port={options.port}",
-            f"{OPTION}{options.password_file}",
+            f"{PASSWORD_OPTION}{options.password_file}",
         ]
     )
     return [
@@ -63,7 +63,7 @@ def postgresql_command(options: argparse.Namespace) -> list[str]:
     address = (
         [f"--host={options.folder}"]
         if options.transport == "unix"
-        else [f"--host={LOOPBACK}", f"{OPTION}{options.password_file}"]
+        else [f"--host={LOOPBACK}", f"{PASSWORD_OPTION}{options.password_file}"]
     )
     return [
         *address,

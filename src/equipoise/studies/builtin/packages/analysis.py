@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
-from equipoise.studies.ranking import Ranking, ranking_findings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from equipoise.model.result import Findings, ResultDocument
+from equipoise.studies.ranking import Ranking, ranking_figures, ranking_findings
 from equipoise.studies.study_data import StudyData
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
 
 
 def findings(document: ResultDocument) -> Findings:
     """Return the ranks, and where they reverse."""
-    return ranking_findings([ranking(document)])
+    return ranking_findings([_ranking(document)])
 
 
-def ranking(document: ResultDocument) -> Ranking:
-    """Return the packages as they are ranked."""
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Return the ratio to the best package on each task."""
+    return ranking_figures([_ranking(document)])
+
+
+def _ranking(document: ResultDocument) -> Ranking:
     measured = StudyData(document)
     return Ranking(measured, "work_s", "task", "package", measured.levels("package"), "packages")

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.result import ResultDocument
-from equipoise.stats.rank_correlation import (
+from equipoise.model.result import Findings, FindingTable, ResultDocument
+from equipoise.stats.companions import (
     LEAST_POINTS,
     RankCorrelation,
     chance_level,

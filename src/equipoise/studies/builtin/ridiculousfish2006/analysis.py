@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from msgspec import Struct
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.study_data import (
     Ratio,
     StudyData,

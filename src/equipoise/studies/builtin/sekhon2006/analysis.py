@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.study_data import (
     UNKNOWN,
@@ -23,47 +21,39 @@ from equipoise.studies.study_data import (
     times,
 )
 
-STANDS_FOR: Mapping[str, str] = MappingProxyType(
-    {
-        "glibc": "Linux",
-        "glibc_15k": "OS X, its own malloc (to the kernel from 15 KB)",
-        "dlmalloc": "OS X with Doug Lea's malloc",
-    }
-)
+STANDS_FOR: Mapping[str, str] = {
+    "glibc": "Linux",
+    "glibc_15k": "OS X, its own malloc (to the kernel from 15 KB)",
+    "dlmalloc": "OS X with Doug Lea's malloc",
+}
 """System of the article that each allocator stands for."""
 
-SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
-    {
-        ("scythe", "445", "glibc"): 8.84,
-        ("scythe", "445", "glibc_15k"): 22.78,
-        ("blas", "445", "glibc"): 4.4,
-        ("blas", "445", "glibc_15k"): 4.6,
-    }
-)
+SECONDS: Mapping[tuple[str, ...], float] = {
+    ("scythe", "445", "glibc"): 8.84,
+    ("scythe", "445", "glibc_15k"): 22.78,
+    ("blas", "445", "glibc"): 4.4,
+    ("blas", "445", "glibc_15k"): 4.6,
+}
 """Published best of three searches, by algorithm, rows, allocator (Windows XP, scythe: 9.38 s)."""
 
-RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
-    {
-        ("scythe", "445", "glibc_15k"): 22.78 / 8.84,
-        ("blas", "445", "glibc_15k"): 4.6 / 4.4,
-        ("blas", "890", "glibc_15k"): 1.2,
-        ("blas", "1780", "glibc_15k"): 1.4,
-        ("blas", "5340", "glibc_15k"): 1.5,
-        ("blas", "445", "dlmalloc"): 1.0,
-        ("blas", "890", "dlmalloc"): 1.11,
-        ("blas", "1780", "dlmalloc"): 1.08,
-        ("blas", "5340", "dlmalloc"): 1.0,
-    }
-)
+RATIOS: Mapping[tuple[str, ...], float] = {
+    ("scythe", "445", "glibc_15k"): 22.78 / 8.84,
+    ("blas", "445", "glibc_15k"): 4.6 / 4.4,
+    ("blas", "890", "glibc_15k"): 1.2,
+    ("blas", "1780", "glibc_15k"): 1.4,
+    ("blas", "5340", "glibc_15k"): 1.5,
+    ("blas", "445", "dlmalloc"): 1.0,
+    ("blas", "890", "dlmalloc"): 1.11,
+    ("blas", "1780", "dlmalloc"): 1.08,
+    ("blas", "5340", "dlmalloc"): 1.0,
+}
 """Published ratios to Linux, by algorithm, rows and allocator."""
 
-P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
-    {
-        ("blas", "445", "glibc_15k"): "0.09",
-        ("blas", "890", "glibc_15k"): "0.00",
-        ("blas", "890", "dlmalloc"): "0.00",
-    }
-)
+P_VALUES: Mapping[tuple[str, ...], str] = {
+    ("blas", "445", "glibc_15k"): "0.09",
+    ("blas", "890", "glibc_15k"): "0.00",
+    ("blas", "890", "dlmalloc"): "0.00",
+}
 """Published p-values of the empirical distribution, as printed."""
 SEARCH, BEST = "search_s", "best_search_s"
 DEFAULT, FROM_15K, LEA = "glibc", "glibc_15k", "dlmalloc"
@@ -291,26 +281,26 @@ def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
 
 def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Yield each allocator over the default: ours, and what was published."""
-    for key, ratio in _over_default(measured):
+    for levels, ratio in _over_default(measured):
         low, high = ratio.ratio_ci
         low, high = ratio.smallest if low is None else low, ratio.largest if high is None else high
-        yield {**_chart_row(key, ratio.ratio, HERE), "low": low, "high": high}
+        yield {**_chart_row(levels.values(), ratio.ratio, HERE), "low": low, "high": high}
     for condition, published in _published(measured, RATIOS).items():
         yield {**_chart_row(condition, published, THERE), "low": published, "high": published}
 
 
 def _published(
-    measured: StudyData, numbers: Mapping[tuple[str, str, str], float]
+    measured: StudyData, numbers: Mapping[tuple[str, ...], float]
 ) -> dict[tuple[str, ...], float]:
     """Return the published numbers of the algorithms that were run."""
     return {key: numbers[key] for key in numbers if key[0] in measured.levels("algorithm")}
 
 
-def _over_default(measured: StudyData) -> Iterator[tuple[tuple[str, str, str], Ratio]]:
+def _over_default(measured: StudyData) -> Iterator[tuple[dict[str, str], Ratio]]:
     for levels in measured.combinations(*CONDITION):
         ratio = measured.ratio(SEARCH, "allocator", levels["allocator"], DEFAULT, **levels)
         if ratio is not None:
-            yield (levels["algorithm"], levels["rows"], levels["allocator"]), ratio
+            yield levels, ratio
 
 
 def _chart_row(key: Iterable[str], value: float, source: str) -> dict[str, Any]:
@@ -326,7 +316,7 @@ def _chart_row(key: Iterable[str], value: float, source: str) -> dict[str, Any]:
 
 def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
     for levels in measured.combinations(*CONDITION):
-        key = (levels["algorithm"], levels["rows"], levels["allocator"])
+        key = tuple(levels.values())
         searches = measured.iterations(SEARCH, **levels)
         best = measured.values(BEST, **levels)
         if len(searches) and len(best):
@@ -341,9 +331,8 @@ def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
 
 
 def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
-    for key, ratio in _over_default(measured):
-        above = dict(zip(CONDITION, key, strict=True))
-        below = {**above, "allocator": DEFAULT}
+    for above, ratio in _over_default(measured):
+        key, below = tuple(above.values()), {**above, "allocator": DEFAULT}
         p_value = empirical_p(measured.values(BEST, **below), measured.values(BEST, **above))
         yield (
             *key,

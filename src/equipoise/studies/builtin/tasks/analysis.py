@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from equipoise.model.findings import Findings
-from equipoise.model.result import ResultDocument
-from equipoise.studies.ranking import Ranking, ranking_findings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from equipoise.model.result import Findings, ResultDocument
+from equipoise.studies.ranking import Ranking, ranking_figures, ranking_findings
 from equipoise.studies.study_data import StudyData
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
 
 FACTOR = "exchanged"
 LIBRARIES = ("reference", "atlas", "openblas", "blis")
@@ -13,10 +18,15 @@ LIBRARIES = ("reference", "atlas", "openblas", "blis")
 
 def findings(document: ResultDocument) -> Findings:
     """Return the ranks, and where they reverse."""
-    return ranking_findings(rankings(document))
+    return ranking_findings(_rankings(document))
 
 
-def rankings(document: ResultDocument) -> list[Ranking]:
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Return a chart of the libraries, and a chart of the allocators."""
+    return ranking_figures(_rankings(document))
+
+
+def _rankings(document: ResultDocument) -> list[Ranking]:
     """Return the groups of at least two levels that are ranked."""
     measured = StudyData(document)
     levels = measured.levels(FACTOR)

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.quantities import joined
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.study_data import StudyData, findings_of, quantity, ratio_text, size_text
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.result import Comparison, Findings, FindingTable, ResultDocument
 from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise.studies.study_data import UNKNOWN, StudyData, findings_of, quantity, short
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from equipoise.model.findings import Findings, FindingTable
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Findings, FindingTable, ResultDocument
 from equipoise.studies.study_data import UNKNOWN, findings_of, quantity, short
 
 METRIC = "iteration_s"

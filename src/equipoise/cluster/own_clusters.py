@@ -1,12 +1,14 @@
-"""Clusters that start through SSH: ``--cluster ssh:HOSTS.txt``, by dask's SSHCluster.
+"""Clusters that Equipoise starts itself: ``local:N`` on this host, ``ssh:HOSTS.txt`` through SSH.
 
-Each line of the file names a host; what starts with ``#`` is a comment::
+Their processes speak TLS with a key that is made for the cluster alone, and kept in no file.
+
+Each line of a file of hosts names one; what starts with ``#`` is a comment::
 
     bench1
     root@10.0.0.2:2222 python=/opt/equipoise/bin/python folder=/srv/bench name=left
 
-The scheduler runs on the first host. All of them speak TLS with keys that are made for this
-cluster alone. asyncssh finds the user's own keys, known hosts and configuration in ``~/.ssh``.
+The scheduler runs on the first host. dask's SSHCluster starts it. asyncssh finds the user's own
+keys, known hosts and configuration in ``~/.ssh``.
 """
 
 from __future__ import annotations
@@ -15,21 +17,25 @@ import asyncio
 import logging
 import re
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from equipoise.cluster.keys import key_settings
 from equipoise.cluster.worker import QUIET, THREADS
-from equipoise.files.host import HOST_VARIABLE
 from equipoise.files.reading import read_whole
+from equipoise.files.state import HOST_VARIABLE
 from equipoise.model.errors import UnusableInput
 from equipoise.model.extras import require
 
+VALIDITY = timedelta(days=365)
+"""Validity of the certificate of a cluster, from now and back."""
 CONNECT_S = 15.0
 """Seconds in which a host has to answer."""
 WORKERS_S = 60.0
@@ -46,6 +52,102 @@ _HOST = re.compile(
 _SETTINGS = ("python", "folder", "name")
 _LARGEST_PORT = 65_535
 _MOST_BYTES = 1 << 20
+
+
+@contextmanager
+def local_cluster(workers: int) -> Iterator[str]:
+    """Start a scheduler and workers on this host; yield the address of the scheduler.
+
+    Raises
+    ------
+    UnusableInput
+        A package is missing.
+    """
+    # Every user of this host reaches the port: the cluster speaks with those who have its key.
+    with _dask_with_key("clusters") as distributed, ExitStack() as stack:
+        with _interrupts_ignored():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=distributed.Security(),
+                    dashboard_address=None,
+                    # Any free port: Dask's usual one may be taken.
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+                    memory_limit=0,
+                    silence_logs="CRITICAL",
+                )
+            )
+        yield str(cluster.scheduler_address)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for the time of the block, and for ever in the processes that it starts.
+
+    A terminal sends it to them, too; but they have to tell the campaigns to stop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _dask_with_key(purpose: str) -> Iterator[Any]:
+    """Yield the package ``distributed``; Dask's configuration has a new key meanwhile."""
+    distributed = require("distributed", "clusters", "cluster")
+    dask_config = require("dask.config", "clusters", "cluster")
+    with dask_config.set({**QUIET, **_key_settings(purpose)}):
+        yield distributed
+
+
+def _key_settings(purpose: str) -> dict[str, Any]:
+    """Return settings of Dask with a new key: who has it belongs to the cluster, and nobody else.
+
+    A scheduler without one obeys everybody who reaches its port, also another user of this host.
+    The pages that Dask serves about a cluster are in the clear: none are served.
+    """
+    x509 = require("cryptography.x509", purpose, "cluster")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "equipoise cluster")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        # Clocks of the hosts may be apart by hours.
+        .not_valid_before(now - VALIDITY)
+        .not_valid_after(now + VALIDITY)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+    public = certificate.public_bytes(serialization.Encoding.PEM).decode()
+    settings: dict[str, Any] = {
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": public,
+    }
+    for role in ("client", "scheduler", "worker"):
+        settings[f"distributed.comm.tls.{role}.cert"] = public
+        settings[f"distributed.comm.tls.{role}.key"] = private
+    return settings
 
 
 class SshHost(Struct, frozen=True):
@@ -135,10 +237,8 @@ def ssh_cluster(file: Path) -> Iterator[str]:
         The file is unusable, a package is missing, or a host cannot be reached or has no worker.
     """
     hosts = read_hosts(file)
-    distributed = require("distributed", "clusters", "cluster")
-    dask_config = require("dask.config", "clusters", "cluster")
-    asyncio.run(_check_all(hosts, file))
-    with dask_config.set({**QUIET, **key_settings("clusters through SSH")}), _without_chatter():
+    with _dask_with_key("clusters through SSH") as distributed, _without_chatter():
+        asyncio.run(_check_all(hosts, file))
         try:
             cluster = distributed.SSHCluster(
                 [hosts[0].host, *(host.host for host in hosts)],

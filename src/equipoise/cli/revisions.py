@@ -1,7 +1,8 @@
-"""What `bisect` and `history` share on the command line: options, requests, and builds kept."""
+"""What `gate`, `bisect` and `history` share: what they run in which revisions, and kept builds."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,18 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.options import Option
-from equipoise.cli.suites import suite_of, suite_options
 from equipoise.design.limits import metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Revision
 from equipoise.model.record import RunRecord
-from equipoise.revisions.benchmarks import TOOLS
+from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.build_cache import open_cache
-from equipoise.revisions.checkout import repository_at
+from equipoise.revisions.checkout import (
+    repository_at,
+    revision_named,
+    revision_of_working_tree,
+)
 from equipoise.revisions.commit_builds import (
     BUDGET_S,
     CommitBuilds,
@@ -26,7 +31,22 @@ from equipoise.revisions.commit_builds import (
     repository_of,
     tool_of,
 )
+from equipoise.revisions.git import Repository
 
+suite_options = options.options_of(
+    click.option(
+        "--kind",
+        type=click.Choice(list(TOOLS)),
+        metavar="TOOL",
+        help="CMD runs benchmarks of cargo, go, pytest or google-benchmark; only the last needs "
+        "CMD.",
+    ),
+    click.option(
+        "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
+    ),
+    options.file_option("--suite", metavar="FILE.toml", help="Several benchmarks, in a file."),
+)
+"""The options that say what runs: one command, or several benchmarks."""
 build_options = options.options_of(
     click.option("--build", metavar="LINE", help="Run this in each commit first, untimed."),
     suite_options,
@@ -67,6 +87,55 @@ output_options = options.options_of(
     options.concurrent_option,
     options.output_options,
 )
+
+
+def suite_of(arguments: dict[str, Any], called: str, example: str) -> Suite:
+    """Return the benchmarks, which the user may name in one way only, and how they are built.
+
+    Parameters
+    ----------
+    called
+        What the command makes, with its article: ``a gate``.
+    example
+        A line that runs the command.
+
+    Raises
+    ------
+    UnusableInput
+        Nothing is named, or several things, or what is named cannot be read.
+    """
+    words, benches, file, kind = (arguments[key] for key in ("words", "benches", "suite", "kind"))
+    tool = None if kind is None else TOOLS[kind]
+    words = words or (() if tool is None else tool.command)
+    # Of a kind with a command of its own the command is the one thing.
+    if sum(map(bool, (words, benches, file))) != 1:
+        raise UnusableInput(
+            f"{called} needs one thing to run: a command behind --, --bench, --suite or --kind",
+            hint=f"as in: {example}",
+        )
+    if benches:
+        suite = Suite(benchmarks_named(benches))
+    elif file is not None:
+        suite = read_suite(file)
+    elif not words[0] or any("\0" in word for word in words):
+        raise UnusableInput("the command behind -- is empty", hint="write the program to be run")
+    else:
+        suite = Suite((Benchmark(shlex.join(words), tuple(words)),))
+    own_build = None if tool is None else tool.build
+    return Suite(suite.benchmarks, arguments["build"] or suite.build or own_build)
+
+
+def revision_of(repository: Repository, name: str | None, option: str) -> Revision:
+    """Return the revision that an option names; else HEAD with the later changes of tracked files.
+
+    Raises
+    ------
+    UnusableInput
+        The repository has no such commit, or none at all.
+    """
+    if name is None:
+        return revision_of_working_tree(repository)
+    return revision_named(repository, name, option)
 
 
 def requested(arguments: dict[str, Any], called: str, example: str) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""Sekhon's article of 2006, run again."""

@@ -1,1 +1,0 @@
-"""A built-in study."""
