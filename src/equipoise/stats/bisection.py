@@ -22,7 +22,7 @@ from equipoise.stats.bisection_segment import (
     Segment,
     SegmentState,
 )
-from equipoise.stats.resolution import Resolution
+from equipoise.stats.resolution import NO_RESOLUTION, Resolution
 from equipoise.stats.verdict import ComparisonVerdict, check_alpha, margin_of
 
 __all__ = ["Bisection", "BisectionState", "NamedStep", "OwnPairs", "Pair", "SegmentState"]
@@ -83,7 +83,7 @@ class Bisection:
     prior
         Chances of commits 1 to ``count``, in any unit; by default even ones. They choose pairs and
         set stakes, no more, and none falls below a tenth of an even one.
-    quantum, more_is_better, engine
+    resolution, engine
         As for ``PairedBlocks``.
     own_pairs
         Counter to share with the bisections that make one claim together with this one.
@@ -105,8 +105,7 @@ class Bisection:
         alpha: float,
         min_effect: float = 0.0,
         prior: Sequence[float] | None = None,
-        quantum: float | None = 0.0,
-        more_is_better: bool = False,
+        resolution: Resolution = NO_RESOLUTION,
         engine: int = LATEST_ENGINE,
         own_pairs: OwnPairs | None = None,
         remainder_blocks: int | None = None,
@@ -120,7 +119,7 @@ class Bisection:
         self._alpha, self._engine = alpha, engine
         self._min_margin = margin_of(min_effect)
         self._prior = () if prior is None else _checked_prior(prior, count)
-        self._resolution = Resolution(quantum, more_is_better)
+        self._resolution = resolution
         self._own_pairs = OwnPairs() if own_pairs is None else own_pairs
         self._remainder_blocks = remainder_blocks
         self._withdrawn: set[int] = set()
@@ -231,8 +230,7 @@ class Bisection:
             count,
             alpha=self._alpha,
             min_effect=100.0 * math.expm1(self._margin_of_remainders()),
-            quantum=self._resolution.quantum,
-            more_is_better=self._resolution.more_is_better,
+            resolution=self._resolution,
             engine=self._engine,
             own_pairs=self._own_pairs,
             remainder_blocks=self._remainder_blocks,

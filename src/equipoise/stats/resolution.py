@@ -41,6 +41,9 @@ class Resolution(Struct, frozen=True):
     """Whether a cost is the inverse of a value."""
 
 
+NO_RESOLUTION = Resolution(0.0)
+
+
 def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
     """Return 1.5 clock quanta in log units: relative to the smaller of the two values.
 
