@@ -163,14 +163,8 @@ class Bisection:
     def add(self, pair: Pair, costs: tuple[float, float], order: int) -> None:
         """Add one complete block, of the pair that ``next_pair`` returned.
 
-        Parameters
-        ----------
-        pair
-            The two commits.
-        costs
-            Of the earlier and of the later one; +inf for a trial that timed out.
-        order
-            1 if the earlier commit ran first, -1 if the later one did.
+        The costs are those of the earlier and of the later commit, +inf for a trial that timed out;
+        the order is 1 if the earlier one ran first, else -1.
 
         Raises
         ------
@@ -298,28 +292,28 @@ class Bisection:
 
     def _segment(self, ends: Pair) -> Segment:
         first, last = ends
-        is_whole = ends == (0, self.count)
+        margin, limit = self._min_margin, self._remainder_blocks
+        if ends == (0, self.count):
+            limit = None
+        else:
+            margin = self._margin_of_remainders()
+            limit = max(REMAINDER_BLOCKS, self._segments[0].blocks) if limit is None else limit
         return Segment(
             first,
             last,
             alpha=self._alpha,
-            margin=self._min_margin if is_whole else self._margin_of_remainders(),
+            margin=margin,
             prior=self._prior[first:last],
             withdrawn=self._withdrawn,
             resolution=self._resolution,
             engine=self._engine,
-            limit=None if is_whole else self._most_blocks(),
+            limit=limit,
         )
 
     def _margin_of_remainders(self) -> float:
         search = self._segments[0].search
         assert search is not None, "nothing is left of a gap before it is confirmed"
         return max(self._min_margin, search.margin())
-
-    def _most_blocks(self) -> int:
-        if self._remainder_blocks is not None:
-            return self._remainder_blocks
-        return max(REMAINDER_BLOCKS, self._segments[0].blocks)
 
 
 def _checked_prior(prior: Sequence[float], count: int) -> tuple[float, ...]:

@@ -233,14 +233,9 @@ class History:
         return self._course().next_block(built, build_trials)
 
     def add(self, costs: Mapping[int, float], order: Sequence[int]) -> None:
-        """Add one complete block.
+        """Add one complete block: the cost of each condition that ran, and their order.
 
-        Parameters
-        ----------
-        costs
-            Cost of each condition that ran; +inf for a trial that timed out.
-        order
-            The conditions in the order in which they ran.
+        The cost of a trial that timed out is +inf.
 
         Raises
         ------

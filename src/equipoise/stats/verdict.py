@@ -63,8 +63,6 @@ class ComparisonVerdict(Struct, frozen=True):
     blocks: int
     ln_mean_ratio: float
     """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
-    slot_effect: float
-    """Extra time of a trial in the later place, in log units; 0 if it is lost in noise."""
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
@@ -368,7 +366,6 @@ def judge_by(
         ln_e_value=blocks.engine.ln_e_value(),
         blocks=len(blocks),
         ln_mean_ratio=ln_mean_ratio,
-        slot_effect=0.0 if centre is None else centre[1],
         ratio_is_constant=True,
     )
 

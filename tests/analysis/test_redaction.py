@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from equipoise.analysis.redaction.documents import (
+from equipoise.analysis.redaction import (
     document_without_hidden_values,
     hidden_values,
     without_hidden_values,
