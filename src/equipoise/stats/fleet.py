@@ -208,10 +208,8 @@ def answers_of_fleet(
     planned
         Number of hosts that was fixed before the first trial; ``None`` if hosts joined as they
         came.
-    engine
-        Version of the bets.
     seed
-        Seed of the draws that the intervals of the variance are from.
+        Of the intervals of the variance.
 
     Raises
     ------

@@ -111,23 +111,12 @@ def judge(
     false-discovery rate and the false-coverage rate are at most alpha. The others are
     ``undecided``, with intervals at alpha/K.
 
-    Parameters
-    ----------
-    comparisons
-        The blocks of each candidate.
-    min_effect
-        The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
-    alpha
-        Between 0 and 1.
-
-    Returns
-    -------
-    One for each comparison, in their order.
+    The smallest effect that matters is in percent, 0 for none: then nothing is equivalent.
 
     Raises
     ------
     UnusableInput
-        If ``min_effect`` or ``alpha`` is out of range.
+        ``min_effect`` is negative or no number, or ``alpha`` is not between 0 and 1.
     """
     judged_at = _judge_at_level(comparisons, min_effect, alpha)
     tested = len(comparisons)
