@@ -36,6 +36,7 @@ from equipoise.design.coin import LARGEST_SEED
 from equipoise.design.command_line import command_of_plan
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT, Ledger
+from equipoise.ledger.rows import digest_of_text
 from equipoise.measure.environment import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import EquipoiseError, UnusableInput
@@ -50,7 +51,6 @@ HOST_LEFT_OUT = "host_left_out"
 A_HOST_IS_MISSING = "a host is missing"
 """Why a coordinator's segment ended, if a host gave no answer for too long."""
 _SEED_BYTES = 8
-_IDENTITY_BYTES = 16
 
 
 class FleetOptions(Struct, frozen=True):
@@ -331,8 +331,7 @@ def host_seed(seed: int, host: HostReference, place: int) -> int:
 
 def member_identity(fleet: str, place: int) -> str:
     """Return the identity of a host's run: 32 hexadecimal digits."""
-    text = f"equipoise run of a host: {fleet} {place}"
-    return blake2b(text.encode("ascii"), digest_size=_IDENTITY_BYTES).hexdigest()
+    return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
 async def _follow(
