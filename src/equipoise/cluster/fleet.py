@@ -161,7 +161,7 @@ async def start(
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, FIRST_SEGMENT, ledger, listener)
+            return await _follow(coordinator, run_id, FIRST_SEGMENT)
 
 
 async def resume(
@@ -196,7 +196,7 @@ async def resume(
             coordinator = Coordinator(
                 campaigns, transport, roster, ledger, listener, options.host_timeout_s
             )
-            return await _follow(coordinator, run_id, session, ledger, listener)
+            return await _follow(coordinator, run_id, session)
 
 
 @asynccontextmanager
@@ -300,7 +300,7 @@ def _host_campaigns(
             ),
             host,
             name,
-            goes_on=session > FIRST_SEGMENT,
+            may_go_on=session > FIRST_SEGMENT,
         )
         for place, (host, name) in enumerate(zip(terms.hosts, names, strict=True))
     ]
@@ -334,15 +334,9 @@ def member_identity(fleet: str, place: int) -> str:
     return digest_of_text(f"equipoise run of a host: {fleet} {place}").hex()
 
 
-async def _follow(
-    coordinator: Coordinator,
-    run_id: str,
-    session: int,
-    ledger: Ledger,
-    listener: FleetListener,
-) -> FleetOutcome:
+async def _follow(coordinator: Coordinator, run_id: str, session: int) -> FleetOutcome:
     """Follow the hosts and record why that ended."""
-    listener.fleet_started(run_id, coordinator.progress())
+    coordinator.listener.fleet_started(run_id, coordinator.progress())
     reason = INTERRUPTED
     try:
         await coordinator.run()
@@ -352,8 +346,8 @@ async def _follow(
     except asyncio.CancelledError:
         raise Interrupted(run_id) from None
     finally:
-        listener.fleet_ended()
-        ledger.end_segment(run_id, session, time.time(), reason)
+        coordinator.listener.fleet_ended()
+        coordinator.ledger.end_segment(run_id, session, time.time(), reason)
 
 
 def _stop_reason(outcome: FleetOutcome) -> str:
