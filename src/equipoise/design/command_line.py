@@ -15,7 +15,6 @@ from equipoise.model.plan import (
     FEWEST_RANKED,
     PRIMARY_METRIC,
     WHY_STUDY,
-    Condition,
     Judgement,
     Measure,
     Output,
@@ -155,7 +154,7 @@ def after_options(words: Sequence[str]) -> list[str]:
 def _compare_line(plan: Plan) -> str:
     """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
     words = ["equipoise", "compare", *_cluster(plan), *_options(plan)]
-    commands = [shlex.join(condition.command) for condition in _without_control(plan)]
+    commands = [shlex.join(plan.conditions[place].command) for place in plan.described]
     folder = shell_line([plan.measure.working_folder])
     return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
 
@@ -202,7 +201,7 @@ def _cluster(plan: Plan) -> tuple[str, ...]:
 
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
-    conditions = _without_control(plan)
+    conditions = [plan.conditions[place] for place in plan.described]
     if any(condition.name != shlex.join(condition.command) for condition in conditions):
         for condition in conditions:
             yield from ("-n", condition.name)
@@ -247,11 +246,6 @@ def _usual_budget(plan: Plan) -> float | None:
     if not plan.describes_one:
         return Stopping().budget_s
     return ONE_COMMAND.budget_s if plan.stopping.blocks_before_budget else None
-
-
-def _without_control(plan: Plan) -> list[Condition]:
-    """Return the conditions without the control, which is made of the baseline."""
-    return [condition for place, condition in enumerate(plan.conditions) if place != plan.control]
 
 
 def _measuring(measure: Measure) -> Iterator[str]:

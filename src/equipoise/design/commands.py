@@ -162,8 +162,8 @@ def contrasts_of(
         if condition.levels[factor] == first[factor]
     ]
     contrasts: list[Contrast] = []
-    for place, (condition, setting) in enumerate(zip(conditions, settings, strict=True)):
-        if condition.levels[factor] == first[factor]:
+    for place, setting in enumerate(settings):
+        if place in baselines:
             continue
         # Either command may be without a parameter: only values that both have must be equal.
         agreeing = (one for one in baselines if _agree(settings[one], setting))
@@ -220,7 +220,7 @@ class _FilledCommand(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.words if isinstance(self.words, str) else shlex.join(self.words)
+        return _text(self.words)
 
 
 def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
@@ -252,6 +252,10 @@ def _filled_commands(options: CompareOptions) -> Iterator[_FilledCommand]:
             )
 
 
+def _text(command: str | tuple[str, ...]) -> str:
+    return command if isinstance(command, str) else shlex.join(command)
+
+
 def _parts(command: str | tuple[str, ...]) -> tuple[str, ...]:
     return (command,) if isinstance(command, str) else command
 
@@ -273,9 +277,7 @@ def _labels(options: CompareOptions) -> list[str]:
 
     Its name; else its program, where those of all commands differ; else the command itself.
     """
-    texts = [
-        command if isinstance(command, str) else shlex.join(command) for command in options.commands
-    ]
+    texts = list(map(_text, options.commands))
     programs = [os.path.basename(text.split()[0]) if text.split() else "" for text in texts]
     short = programs if len(texts) > 1 and len(set(programs)) == len(texts) else texts
     chosen = options.names if len(options.names) <= len(texts) else ()
