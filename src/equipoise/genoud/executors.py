@@ -19,6 +19,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -205,11 +206,10 @@ class Pool:
                 future.cancel()
 
     def _payload_to_send(self, is_missing: bool) -> Payload:
-        if is_missing:
-            return self._payload
-        if self._to_send == 0:
-            return self._payload.reference()
-        self._to_send -= 1
+        if not is_missing:
+            if self._to_send == 0:
+                return replace(self._payload, data=None)
+            self._to_send -= 1
         return self._payload
 
     def _replace(self, losses: int, error: BrokenExecutor) -> None:

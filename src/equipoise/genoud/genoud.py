@@ -218,7 +218,7 @@ class GenoudResult:
 
     def _repr_html_(self) -> str:
         """Return the facts as a notebook shows them."""
-        return str(display("genoud", "genoud_html", self))
+        return str(display("genoud_html", self))
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the value, the point and the course of the search: names with their values."""
@@ -236,4 +236,4 @@ class GenoudResult:
 
     def plot(self) -> Any:
         """Draw the best value and the median over the generations; needs ``equipoise[report]``."""
-        return display("genoud", "genoud_history_chart", self)
+        return display("genoud_history_chart", self)

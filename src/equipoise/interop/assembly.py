@@ -286,10 +286,9 @@ def _samples(process: Process) -> Iterator[Sample]:
 def _environment(readings: Sequence[SourceReading], hosts: Sequence[str]) -> dict[str, Any]:
     """Return the environments of the files; of several files, each by its name."""
     environment: dict[str, Any] = {"imported_from": [file.file for file in readings]}
-    by_file = {file.file: dict(file.reading.environment) for file in readings}
-    if any(by_file.values()):
-        filled = {name: facts for name, facts in by_file.items() if facts}
-        environment[AS_THE_FILE_SAYS] = filled if len(readings) > 1 else by_file[readings[0].file]
+    facts = {one.file: dict(one.reading.environment) for one in readings if one.reading.environment}
+    if facts:
+        environment[AS_THE_FILE_SAYS] = facts if len(readings) > 1 else facts[readings[0].file]
     if hosts:
         environment["hosts"] = list(hosts)
     return environment

@@ -274,15 +274,15 @@ class GenMatchResult:
 
     def plot(self) -> Any:
         """Draw each covariate's difference before, along and after; needs ``equipoise[report]``."""
-        return display("matching", "search_course_chart", self)
+        return display("search_course_chart", self)
 
     def search_plot(self) -> Any:
         """Draw the first criterion's best and median; needs ``equipoise[report]``."""
-        return display("matching", "search_history_chart", self)
+        return display("search_history_chart", self)
 
     def _repr_html_(self) -> str:
         """Return the weights and the facts as a notebook shows them."""
-        return str(display("matching", "gen_match_html", self))
+        return str(display("gen_match_html", self))
 
 
 def weight_bounds(problem: FitnessProblem, domains: ArrayLike | None) -> Floats:

@@ -88,18 +88,15 @@ class Life(Struct, frozen=True):
             self.user,
         )
 
-    def prepare(self) -> None:
-        """Run the ``prepare`` command of the server; raise `ConditionFailed` if it fails."""
-        if self.server.prepare is not None:
-            self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
-
     def start(self, timeout_s: float) -> None:
-        """Start the server; return when it is ready and its settings are in force.
+        """Prepare and start the server; return when it is ready and its settings are in force.
 
         Its client may take ``timeout_s`` seconds. Raise `PortTaken` if another program has its
-        port, `ConditionFailed` if it ended, was not ready in time, or a setting did not take
-        effect.
+        port, `ConditionFailed` if it cannot be prepared, ended, was not ready in time, or a setting
+        did not take effect.
         """
+        if self.server.prepare is not None:
+            self.commands.run(self.command("prepare", self.server.prepare, self._environment()))
         request = Request(
             argv=self.place.fill_all(self.server.start),
             environment=self._environment(),
@@ -118,11 +115,7 @@ class Life(Struct, frozen=True):
 
     def processes(self) -> tuple[int, ...]:
         """Return the processes of the server, the first one started first."""
-        try:
-            children = psutil.Process(self.launcher.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return ()
-        return tuple(child.pid for child in children)
+        return tuple(child.pid for child in self._children(recursive=True))
 
     def has_ended(self) -> bool:
         """Return whether the server has ended, also where its launcher has not reported that."""
@@ -222,12 +215,17 @@ class Life(Struct, frozen=True):
             )
 
     def _lives(self) -> bool:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for child in psutil.Process(self.launcher.pid).children():
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    if child.status() != psutil.STATUS_ZOMBIE:
-                        return True
+        for child in self._children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if child.status() != psutil.STATUS_ZOMBIE:
+                    return True
         return False
+
+    def _children(self, *, recursive: bool = False) -> list[psutil.Process]:
+        try:
+            return list(psutil.Process(self.launcher.pid).children(recursive))
+        except psutil.NoSuchProcess:
+            return []
 
     def _has_own_port(self) -> bool:
         return any("{port}" in argument for argument in self.server.start)
@@ -250,9 +248,9 @@ class Life(Struct, frozen=True):
 
     def _send_signal(self, signal_name: str) -> None:
         number = signal.Signals[f"SIG{signal_name.removeprefix('SIG')}"]
-        # What has ended meanwhile needs no signal.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for child in psutil.Process(self.launcher.pid).children():
+        for child in self._children():
+            # What has ended meanwhile needs no signal.
+            with contextlib.suppress(psutil.NoSuchProcess):
                 child.send_signal(number)
 
 
@@ -352,7 +350,6 @@ class Servers(AbstractContextManager["Servers"]):
             life = Life(name, server, place, base, self._commands, launcher, user, self._wrap)
             try:
                 self._copy_data(life)
-                life.prepare()
                 life.start(timeout_s)
             except PortTaken:
                 if start == STARTS:
