@@ -31,6 +31,9 @@ from equipoise.model.quantities import listed
 from equipoise.tables.csv_file import Columns
 from equipoise.tables.missing import MissingValues, Policy, without_missing
 
+Names = str | Sequence[str]
+"""Names of columns; a single one may be given as it is."""
+
 
 class MatchColumns(Struct, frozen=True, kw_only=True):
     """The columns that a question names, as ``eq.match`` and ``eq.gen_match`` take them.
@@ -237,8 +240,8 @@ class Pairing(Struct, frozen=True, kw_only=True):
         return [not {*pair}.isdisjoint(self.exact) for pair in zip(names, owners, strict=True)]
 
 
-def names_in(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return names of columns; a single one may be given as it is, and ``None`` for none."""
+def names_in(names: Names | None) -> tuple[str, ...]:
+    """Return names of columns; ``None`` stands for none."""
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
