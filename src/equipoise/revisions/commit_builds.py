@@ -94,13 +94,7 @@ class CommitsRequest(RevisionsRequest, frozen=True, kw_only=True):
 
 
 class CommitBuilds:
-    """The builds of the commits of a campaign, in the cache (`equipoise.campaign.commits`).
-
-    Parameters
-    ----------
-    cache
-        Open while the campaign runs.
-    """
+    """The builds of the commits of a campaign (`equipoise.campaign.commits`), in an open cache."""
 
     def __init__(self, cache: BuildCache, commits: Sequence[Commit]) -> None:
         self._cache = cache

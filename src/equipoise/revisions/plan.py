@@ -436,7 +436,7 @@ def condition_in(
         name=name,
         command=command if tool is None else tool.reading(command),
         levels=levels,
-        environment=tool_variables(tool, str(side.tree), str(side.repository.top)),
+        environment=tool_variables(tool, side.tree, side.repository),
         process=Process(working_folder=str(side.folder)),
     )
 
