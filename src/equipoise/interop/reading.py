@@ -67,10 +67,7 @@ class SourceFile(Struct, frozen=True, dict=True):
     def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
         """Return the content as JSON of this kind.
 
-        Raises
-        ------
-        UnusableInput
-            It is not that; the message says where.
+        Raise `UnusableInput` if it is of another kind; the message says where.
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
@@ -199,11 +196,8 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
     A mark of byte order is left out, and UTF-16 behind one becomes UTF-8: PowerShell writes so.
 
-    Raises
-    ------
-    UnusableInput
-        There is no such file, it is empty, too large, compressed, no regular file, or cannot be
-        read.
+    Raise `UnusableInput` if there is no such file, it is empty, too large, compressed, no regular
+    file, or cannot be read.
     """
     try:
         # An empty name would be the current folder.
@@ -261,10 +255,7 @@ def read_source(
 
     The format is the one ``chosen`` by its name, or told by the content.
 
-    Raises
-    ------
-    UnusableInput
-        It is of no known format, or not what its format asks for.
+    Raise `UnusableInput` if it is of no known format, or not what its format asks for.
     """
     unknown = "it is of no format that is known here, or it is cut off"
     hint = "give what this writes: {}"
