@@ -22,6 +22,8 @@ TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
+VALUE = "value"
+"""Column of a CSV file that has the values."""
 _MAX_QUOTED = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
@@ -299,6 +301,15 @@ def csv_header(file: SourceFile) -> list[str]:
     """Return the names in the first line of a CSV file."""
     lines = file.begins(65536).splitlines()[:1]
     return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def value_column(header: Sequence[str]) -> str | None:
+    """Return the column ``value``, or the only one with the name of a cost in seconds or bytes."""
+    # What is counted in a second is no cost.
+    costs = [
+        name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
+    ]
+    return VALUE if VALUE in header else costs[0] if len(costs) == 1 else None
 
 
 def csv_rows(file: SourceFile, header: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
