@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,6 +210,17 @@ def test_a_folder_that_was_removed_is_made_again_for_the_next_trial(tmp_path: Pa
     assert file.read().unreadable == "the folder of its metrics file was removed"
     file.clear()
     assert file.read() == WorkloadMetrics(())
+
+
+def test_a_folder_that_a_trial_made_read_only_can_be_written_by_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    file = MetricsFile(folder)
+    file.path.write_text(GOOD)
+    folder.chmod(0o500)
+    file.clear()
+    assert not file.path.exists()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 LINES = (

@@ -88,7 +88,7 @@ class MetricsFile:
         """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
-        """Remove what the trial before left there, and make the folder again if it is gone."""
+        """Remove what the trial before left there; make the folder again if it is gone or closed."""
         # An existing folder stays; one that was replaced is left alone, and `read` names it.
         with suppress(FileExistsError):
             self._folder.mkdir(mode=0o700)
@@ -97,6 +97,7 @@ class MetricsFile:
         except OSError:
             return
         try:
+            os.fchmod(folder, 0o700)
             # What cannot be removed is read after the trial as what it is.
             with suppress(FileNotFoundError):
                 remove_below(folder, self._name)
