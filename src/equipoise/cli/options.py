@@ -104,14 +104,17 @@ def names_in(
     return names
 
 
-missing_option = click.option(
-    "--missing",
-    type=click.Choice(["refuse", "drop", "indicator"]),
-    default="refuse",
-    show_default=True,
-    help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
-    "with a covariate that says so.",
-)
+def missing_option(**settings: Any) -> Option:
+    """Return ``--missing``; ``settings`` hold its default, or how the help shows it."""
+    return click.option(
+        "--missing",
+        type=click.Choice(["refuse", "drop", "indicator"]),
+        help="What to do where a value is missing: refuse the table, leave out the row, or keep it "
+        "with a covariate that says so.",
+        **settings,
+    )
+
+
 ledger_option = file_option(
     "--ledger",
     default=default_ledger,
