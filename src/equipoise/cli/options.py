@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from equipoise.cluster.address import FORMS, read_address
 from equipoise.design.limits import RANGES, NumberRange
+from equipoise.design.limits import fields_of as fields_of
 from equipoise.design.limits import limits_of as limits_of
 from equipoise.files.state import HOST_VARIABLE
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
@@ -34,11 +34,6 @@ def options_of(*options: Option) -> Option:
         return function
 
     return decorate
-
-
-def fields_of(kind: type[Struct], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a class among the arguments of a command."""
-    return {name: arguments[name] for name in kind.__struct_fields__ if name in arguments}
 
 
 def option_named(name: str) -> str:
