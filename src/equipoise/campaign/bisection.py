@@ -16,6 +16,7 @@ from equipoise.campaign.commits import (
     Builds,
     CommitsJudge,
     Withdrawal,
+    bisection_of,
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
@@ -55,8 +56,7 @@ class BisectionJudge(CommitsJudge):
         withdrawals: Sequence[Withdrawal] = (),
     ) -> None:
         super().__init__(plan, stopping, builds, withdrawals)
-        judgement, terms, own_pairs = plan.judgement, plan.bisected, OwnPairs()
-        assert terms is not None, "only the plan of a bisection is searched"
+        judgement, terms, own_pairs = plan.judgement, bisection_of(plan), OwnPairs()
         self._last = terms.last
         branches = [Branch(one.merge, one.commits) for one in terms.branches]
         self.searches = tuple(

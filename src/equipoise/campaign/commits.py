@@ -21,7 +21,15 @@ from msgspec.structs import replace
 from equipoise.campaign.blocks import BlockRead, complete_blocks, cost_in, read_block
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, fails
 from equipoise.measure.untimed import stderr_suffix
-from equipoise.model.plan import REVISION, CommitBenchmark, CommitsPlan, Plan, Stopping
+from equipoise.model.plan import (
+    REVISION,
+    BisectPlan,
+    CommitBenchmark,
+    CommitsPlan,
+    HistoryPlan,
+    Plan,
+    Stopping,
+)
 from equipoise.model.quantities import joined
 from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 from equipoise.stats.verdict import earliest_block
@@ -64,6 +72,18 @@ def commits_of(plan: Plan) -> CommitsPlan:
     """Return the commits that are the conditions of a plan."""
     assert plan.over_commits is not None, "only a bisection or a history runs commits"
     return plan.over_commits
+
+
+def bisection_of(plan: Plan) -> BisectPlan:
+    """Return the terms of a bisection."""
+    assert plan.bisected is not None, "only a bisection has a search and culprits"
+    return plan.bisected
+
+
+def history_of(plan: Plan) -> HistoryPlan:
+    """Return the terms of a campaign of a history."""
+    assert plan.history is not None, "only a campaign of a history belongs to a series"
+    return plan.history
 
 
 def indispensable(plan: Plan) -> tuple[int, ...]:

@@ -15,11 +15,12 @@ from equipoise.campaign.commits import (
     Builds,
     CommitsJudge,
     Withdrawal,
+    history_of,
     withdrawals_of,
 )
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.limits import CampaignLimits
-from equipoise.model.plan import HistoryPlan, Plan, Stopping, short_name
+from equipoise.model.plan import Plan, Stopping, short_name
 from equipoise.model.quantities import counted, joined
 from equipoise.model.record import RunRecord
 from equipoise.stats.history import History
@@ -27,7 +28,7 @@ from equipoise.stats.history import History
 
 def series_of(record: RunRecord) -> tuple[RunRecord, ...]:
     """Return the campaigns of a history until a recorded one, in the order in which they began."""
-    assert tuple(one.id for one in record.earlier) == _terms(record.plan).earlier, (
+    assert tuple(one.id for one in record.earlier) == history_of(record.plan).earlier, (
         "a campaign of a history is read with the earlier ones of its series"
     )
     return (*record.earlier, record)
@@ -88,7 +89,7 @@ class HistoryJudge(CommitsJudge):
         self._next: tuple[object, tuple[int, ...]] = (None, ())
         self._changed = 0
         self._blocks = 0
-        terms = _terms(plan)
+        terms = history_of(plan)
         history.begin_campaign(
             [commit.hash for commit in terms.commits],
             terms.selected,
@@ -139,8 +140,3 @@ class HistoryJudge(CommitsJudge):
 def _history_of(plan: Plan) -> History:
     judgement = plan.judgement
     return History(alpha=judgement.alpha, min_effect=judgement.min_effect, engine=judgement.engine)
-
-
-def _terms(plan: Plan) -> HistoryPlan:
-    assert plan.history is not None, "only a campaign of a history belongs to a series"
-    return plan.history

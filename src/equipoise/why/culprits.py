@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from equipoise.analysis.bisection import bisect_results
 from equipoise.analysis.comparisons import Blocks
+from equipoise.campaign.commits import bisection_of
 from equipoise.model.bisection import CommitDiff, Culprit, DiffHunk, ExplainedCulprit
 from equipoise.model.plan import PRIMARY_METRIC, REVISION, Contrast
 from equipoise.model.record import DIFF, RunRecord
@@ -98,8 +99,7 @@ def explained_culprit(
     experiment
         The campaign that tested them, if there is one.
     """
-    terms = record.plan.bisected
-    assert terms is not None, "only a bisection has culprits"
+    terms = bisection_of(record.plan)
     functions = tuple(dict.fromkeys((*_functions(causes), *_longer_functions(difference))))
     diff = _diff_of(record, contrast.candidate)
     found = [] if diff is None else list(_hunks_of(diff.patch, functions))

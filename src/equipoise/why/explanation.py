@@ -7,6 +7,7 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from equipoise.campaign.commits import bisection_of
 from equipoise.model.bisection import ExplainedCulprit
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
@@ -71,8 +72,7 @@ def _with_explained(
     """Return the document with an explained culprit in the first search that named it."""
     if document.bisect is not None:
         return replace(document, bisect=replace(document.bisect, explained=explained))
-    terms = plan.bisected
-    assert terms is not None, "only a bisection has searches"
+    terms = bisection_of(plan)
     process, searches = terms.process_of(contrast.candidate), list(document.bisects)
     for place, benchmark in enumerate(plan.commit_benchmarks):
         search = searches[place]
