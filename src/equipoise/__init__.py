@@ -32,20 +32,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Result": "equipoise.api",
-    "compare": "equipoise.api",
-    "compare_code": "equipoise.api",
-    "run": "equipoise.api",
-    "show": "equipoise.api",
+    **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "equipoise.api"),
     "EquipoiseError": "equipoise.model.errors",
-    "gen_match": "equipoise.tables.interface",
-    "match": "equipoise.tables.interface",
-    "match_balance": "equipoise.tables.interface",
-    "observe": "equipoise.tables.interface",
+    **dict.fromkeys(
+        ("gen_match", "match", "match_balance", "observe"), "equipoise.tables.interface"
+    ),
 }
-
-_ROOMS = frozenset({"genoud"})
-"""Modules that ``import equipoise`` alone gives, as ``equipoise.genoud``."""
 
 # The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
 register_provider("matching", "equipoise.report.matching_display")
@@ -54,12 +46,12 @@ register_provider("genoud", "equipoise.report.matching_display")
 
 def __getattr__(name: str) -> Any:
     # Imported when used: `equipoise --help` must not wait for NumPy (design.md §6).
-    if name not in _HOMES.keys() | _ROOMS:
-        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     import importlib
 
-    if name in _ROOMS:
-        return importlib.import_module(f"equipoise.{name}")
+    if name == "genoud":
+        return importlib.import_module("equipoise.genoud")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

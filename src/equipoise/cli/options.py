@@ -335,6 +335,10 @@ hyperfine_exports = options_of(
         for form in EXPORT_FORMS
     )
 )
+campaign_files = options_of(
+    ledger_option, durable_option, hyperfine_exports, report_option, show_env_option
+)
+"""The options on what a campaign leaves in files."""
 ranking_option = click.option(
     "--ranking",
     type=click.Choice(["on", "off"]),
