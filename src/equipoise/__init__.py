@@ -32,11 +32,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "equipoise.api"),
-    "EquipoiseError": "equipoise.model.errors",
-    **dict.fromkeys(
-        ("gen_match", "match", "match_balance", "observe"), "equipoise.tables.interface"
-    ),
+    "EquipoiseError": "model.errors",
+    **dict.fromkeys(("Result", "compare", "compare_code", "run", "show"), "api"),
+    **dict.fromkeys(("gen_match", "match", "match_balance", "observe"), "tables.interface"),
 }
 
 # The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
@@ -52,7 +50,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("equipoise.genoud")
     if name not in _HOMES:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(f"equipoise.{_HOMES[name]}"), name)
 
 
 def load_ipython_extension(shell: Any) -> None:
